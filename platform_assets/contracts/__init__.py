@@ -1,0 +1,46 @@
+"""What tables promise: pure values without any engine behind them.
+
+Here belong the words a contract is written in (columns, keys, read windows, rules, sources) and the checks that a
+declaration makes sense by itself. What follows from a contract is computed in the rooms above.
+"""
+
+from platform_assets.contracts.columns import Column
+from platform_assets.contracts.domain import Catalogue, Domain
+from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.table import DAY, Contract, Input, LandingFiles, Layer, Rule
+from platform_assets.contracts.windows import (
+    AllHistory,
+    AsOf,
+    MonthToDate,
+    Span,
+    Window,
+    all_history,
+    as_of,
+    month_to_date,
+    same_day,
+    span,
+)
+
+__all__ = [
+    "DAY",
+    "AllHistory",
+    "AsOf",
+    "Catalogue",
+    "Column",
+    "Contract",
+    "ContractError",
+    "Domain",
+    "Input",
+    "LandingFiles",
+    "Layer",
+    "MonthToDate",
+    "Rule",
+    "Span",
+    "UnknownTableError",
+    "Window",
+    "all_history",
+    "as_of",
+    "month_to_date",
+    "same_day",
+    "span",
+]

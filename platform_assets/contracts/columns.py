@@ -1,0 +1,49 @@
+"""Columns of a contract and the small set of types every engine agrees on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from platform_assets.contracts.errors import ContractError
+
+IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
+"""What may name a table or column: the allow-list behind every generated path and expression."""
+
+_TYPES = re.compile(r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a name, a Spark SQL type, and what it means.
+
+    Args:
+        name: lower-case identifier.
+        type: `long`, `int`, `string`, `boolean`, `timestamp` (UTC microseconds), `date`, `double`
+            (never for money) or `decimal(p,s)`.
+        description: one sentence, with the unit.
+        nullable: False makes a null a breach of the contract.
+        sensitive: values are masked wherever examples are shown.
+    """
+
+    name: str
+    type: str
+    description: str
+    nullable: bool = True
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        if not IDENTIFIER.fullmatch(self.name):
+            raise ContractError(
+                f"Column name {self.name!r} is not an identifier.", "Use lower-case letters, digits and underscores."
+            )
+        if not _TYPES.fullmatch(self.type):
+            raise ContractError(
+                f"Column {self.name!r} has the unknown type {self.type!r}.",
+                "Use long, int, string, boolean, timestamp, date, double or decimal(p,s).",
+            )
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a sum of the column is exact: integers and decimals, never floating point."""
+        return self.type in {"long", "int"} or self.type.startswith("decimal")

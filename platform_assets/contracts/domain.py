@@ -1,0 +1,81 @@
+"""A domain: contracts that belong together, and where their transforms are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.table import Contract
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A folder of tables.
+
+    Args:
+        name: identifier.
+        tables: the contracts.
+        transforms: import path of the package with the modules `silver` and `gold`; each holds one function
+            `<table>` per contract. It is imported only where Spark runs.
+    """
+
+    name: str
+    tables: tuple[Contract, ...]
+    transforms: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All tables of the platform, each after the tables it reads."""
+
+    domains: tuple[Domain, ...]
+    tables: tuple[Contract, ...]
+
+    @classmethod
+    def of(cls, domains: Iterable[Domain]) -> Catalogue:
+        """Check the domains against each other and order their tables.
+
+        Raises:
+            ContractError: a table is declared twice, reads an undeclared table, or reads itself through others.
+        """
+        domains = tuple(domains)
+        by_name: dict[str, Contract] = {}
+        for contract in (contract for domain in domains for contract in domain.tables):
+            if contract.name in by_name:
+                raise ContractError(f"{contract.name} is declared twice.", "Rename or remove one of the contracts.")
+            by_name[contract.name] = contract
+        for contract in by_name.values():
+            for read in contract.inputs:
+                if read.table not in by_name:
+                    raise ContractError(
+                        f"{contract.name} reads {read.table}, which no domain declares.",
+                        f"Declare it or read one of {', '.join(sorted(by_name))}.",
+                    )
+        graph = {name: [read.table for read in contract.inputs] for name, contract in by_name.items()}
+        try:
+            order = list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            path = " -> ".join(error.args[1])
+            raise ContractError(f"Tables read each other in a circle: {path}.", "Break the circle.") from error
+        return cls(domains, tuple(by_name[name] for name in order))
+
+    def __iter__(self) -> Iterator[Contract]:
+        return iter(self.tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every table's name, each after the tables it reads."""
+        return tuple(contract.name for contract in self.tables)
+
+    def __getitem__(self, name: str) -> Contract:
+        for contract in self.tables:
+            if contract.name == name:
+                return contract
+        raise UnknownTableError(f"There is no table {name!r}.", f"Use one of {', '.join(self.names)}.")
+
+    def domain_of(self, name: str) -> Domain:
+        """The domain that declares a table."""
+        contract = self[name]
+        return next(domain for domain in self.domains if contract in domain.tables)

@@ -1,0 +1,165 @@
+"""The contract of a table: what it promises, declared once.
+
+Reading, invalidation, Dagster assets, checks and documentation all follow from this value; nothing about a table
+is declared anywhere else. A contract is pure: building one starts no JVM and imports no engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+from platform_assets.contracts.columns import IDENTIFIER, Column
+from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.windows import AsOf, Span, Window
+
+Layer = Literal["raw", "silver", "gold"]
+LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
+
+DAY = "event_date"
+"""The partition column of every table: the event date in UTC, never null."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition every row must meet; a row that breaks it goes to quarantine with the rule's name as reason.
+
+    Args:
+        name: identifier, shown as the reason.
+        expression: Spark SQL over the columns of the raw input. Null counts as broken.
+        description: what a reader should know, for the quarantine listing.
+    """
+
+    name: str
+    expression: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Input:
+    """One table a transform reads, and the days of it that one day needs."""
+
+    table: str
+    window: Window
+
+    @property
+    def parameter(self) -> str:
+        """The name of the transform's parameter: the table without its layer."""
+        return self.table.split(".")[1]
+
+
+@dataclass(frozen=True)
+class LandingFiles:
+    """A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a table promises.
+
+    Args:
+        name: `<layer>.<table>`; the layer is raw, silver or gold.
+        description: one paragraph for a reader of the table.
+        owner: who answers for it.
+        columns: every column except `event_date`, in order.
+        key: the natural key. Silver and gold have one row per key and day; silver over the whole table within
+            `moves_within_days` of its raw input.
+        inputs: what the transform reads. Raw tables have none, silver tables exactly one raw table, same day.
+        source: where arrivals of a raw table come from.
+        event_time: the raw column (timestamp or date) whose UTC date is the day.
+        updated_at: the raw timestamp column that orders the versions of a key; without one, the arrival date does.
+        voided: the raw boolean column that withdraws a key.
+        moves_within_days: how far apart two versions of one key can lie.
+        restatement_window_days: rows later than this wait for approval.
+        rules: conditions on raw rows, for silver tables.
+        closed_days: days on which no rows are expected.
+    """
+
+    name: str
+    description: str
+    owner: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    inputs: tuple[Input, ...] = ()
+    source: LandingFiles | None = None
+    event_time: str | None = None
+    updated_at: str | None = None
+    voided: str | None = None
+    moves_within_days: int = 0
+    restatement_window_days: int = 90
+    rules: tuple[Rule, ...] = ()
+    closed_days: frozenset[date] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        layer, _, table = self.name.partition(".")
+        if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
+            raise ContractError(
+                f"Table name {self.name!r} is not <layer>.<table>.", "Name it raw.x, silver.x or gold.x, in lower case."
+            )
+        names = [column.name for column in self.columns]
+        for name in {name for name in names if names.count(name) > 1} | ({DAY} & set(names)):
+            raise self._error(f"declares the column {name!r} twice or in place of the day", "Remove it from `columns`.")
+        for name in self.key:
+            if name not in names:
+                raise self._error(f"has the key column {name!r} that it does not declare", "Add it to `columns`.")
+            if self.column(name).nullable:
+                raise self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.")
+        if not self.key:
+            raise self._error("has no key", "Name the columns that identify a row.")
+        self._check_raw() if self.layer == "raw" else self._check_derived()
+
+    def _error(self, what: str, todo: str) -> ContractError:
+        return ContractError(f"The contract of {self.name} {what}.", todo)
+
+    def _check_raw(self) -> None:
+        if self.source is None or self.event_time is None:
+            raise self._error("has no source or no event time", "Give `source` and `event_time`.")
+        if self.inputs or self.rules:
+            raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
+        expected = {self.event_time: ("timestamp", "date"), self.updated_at: ("timestamp",), self.voided: ("boolean",)}
+        for name, types in expected.items():
+            if name is not None and (name not in self.column_names or self.column(name).type not in types):
+                raise self._error(f"needs {name!r} as a column of type {' or '.join(types)}", "Declare it so.")
+
+    def _check_derived(self) -> None:
+        if not self.inputs:
+            raise self._error("reads nothing", "Declare its `inputs`.")
+        if len({i.parameter for i in self.inputs}) < len(self.inputs):
+            raise self._error("has two inputs of one name", "Read each table through one window.")
+        if self.layer == "silver":
+            reads = self.inputs[0]
+            if len(self.inputs) > 1 or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
+                raise self._error("does not read exactly one raw table on the same day", "Give one same_day() input.")
+        elif any(i.table.startswith("raw.") for i in self.inputs) or self.rules:
+            raise self._error("reads raw or has row rules", "Read silver or gold; rules belong to silver tables.")
+        if any(isinstance(i.window, AsOf) and not i.table.startswith("silver.") for i in self.inputs):
+            raise self._error("reads something else than a silver table as of a day", "Use as_of() on silver tables.")
+
+    @property
+    def layer(self) -> Layer:
+        """raw, silver or gold."""
+        return next(layer for layer in LAYERS if layer == self.name.split(".")[0])
+
+    @property
+    def table(self) -> str:
+        """The name without its layer."""
+        return self.name.split(".")[1]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the declared columns, in order, without the day."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The declared column of that name.
+
+        Raises:
+            ContractError: the contract declares no such column.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise self._error(f"declares no column {name!r}", f"Use one of {', '.join(self.column_names)}.")

@@ -1,0 +1,137 @@
+"""The manifest: what one publication changes, written before anything is committed.
+
+It is the truth from which a dead publication is finished and the ledger is rebuilt. Stored as
+`<lake>/_publications/<publication>/manifest.json`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from secrets import token_hex
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Kind = Literal["ingest", "recompute", "roll back", "compact"]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataFile(_Value):
+    """One Parquet file of a day.
+
+    Args:
+        path: relative to the table's folder, `<publication>/event_date=…/part-….parquet`, not URL-encoded.
+        size: bytes.
+        modified_ms: last change, milliseconds since 1970.
+        stats: Delta's file statistics, JSON, verbatim as the writer made them.
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+    stats: str
+
+
+class DayContent(_Value):
+    """What a day becomes.
+
+    Args:
+        files: the whole content of the day after the publication; none empties the day.
+        base: paths of the files that were live when the day was read; the publication conflicts if they changed.
+        digest: of the whole content, as `planning.digests.Digest` writes it.
+        rows: of the whole content.
+        bytes: of the whole content.
+        figures: counts the gates looked at, for example superseded, voided, quarantined.
+    """
+
+    files: tuple[DataFile, ...]
+    base: tuple[str, ...]
+    digest: str
+    rows: int
+    bytes: int
+    figures: dict[str, int] = {}
+
+
+class TableChange(_Value):
+    """The days of one table that a publication replaces.
+
+    Args:
+        table: `<layer>.<table>`.
+        schema_json: Delta schema of the files, as JSON.
+        reads: version of every table read to make the days.
+        code_version: of the transform.
+        seconds: spent on computing the days.
+    """
+
+    table: str
+    schema_json: str
+    days: dict[date, DayContent]
+    reads: dict[str, int] = {}
+    code_version: str = ""
+    seconds: float = 0.0
+
+
+class Arrival(_Value):
+    """A file a source delivered, and what became of it.
+
+    Conservation: `landed == taken + refused` unless the file was refused whole (`reason` is set, nothing taken).
+
+    Args:
+        table: the raw table.
+        path: below the landing root, with forward slashes.
+        arrival_date: the date of its folder.
+        size: bytes.
+        sha256: of its content.
+        modified_ns: last change, nanoseconds since 1970; saves hashing an unchanged file again.
+        landed: rows in the file.
+        taken: rows that entered raw.
+        refused: rows refused at parsing.
+        reason: why the whole file was refused.
+        notes: what a person should know though nothing was refused, for example extra columns.
+    """
+
+    table: str
+    path: str
+    arrival_date: date
+    size: int
+    sha256: str
+    modified_ns: int
+    landed: int = 0
+    taken: int = 0
+    refused: int = 0
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Manifest(_Value):
+    """One publication.
+
+    Args:
+        publication: its name, sortable by time.
+        created_at: UTC.
+        kind: what kind of work made it.
+        run: id of the run that made it (Dagster's, or the process').
+        who: user.
+        why: reason, for a person.
+        git_commit: of the code, where known.
+        tables: the changes.
+        arrivals: files taken or refused with it.
+    """
+
+    publication: str
+    created_at: datetime
+    kind: Kind
+    run: str
+    who: str
+    why: str
+    git_commit: str | None
+    tables: tuple[TableChange, ...]
+    arrivals: tuple[Arrival, ...] = ()
+
+
+def new_publication(now: datetime | None = None) -> str:
+    """A fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
+    return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
