@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -20,6 +22,8 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
+from pydantic_settings import SettingsError as UnreadableVariableError
+from sqlalchemy import URL
 
 from platform_assets.errors import PlatformError
 
@@ -34,8 +38,15 @@ def project_root() -> Path:
     return beside_package if (beside_package / "workspace.yaml").is_file() else Path.cwd()
 
 
-def _state_root() -> Path:
-    return Path(os.environ.get("PLATFORM_STATE", project_root() / ".platform")).absolute()
+def _state_folder(named: str | Path | None) -> Path:
+    """The state folder: what was named (below the project, if relative) or the project's own.
+
+    Not relative to the working directory: Dagster's processes and the command line must mean the same folder.
+    """
+    return Path(os.path.abspath(project_root() / Path(named or ".platform").expanduser()))
+
+
+_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote"}
 
 
 class Settings(BaseSettings):
@@ -43,24 +54,60 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="PLATFORM_", extra="forbid", frozen=True)
 
-    state: Path = Field(default_factory=_state_root, description="Folder of all state of a default installation.")
-    lake: Path = Field(default=Path("lake"), description="Lake root; relative paths are below the state folder.")
+    state: Path = Field(
+        default=Path(".platform"),
+        description="Folder of all state of a default installation; relative paths are below the project.",
+    )
+    lake: Path = Field(
+        default=Path("lake"),
+        description="Lake root; relative paths are below the state folder.",
+    )
     landing: Path = Field(default=Path("landing"), description="Where sources deliver files.")
-    jars: Path = Field(default=Path("jars"), description="Folder with Delta's jars, filled on first use.")
-    ledger_url: SecretStr = Field(default=SecretStr(""), description="SQLAlchemy URL; empty is SQLite in the state.")
-    spark_master: str = Field(default="local[*]", description="Spark master.")
+    jars: Path = Field(
+        default=Path("jars"),
+        description="Folder with Delta's jars, filled on first use.",
+    )
+    ledger_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="SQLAlchemy URL; empty is SQLite in the state.",
+    )
+    spark_master: str = Field(
+        default="local[*]", pattern=r"^(local(-cluster)?(\[.+\])?|yarn|(spark|k8s)://.+)$", description="Spark master."
+    )
     spark_remote: str | None = Field(default=None, description="Spark Connect URL; wins over the master.")
-    spark_driver_memory: str = Field(default="3g", description="Heap of the driver's JVM.")
+    spark_driver_memory: str = Field(
+        default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
+    )
     spark_conf: dict[str, str] = Field(default_factory=dict, description="Extra Spark configuration.")
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
     calendar_last: date | None = Field(default=date(2018, 1, 1), description="Last day; empty for an open end.")
     today: date | None = Field(default=None, description="Overrides today's date in UTC.")
-    settle_s: float = Field(default=2.0, ge=0, description="A file changed less than this long ago is still growing.")
+    settle_s: float = Field(
+        default=2.0,
+        ge=0,
+        description="A file changed less than this long ago is still growing.",
+    )
     batch_days: int = Field(default=90, ge=1, description="Most days computed by one Spark job.")
     domains: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=("platform_assets.domains.retail",), description="Packages of the domains to load, comma separated."
+        default=("platform_assets.domains.retail",),
+        description="Packages of the domains to load, comma separated.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _of_the_project(cls, value: object) -> object:
+        return _state_folder(value) if isinstance(value, str | Path) else value
+
+    @field_validator("spark_conf", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        return {
+            name: str(item).lower() if isinstance(item, bool) else str(item) if isinstance(item, int | float) else item
+            for name, item in value.items()
+        }
 
     @field_validator("domains", mode="before")
     @classmethod
@@ -75,11 +122,12 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _resolve(self) -> Settings:
         set_ = object.__setattr__
-        set_(self, "state", self.state.expanduser().absolute())
+        set_(self, "state", _state_folder(self.state))
         for name in ("lake", "landing", "jars"):
             set_(self, name, self.state / getattr(self, name).expanduser())
         if not self.ledger_url.get_secret_value():
-            set_(self, "ledger_url", SecretStr(f"sqlite:///{self.state / 'ledger.db'}"))
+            url = URL.create("sqlite", database=str(self.state / "ledger.db"))
+            set_(self, "ledger_url", SecretStr(url.render_as_string()))
         if self.calendar_last is not None and self.calendar_last < self.calendar_first:
             raise ValueError(f"calendar_last {self.calendar_last} is before calendar_first {self.calendar_first}")
         return self
@@ -94,8 +142,10 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, environment, the project's file, the state folder's file."""
-        files = (project_root() / "platform.toml", _state_root() / "settings.toml")
-        return (init_settings, env_settings, *(TomlConfigSettingsSource(settings_cls, file) for file in files))
+        project = TomlConfigSettingsSource(settings_cls, project_root() / "platform.toml")
+        named = (source().get("state") for source in (init_settings, env_settings, project))
+        state = _state_folder(next(filter(None, named), None))
+        return init_settings, env_settings, project, TomlConfigSettingsSource(settings_cls, state / "settings.toml")
 
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
@@ -116,20 +166,31 @@ def load_settings(**overrides: Any) -> Settings:
     """Read the settings.
 
     Raises:
-        SettingsError: a value is missing, malformed or contradicts another.
+        SettingsError: a value is missing, malformed or contradicts another; the message names it.
     """
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'settings'}: {problem['msg']}" for problem in error.errors()
-        )
+        problems = "; ".join(_describe(problem) for problem in error.errors())
         raise SettingsError(
             f"The settings are not usable: {problems}.",
-            "Correct the PLATFORM_… variable or the line in platform.toml.",
+            "Correct the PLATFORM_… variable, or the line in platform.toml or in settings.toml of the state folder.",
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except UnreadableVariableError as error:
         raise SettingsError(
-            f"A settings file is not TOML: {error}.",
-            f"Correct {project_root() / 'platform.toml'} or {_state_root() / 'settings.toml'}.",
+            f"The settings are not usable: {error}.",
+            "Correct the PLATFORM_… variable of that field; several values are written as JSON.",
         ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(
+            f"A settings file cannot be read: {error}.",
+            f"Correct {project_root() / 'platform.toml'}, or settings.toml in the state folder.",
+        ) from error
+
+
+def _describe(problem: ErrorDetails) -> str:
+    """One problem: the field, what is expected, and what came unless that may hold a secret."""
+    field = str(problem["loc"][0]) if problem["loc"] else ""
+    name = ".".join(map(str, problem["loc"])) or "settings"
+    shown = "" if field in {"", *_MAY_HOLD_SECRETS} else f" (got {str(problem['input'])[:80]!r})"
+    return f"{name}: {problem['msg']}{shown}"

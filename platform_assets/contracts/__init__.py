@@ -7,7 +7,14 @@ declaration makes sense by itself. What follows from a contract is computed in t
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
-from platform_assets.contracts.table import DAY, Contract, Input, LandingFiles, Layer, Rule
+from platform_assets.contracts.table import (
+    DAY,
+    Contract,
+    Input,
+    LandingFiles,
+    Layer,
+    Rule,
+)
 from platform_assets.contracts.windows import (
     AllHistory,
     AsOf,

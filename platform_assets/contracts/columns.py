@@ -10,7 +10,9 @@ from platform_assets.contracts.errors import ContractError
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What may name a table or column: the allow-list behind every generated path and expression."""
 
-_TYPES = re.compile(r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)")
+_TYPES = re.compile(
+    r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)"
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Column:
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.name):
             raise ContractError(
-                f"Column name {self.name!r} is not an identifier.", "Use lower-case letters, digits and underscores."
+                f"Column name {self.name!r} is not an identifier.",
+                "Use lower-case letters, digits and underscores.",
             )
         if not _TYPES.fullmatch(self.type):
             raise ContractError(

@@ -73,6 +73,8 @@ class Contract:
         updated_at: the raw timestamp column that orders the versions of a key; without one, the arrival date does.
         voided: the raw boolean column that withdraws a key.
         moves_within_days: how far apart two versions of one key can lie.
+        delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
+            where a day without one is loaded and empty.
         restatement_window_days: rows later than this wait for approval.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
@@ -89,6 +91,7 @@ class Contract:
     updated_at: str | None = None
     voided: str | None = None
     moves_within_days: int = 0
+    delivers: Literal["daily", "on change"] = "daily"
     restatement_window_days: int = 90
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
@@ -97,16 +100,27 @@ class Contract:
         layer, _, table = self.name.partition(".")
         if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
             raise ContractError(
-                f"Table name {self.name!r} is not <layer>.<table>.", "Name it raw.x, silver.x or gold.x, in lower case."
+                f"Table name {self.name!r} is not <layer>.<table>.",
+                "Name it raw.x, silver.x or gold.x, in lower case.",
             )
         names = [column.name for column in self.columns]
-        for name in {name for name in names if names.count(name) > 1} | ({DAY} & set(names)):
-            raise self._error(f"declares the column {name!r} twice or in place of the day", "Remove it from `columns`.")
+        for name in {name for name in names if names.count(name) > 1} | (
+            {DAY} & set(names)
+        ):
+            raise self._error(
+                f"declares the column {name!r} twice or in place of the day",
+                "Remove it from `columns`.",
+            )
         for name in self.key:
             if name not in names:
-                raise self._error(f"has the key column {name!r} that it does not declare", "Add it to `columns`.")
+                raise self._error(
+                    f"has the key column {name!r} that it does not declare",
+                    "Add it to `columns`.",
+                )
             if self.column(name).nullable:
-                raise self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.")
+                raise self._error(
+                    f"allows nulls in its key column {name!r}", "Set nullable=False."
+                )
         if not self.key:
             raise self._error("has no key", "Name the columns that identify a row.")
         self._check_raw() if self.layer == "raw" else self._check_derived()
@@ -116,27 +130,58 @@ class Contract:
 
     def _check_raw(self) -> None:
         if self.source is None or self.event_time is None:
-            raise self._error("has no source or no event time", "Give `source` and `event_time`.")
+            raise self._error(
+                "has no source or no event time", "Give `source` and `event_time`."
+            )
         if self.inputs or self.rules:
-            raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
-        expected = {self.event_time: ("timestamp", "date"), self.updated_at: ("timestamp",), self.voided: ("boolean",)}
+            raise self._error(
+                "has inputs or rules", "Declare them on the silver table that reads it."
+            )
+        expected = {
+            self.event_time: ("timestamp", "date"),
+            self.updated_at: ("timestamp",),
+            self.voided: ("boolean",),
+        }
         for name, types in expected.items():
-            if name is not None and (name not in self.column_names or self.column(name).type not in types):
-                raise self._error(f"needs {name!r} as a column of type {' or '.join(types)}", "Declare it so.")
+            if name is not None and (
+                name not in self.column_names or self.column(name).type not in types
+            ):
+                raise self._error(
+                    f"needs {name!r} as a column of type {' or '.join(types)}",
+                    "Declare it so.",
+                )
 
     def _check_derived(self) -> None:
         if not self.inputs:
             raise self._error("reads nothing", "Declare its `inputs`.")
         if len({i.parameter for i in self.inputs}) < len(self.inputs):
-            raise self._error("has two inputs of one name", "Read each table through one window.")
+            raise self._error(
+                "has two inputs of one name", "Read each table through one window."
+            )
         if self.layer == "silver":
             reads = self.inputs[0]
-            if len(self.inputs) > 1 or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
-                raise self._error("does not read exactly one raw table on the same day", "Give one same_day() input.")
+            if (
+                len(self.inputs) > 1
+                or not reads.table.startswith("raw.")
+                or reads.window != Span(0, 0)
+            ):
+                raise self._error(
+                    "does not read exactly one raw table on the same day",
+                    "Give one same_day() input.",
+                )
         elif any(i.table.startswith("raw.") for i in self.inputs) or self.rules:
-            raise self._error("reads raw or has row rules", "Read silver or gold; rules belong to silver tables.")
-        if any(isinstance(i.window, AsOf) and not i.table.startswith("silver.") for i in self.inputs):
-            raise self._error("reads something else than a silver table as of a day", "Use as_of() on silver tables.")
+            raise self._error(
+                "reads raw or has row rules",
+                "Read silver or gold; rules belong to silver tables.",
+            )
+        if any(
+            isinstance(i.window, AsOf) and not i.table.startswith("silver.")
+            for i in self.inputs
+        ):
+            raise self._error(
+                "reads something else than a silver table as of a day",
+                "Use as_of() on silver tables.",
+            )
 
     @property
     def layer(self) -> Layer:
@@ -162,4 +207,7 @@ class Contract:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise self._error(f"declares no column {name!r}", f"Use one of {', '.join(self.column_names)}.")
+        raise self._error(
+            f"declares no column {name!r}",
+            f"Use one of {', '.join(self.column_names)}.",
+        )

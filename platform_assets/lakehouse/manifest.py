@@ -42,6 +42,7 @@ class DayContent(_Value):
         files: the whole content of the day after the publication; none empties the day.
         base: paths of the files that were live when the day was read; the publication conflicts if they changed.
         digest: of the whole content, as `planning.digests.Digest` writes it.
+        fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
         rows: of the whole content.
         bytes: of the whole content.
         figures: counts the gates looked at, for example superseded, voided, quarantined.
@@ -50,6 +51,7 @@ class DayContent(_Value):
     files: tuple[DataFile, ...]
     base: tuple[str, ...]
     digest: str
+    fingerprint: str = ""
     rows: int
     bytes: int
     figures: dict[str, int] = {}
@@ -60,14 +62,14 @@ class TableChange(_Value):
 
     Args:
         table: `<layer>.<table>`.
-        schema_json: Delta schema of the files, as JSON.
+        schema_string: Delta schema of the files, as JSON.
         reads: version of every table read to make the days.
         code_version: of the transform.
         seconds: spent on computing the days.
     """
 
     table: str
-    schema_json: str
+    schema_string: str
     days: dict[date, DayContent]
     reads: dict[str, int] = {}
     code_version: str = ""

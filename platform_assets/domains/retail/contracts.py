@@ -25,7 +25,10 @@ _BASKET = Column("basket_id", "long", "One trip through the till.", nullable=Fal
 _PRODUCT = Column("product_id", "long", "The product sold.", nullable=False)
 _STORE = Column("store_id", "long", "The store.", nullable=False)
 _DEPARTMENT = Column(
-    "department", "string", "Department of the product as of the day; UNKNOWN where the product is.", nullable=False
+    "department",
+    "string",
+    "Department of the product as of the day; UNKNOWN where the product is.",
+    nullable=False,
 )
 _LINE = (
     Column("household_id", "long", "The household that bought.", sensitive=True),
@@ -33,20 +36,39 @@ _LINE = (
     _BASKET,
     _PRODUCT,
     Column("quantity", "int", "Units sold."),
-    Column("sales_value", MONEY, "Dollars the retailer received from the sale, coupons not yet taken off."),
+    Column(
+        "sales_value",
+        MONEY,
+        "Dollars the retailer received from the sale, coupons not yet taken off.",
+    ),
     Column("retail_disc", MONEY, "Dollars of discount through the loyalty card."),
     Column("coupon_disc", MONEY, "Dollars of discount through manufacturers' coupons."),
-    Column("coupon_match_disc", MONEY, "Dollars with which the retailer matched coupons."),
+    Column(
+        "coupon_match_disc", MONEY, "Dollars with which the retailer matched coupons."
+    ),
     Column("week", "int", "Week of the year, 1 to 53."),
-    Column("transaction_timestamp", "timestamp", "When the basket was paid, UTC.", nullable=False),
-    Column("updated_at", "timestamp", "When the source last wrote this version, UTC.", nullable=False),
+    Column(
+        "transaction_timestamp",
+        "timestamp",
+        "When the basket was paid, UTC.",
+        nullable=False,
+    ),
+    Column(
+        "updated_at",
+        "timestamp",
+        "When the source last wrote this version, UTC.",
+        nullable=False,
+    ),
 )
 
 RAW_TRANSACTIONS = Contract(
     name="raw.transactions",
     description="Till lines as delivered: every version, duplicates included.",
     owner=OWNER,
-    columns=(*_LINE, Column("voided", "boolean", "True where the till took the line back.")),
+    columns=(
+        *_LINE,
+        Column("voided", "boolean", "True where the till took the line back."),
+    ),
     key=("basket_id", "product_id"),
     source=LandingFiles("transactions"),
     event_time="transaction_timestamp",
@@ -62,40 +84,72 @@ RAW_PRODUCTS = Contract(
     owner=OWNER,
     columns=(
         _PRODUCT,
-        Column("effective_date", "date", "First day on which these attributes hold.", nullable=False),
+        Column(
+            "effective_date",
+            "date",
+            "First day on which these attributes hold.",
+            nullable=False,
+        ),
         Column("manufacturer_id", "long", "Who makes it."),
         Column("department", "string", "Department that sells it."),
         Column("brand", "string", "National or Private."),
         Column("product_category", "string", "Category within the department."),
         Column("product_type", "string", "Kind within the category."),
         Column("package_size", "string", "Size as printed."),
-        Column("updated_at", "timestamp", "When the source last wrote this version, UTC.", nullable=False),
+        Column(
+            "updated_at",
+            "timestamp",
+            "When the source last wrote this version, UTC.",
+            nullable=False,
+        ),
     ),
     key=("product_id", "effective_date"),
     source=LandingFiles("products"),
     event_time="effective_date",
     updated_at="updated_at",
+    delivers="on change",
 )
 
 SILVER_TRANSACTIONS = Contract(
     name="silver.transactions",
     description="One row per till line, its newest version, without voided lines.",
     owner=OWNER,
-    columns=(*_LINE, Column("net_amount", MONEY, "Dollars received: sales value less manufacturers' coupons.")),
+    columns=(
+        *_LINE,
+        Column(
+            "net_amount",
+            MONEY,
+            "Dollars received: sales value less manufacturers' coupons.",
+        ),
+    ),
     key=("basket_id", "product_id"),
     inputs=(Input("raw.transactions", same_day()),),
     rules=(
-        Rule("household_known", "household_id > 0", "Every line belongs to a household."),
+        Rule(
+            "household_known", "household_id > 0", "Every line belongs to a household."
+        ),
         Rule("store_known", "store_id > 0", "Every line belongs to a store."),
-        Rule("quantity_in_range", "quantity BETWEEN 0 AND 1000000", "Units are never negative."),
-        Rule("sales_value_in_range", "sales_value BETWEEN 0 AND 100000", "A line is never negative or absurd."),
+        Rule(
+            "quantity_in_range",
+            "quantity BETWEEN 0 AND 1000000",
+            "Units are never negative.",
+        ),
+        Rule(
+            "sales_value_in_range",
+            "sales_value BETWEEN 0 AND 100000",
+            "A line is never negative or absurd.",
+        ),
         Rule(
             "discounts_not_negative",
             "retail_disc >= 0 AND coupon_disc >= 0 AND coupon_match_disc >= 0",
             "Discounts are given as positive dollars.",
         ),
         Rule("week_of_year", "week BETWEEN 1 AND 53", "Weeks run from 1 to 53."),
-        Rule("updated_after_sale", "updated_at >= transaction_timestamp", "No version is older than its sale."),
+        Rule(
+            "updated_after_sale",
+            "updated_at >= transaction_timestamp",
+            "No version is older than its sale.",
+        ),
     ),
     closed_days=CLOSED,
 )
@@ -107,15 +161,31 @@ SILVER_PRODUCTS = Contract(
     columns=tuple(c for c in RAW_PRODUCTS.columns if c.name != "updated_at"),
     key=("product_id", "effective_date"),
     inputs=(Input("raw.products", same_day()),),
-    rules=(Rule("department_given", "length(trim(department)) > 0", "A product has a department."),),
+    rules=(
+        Rule(
+            "department_given",
+            "length(trim(department)) > 0",
+            "A product has a department.",
+        ),
+    ),
 )
 
 _FIGURES = (
     Column("lines", "long", "Till lines.", nullable=False),
     Column("baskets", "long", "Baskets with at least one such line.", nullable=False),
     Column("units", "long", "Units sold.", nullable=False),
-    Column("gross", TOTAL, "Dollars at shelf price: sales value plus loyalty and match discounts.", nullable=False),
-    Column("discounts", TOTAL, "Dollars of all discounts, manufacturers' coupons included.", nullable=False),
+    Column(
+        "gross",
+        TOTAL,
+        "Dollars at shelf price: sales value plus loyalty and match discounts.",
+        nullable=False,
+    ),
+    Column(
+        "discounts",
+        TOTAL,
+        "Dollars of all discounts, manufacturers' coupons included.",
+        nullable=False,
+    ),
     Column("net", TOTAL, "Dollars received: gross less discounts.", nullable=False),
 )
 
@@ -125,7 +195,10 @@ DAILY_SALES = Contract(
     owner=OWNER,
     columns=(_STORE, _DEPARTMENT, *_FIGURES),
     key=("store_id", "department"),
-    inputs=(Input("silver.transactions", same_day()), Input("silver.products", as_of())),
+    inputs=(
+        Input("silver.transactions", same_day()),
+        Input("silver.products", as_of()),
+    ),
     closed_days=CLOSED,
 )
 
@@ -134,10 +207,21 @@ HOUSEHOLD_28D = Contract(
     description="Each household with a trip in the trailing 28 days, the day included.",
     owner=OWNER,
     columns=(
-        Column("household_id", "long", "The household.", nullable=False, sensitive=True),
-        Column("spend", TOTAL, "Dollars received from it in the 28 days.", nullable=False),
-        Column("trips", "long", "Baskets in the 28 days.", nullable=False),
-        Column("recency_days", "int", "Days since its latest trip, 0 to 27.", nullable=False),
+        Column(
+            "household_id", "long", "The household.", nullable=False, sensitive=True
+        ),
+        Column(
+            "spend", TOTAL, "Dollars received from it in the 28 days.", nullable=False
+        ),
+        Column(
+            "trips", "long", "Baskets per day, summed over the 28 days.", nullable=False
+        ),
+        Column(
+            "recency_days",
+            "int",
+            "Days since its latest trip, 0 to 27.",
+            nullable=False,
+        ),
     ),
     key=("household_id",),
     inputs=(Input("silver.transactions", span(27)),),

@@ -1,0 +1,54 @@
+"""What commands share: consoles, exit codes, options, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Any
+
+from rich.console import Console
+
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings, load_settings
+
+EXIT_LOOK = 1
+EXIT_USAGE = 2
+EXIT_FAILED = 3
+
+console = Console()
+errors = Console(stderr=True)
+
+
+class UsageError(PlatformError):
+    """An argument cannot be understood."""
+
+
+def parse_day(text: str, settings: Settings) -> date:
+    """A day of the calendar, as an argument.
+
+    Raises:
+        UsageError: not a date, or outside the calendar.
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a day.", "Write it as YYYY-MM-DD, for example 2017-03-31.") from error
+    first, last = settings.calendar_first, settings.last_day()
+    if not first <= day <= last:
+        raise UsageError(f"{day} is outside the calendar, {first} to {last}.", "Name a day of the calendar.")
+    return day
+
+
+@contextmanager
+def reading() -> Iterator[Platform]:
+    """The platform for a command that only reads."""
+    with open_platform(load_settings()) as platform:
+        yield platform
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, indent=2, default=str))

@@ -1,0 +1,158 @@
+"""`demo`: the sample year from landing files to gold, and then its late corrections."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors, print_json, reading
+from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.progress import watch_published
+from platform_assets.cli.summary import print_summary, summarise
+from platform_assets.domains.retail.sample import Simulation, land
+from platform_assets.engine.pending import has_arrivals, steps_to_refresh
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.settings import Settings, load_settings
+
+YEAR_DAYS = 366
+SEED = 1
+LATE_DAYS = 91
+"""After so many days the last late row of the simulation has arrived."""
+
+
+class DemoError(PlatformError):
+    """The demo cannot go on."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one part of the demo did.
+
+    Args:
+        name: shown in the summary.
+        files: landed in it.
+        changed: published days by table.
+        seconds: wall time.
+    """
+
+    name: str
+    files: int
+    changed: dict[str, int]
+    seconds: float
+
+
+def demo(
+    days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
+) -> None:
+    """Land a real year of sales, build it, then land its late corrections and mend exactly the days they touch."""
+    started = time.monotonic()
+    settings = load_settings()
+    if fresh:
+        _remove(settings)
+    first = settings.calendar_first
+    last = first + timedelta(days=days - 1)
+    seen_until = _demo_clock(settings, last)
+    simulation = Simulation(seed=SEED, first=first, days=days)
+    phases: list[Phase] = []
+    for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
+        if seen_until is None or today >= seen_until:
+            phases.append(_phase(settings, simulation, name, last, today))
+    with reading() as platform:
+        summary = summarise(platform)
+    seconds = time.monotonic() - started
+    if as_json:
+        phases_json = [asdict(phase) for phase in phases]
+        print_json({"tables": [asdict(t) for t in summary], "phases": phases_json, "seconds": round(seconds, 1)})
+    else:
+        print_summary(summary, phases, seconds)
+
+
+def _phase(settings: Settings, simulation: Simulation, name: str, last: date, today: date) -> Phase:
+    """Land up to a date and bring everything up to date through Dagster."""
+    started = time.monotonic()
+    _set_clock(settings, last, today)
+    with errors.status(f"{name}: landing files up to {today}"):
+        landed = land(simulation, settings.landing, today)
+    since = new_publication()
+    with reading() as platform:
+        empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
+        idle = not empty and not has_arrivals(platform) and not steps_to_refresh(platform)
+        tables = len(platform.catalogue.names)
+    if not idle:
+        _run(settings, name, whole=(simulation.first, last) if empty else None, total=tables * simulation.days)
+    with reading() as platform:
+        changed = {
+            table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
+            for table in platform.catalogue.names
+        }
+    return Phase(name, landed.files, changed, time.monotonic() - started)
+
+
+def _run(settings: Settings, name: str, whole: tuple[date, date] | None, total: int) -> None:
+    """One Dagster run in this process: the assets of the whole calendar, or the job that refreshes."""
+    os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
+    with errors.status("starting Dagster"):
+        import dagster as dg
+
+        from platform_assets.definitions import build_definitions
+        from platform_assets.orchestration.in_process import materialize_range, run_job
+
+        definitions = build_definitions(load_settings())
+    with dg.DagsterInstance.get() as instance, watch_published(name, total if whole else None):
+        if whole:
+            outcome = materialize_range(definitions, instance, *whole)
+        else:
+            outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
+    if outcome.failures:
+        for failure in outcome.failures:
+            errors.print(failure, soft_wrap=True, highlight=False)
+        errors.print("What was published stays. Run the same command again to go on from there.")
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _demo_clock(settings: Settings, last: date) -> date | None:
+    """How far an earlier demo of this installation got; None if there was none."""
+    if not (settings.state / "settings.toml").is_file():
+        if settings.lake.exists() and any(settings.lake.iterdir()):
+            raise DemoError(
+                f"{settings.lake} already holds a lake that is not a demo's.",
+                "Run the demo in a state folder of its own: PLATFORM_STATE=/some/folder platform-assets demo.",
+            )
+        return None
+    if settings.calendar_last != last:
+        days = (settings.calendar_last - settings.calendar_first).days + 1 if settings.calendar_last else 0
+        raise UsageError(
+            f"This installation holds a demo of {days} days.",
+            f"Run `demo --days {days}` to go on with it, or `demo --fresh` to remove it and start over.",
+        )
+    return settings.today
+
+
+def _set_clock(settings: Settings, last: date, today: date) -> None:
+    settings.state.mkdir(parents=True, exist_ok=True)
+    (settings.state / "settings.toml").write_text(
+        "# Written by the demo, so that every command sees the same calendar and clock.\n"
+        f"calendar_last = {last}\ntoday = {today}\n",
+        encoding="utf-8",
+    )
+
+
+def _remove(settings: Settings) -> None:
+    """Remove what an earlier demo made; never a lake of somebody's own."""
+    marker = settings.state / "settings.toml"
+    if not marker.is_file():
+        return
+    for folder in (settings.lake, settings.landing, settings.state / "dagster"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for file in (marker, *settings.state.glob("ledger.db*")):
+        file.unlink(missing_ok=True)
+    console.print("Removed the earlier demo.")

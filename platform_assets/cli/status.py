@@ -1,0 +1,121 @@
+"""`status`: what is loaded, missing, held and set aside, per table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading
+from platform_assets.contracts import Contract
+from platform_assets.engine.pending import list_arrivals
+from platform_assets.engine.platform import Platform
+from platform_assets.ledger.records import ArrivalRecord, Hold
+from platform_assets.sources.landing import Problem
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """Where a table stands.
+
+    Args:
+        table: its name.
+        newest: newest day with content.
+        days: days with content, empty ones included.
+        missing: days of the calendar without any.
+        held: days whose newest content was refused.
+        rows: rows readers see.
+        quarantined: rows of published days that broke a rule.
+        refused: rows refused at parsing, for raw tables.
+    """
+
+    table: str
+    newest: date | None
+    days: int
+    missing: int
+    held: int
+    rows: int
+    quarantined: int
+    refused: int
+
+
+def table_status(platform: Platform, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
+    """Where one table stands, from the ledger alone."""
+    days = platform.ledger.current_days(contract.name)
+    calendar = set(platform.calendar.days())
+    arrivals = platform.ledger.arrivals(contract.name) if contract.source else []
+    return TableStatus(
+        table=contract.name,
+        newest=max(days, default=None),
+        days=len(days),
+        missing=len(calendar - set(days)),
+        held=len({hold.day for hold in holds if hold.table == contract.name}),
+        rows=sum(day.rows - day.figures.get("tombstones", 0) for day in days.values()),
+        quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
+        refused=sum(arrival.refused for arrival in arrivals),
+    )
+
+
+def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Show what is loaded, missing, held and set aside; exit code 1 if something needs a look."""
+    with reading() as platform:
+        holds = platform.ledger.holds()
+        tables = [table_status(platform, contract, holds) for contract in platform.catalogue]
+        refused = platform.ledger.arrivals(refused_only=True)
+        listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
+    problems = [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
+    pending = sum(len(listing.pending) for listing in listings)
+    if as_json:
+        print_json(
+            {
+                "tables": [asdict(table) for table in tables],
+                "held": [asdict(hold) for hold in holds],
+                "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
+                "landing": [asdict(problem) for problem in problems],
+                "pending_files": pending,
+            }
+        )
+    else:
+        _print(tables, holds, refused, problems, pending)
+    if holds or refused or problems or any(table.missing for table in tables):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(
+    tables: list[TableStatus],
+    holds: Sequence[Hold],
+    refused: Sequence[ArrivalRecord],
+    problems: list[Problem],
+    pending: int,
+) -> None:
+    grid = Table(title="Tables as readers see them")
+    for name in ("table", "newest day", "days", "missing", "held", "rows", "quarantined", "refused"):
+        grid.add_column(name, justify="left" if name in {"table", "newest day"} else "right")
+    for found in tables:
+        grid.add_row(
+            found.table,
+            str(found.newest or "-"),
+            f"{found.days:,}",
+            _alarm(found.missing),
+            _alarm(found.held),
+            f"{found.rows:,}",
+            f"{found.quarantined:,}" if found.table.startswith("silver") else "",
+            f"{found.refused:,}" if found.table.startswith("raw") else "",
+        )
+    console.print(grid)
+    for hold in holds:
+        console.print(f"[red]held[/] {hold.table} {hold.day}: {hold.reason}", soft_wrap=True, highlight=False)
+    for arrival in refused:
+        console.print(f"[red]refused[/] {arrival.path} {arrival.reason}", soft_wrap=True, highlight=False)
+    for problem in problems:
+        console.print(f"[yellow]not taken[/] {problem.path} {problem.message}", soft_wrap=True, highlight=False)
+    if pending:
+        console.print(f"{pending} files wait to be ingested: materialize the raw tables, or run the job `refresh`.")
+
+
+def _alarm(count: int) -> str:
+    return f"[red]{count:,}[/]" if count else "0"

@@ -1,0 +1,74 @@
+"""The demo's last word: what there is, what changed, where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.panel import Panel
+from rich.table import Table
+
+from platform_assets.cli.console import console
+from platform_assets.engine.platform import Platform
+
+if TYPE_CHECKING:
+    from platform_assets.cli.demo import Phase
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """One table after the demo.
+
+    Args:
+        table: its name.
+        days: loaded days, empty ones included.
+        rows: rows readers see.
+        set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).
+    """
+
+    table: str
+    days: int
+    rows: int
+    set_aside: int
+
+
+def summarise(platform: Platform) -> list[TableSummary]:
+    """Figures of every table, from the ledger."""
+    found: list[TableSummary] = []
+    for contract in platform.catalogue:
+        days = platform.ledger.current_days(contract.name).values()
+        aside = sum(day.figures.get("quarantined", 0) for day in days)
+        if contract.source is not None:
+            aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
+        rows = sum(day.rows - day.figures.get("tombstones", 0) for day in days)
+        found.append(TableSummary(contract.name, len(days), rows, aside))
+    return found
+
+
+def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float) -> None:
+    """The whole demo at a glance."""
+    grid = Table(title="The platform now", title_justify="left")
+    grid.add_column("table")
+    for name in ("days", "rows", "set aside", *(phase.name for phase in phases)):
+        grid.add_column(name, justify="right")
+    for found in tables:
+        changed = [phase.changed.get(found.table, 0) for phase in phases]
+        cells = [f"{found.days:,}", f"{found.rows:,}", f"{found.set_aside:,}" if found.set_aside else ""]
+        grid.add_row(found.table, *cells, *(f"{count:,} days" if count else "-" for count in changed))
+    console.print(grid)
+    if not any(count for phase in phases for count in phase.changed.values()):
+        console.print("[green]Nothing to do:[/] every file was taken before and no day is out of date.")
+    for phase in phases:
+        console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")
+    console.print(
+        Panel(
+            "uv run platform-assets up                                    the Dagster UI, on loopback\n"
+            "uv run platform-assets status                                what is loaded, missing, held, set aside\n"
+            "uv run platform-assets read gold.daily_sales --day 2017-01-15\n"
+            "uv run platform-assets read quarantine.transactions          rows that broke a rule, with reasons",
+            title=f"Done in {seconds:.1f} s. Where to look next",
+            title_align="left",
+            expand=False,
+        )
+    )

@@ -1,0 +1,52 @@
+"""`up`: the Dagster UI and daemon on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import console
+from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.settings import load_settings, project_root
+
+_PATIENCE_S = 15
+
+
+def up(port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 3000) -> None:
+    """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
+    settings = load_settings()
+    environment = os.environ | {"DAGSTER_HOME": str(dagster_home(settings)), "PLATFORM_STATE": str(settings.state)}
+    dagster = shutil.which("dagster", path=os.path.dirname(sys.executable)) or "dagster"
+    command = [dagster, "dev", "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
+    console.print(f"Opening [bold]http://127.0.0.1:{port}[/] - stop with Ctrl-C")
+    # A session of its own, so that everything Dagster starts can be ended together.
+    server = subprocess.Popen(command, cwd=project_root(), env=environment, start_new_session=True)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        _end(server)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    code = server.wait()
+    _end(server)
+    raise typer.Exit(0 if code in (0, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL) else 3)
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """Ask everything to stop, wait, then end what is left."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(server.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            server.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            continue

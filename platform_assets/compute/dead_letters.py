@@ -1,0 +1,32 @@
+"""Rows that did not get through: refused at parsing, or quarantined by a rule. One layout for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.compute.dedup import broken_rules, keeps_rules
+from platform_assets.contracts import DAY, Contract, Rule
+
+
+def refused_table(contract: Contract) -> str:
+    """Where rows refused at parsing go, for a raw table."""
+    return f"refused.{contract.table}"
+
+
+def quarantine_table(contract: Contract) -> str:
+    """Where rows that break a rule go, for a silver table."""
+    return f"quarantine.{contract.table}"
+
+
+def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule]) -> DataFrame:
+    """The raw rows that break a rule, with the names of all rules they break."""
+    broken = raw.where(~keeps_rules(rules))
+    return broken.select(
+        "_arrival",
+        F.array_join(broken_rules(rules), ", ").alias("_reason"),
+        F.to_json(F.struct(*columns)).alias("_payload"),
+        DAY,
+    )

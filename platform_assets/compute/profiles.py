@@ -1,0 +1,113 @@
+"""The profile: what is really in staged days, recounted from the files that would be published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.digests import digest_of, digest_sums
+from platform_assets.contracts import DAY
+from platform_assets.planning.digests import Digest
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Figures of one staged day.
+
+    Args:
+        digest: content, with the number of rows.
+        nulls: rows without a value, by column; only columns that have any.
+        repeated_keys: keys that more than one row has.
+    """
+
+    digest: Digest = Digest()
+    nulls: dict[str, int] = field(default_factory=dict)
+    repeated_keys: int = 0
+
+
+@dataclass(frozen=True)
+class RawProfile:
+    """Figures of staged raw days.
+
+    Args:
+        digests: what is added to each day, tombstones included.
+        tombstones: how many of those rows are tombstones, by day.
+        taken: rows of each arrival.
+    """
+
+    digests: dict[date, Digest]
+    tombstones: dict[date, int]
+    taken: dict[str, int]
+
+
+def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
+    """The rows of a stage's folder."""
+    return spark.read.format("delta").load(str(folder))
+
+
+def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> dict[date, Profile]:
+    """Profile every staged day in one pass over all columns and one over the key.
+
+    Args:
+        staged: rows as staged.
+        required: columns that should have no nulls.
+        key: columns that should identify a row within its day; none skips the second pass.
+
+    Returns:
+        One profile per day that has rows.
+    """
+    columns = [name for name in staged.columns if name != DAY]
+    figures = (
+        staged.groupBy(DAY)
+        .agg(
+            F.count(F.lit(1)).alias("_rows"),
+            *digest_sums(columns),
+            *(F.count_if(F.isnull(name)).alias(f"_nulls_{n}") for n, name in enumerate(required)),
+        )
+        .collect()
+    )
+    repeated = _repeated_keys(staged, key) if key else {}
+    return {
+        row[DAY]: Profile(
+            digest=digest_of(row, row["_rows"]),
+            nulls={name: row[f"_nulls_{n}"] for n, name in enumerate(required) if row[f"_nulls_{n}"]},
+            repeated_keys=repeated.get(row[DAY], 0),
+        )
+        for row in figures
+    }
+
+
+def profile_raw(staged: DataFrame) -> RawProfile:
+    """Profile staged raw rows, or rows refused on the way, by day and arrival in one pass."""
+    columns = [name for name in staged.columns if name != DAY]
+    is_tombstone = F.col("_kind") == TOMBSTONE if "_kind" in columns else F.lit(False)
+    rows = (
+        staged.groupBy(DAY, "_arrival")
+        .agg(
+            F.count(F.lit(1)).alias("_rows"),
+            F.count_if(is_tombstone).alias("_tombstones"),
+            *digest_sums(columns),
+        )
+        .collect()
+    )
+    digests: dict[date, Digest] = {}
+    tombstones: dict[date, int] = {}
+    taken: dict[str, int] = {}
+    for row in rows:
+        day, arrival = row[DAY], row["_arrival"]
+        digests[day] = digests.get(day, Digest()) + digest_of(row, row["_rows"])
+        tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
+        if arrival is not None:
+            taken[arrival] = taken.get(arrival, 0) + row["_rows"]
+    return RawProfile(digests, tombstones, taken)
+
+
+def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
+    twice = staged.groupBy(DAY, *key).count().where(F.col("count") > 1)
+    return {row[DAY]: row["count"] for row in twice.groupBy(DAY).count().collect()}

@@ -1,0 +1,46 @@
+"""Contracts as Spark schemas, made without a session."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from platform_assets.contracts import DAY, Contract
+
+
+def schema_of(**columns: str) -> StructType:
+    """A schema of nullable columns from names and contract types, followed by the day."""
+    fields = [
+        {"name": name, "type": "integer" if type_ == "int" else type_, "nullable": True, "metadata": {}}
+        for name, type_ in {**columns, DAY: "date"}.items()
+    ]
+    return StructType.fromJson({"type": "struct", "fields": fields})
+
+
+def spark_schema(contract: Contract) -> StructType:
+    """Columns of a silver or gold table."""
+    return schema_of(**{column.name: column.type for column in contract.columns})
+
+
+def raw_schema(contract: Contract) -> StructType:
+    """Columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
+
+    `_arrival` is the file below the landing root, `_rescued` what the contract does not declare as JSON, `_kind` one of
+    record, void, tombstone; `_version`, `_row_hash`, `_order_day` are the total order of a key's versions.
+    """
+    return schema_of(
+        **{column.name: column.type for column in contract.columns},
+        _arrival="string",
+        _arrival_date="date",
+        _rescued="string",
+        _kind="string",
+        _version="timestamp",
+        _row_hash="long",
+        _order_day="date",
+    )
+
+
+DEAD_LETTERS = schema_of(_arrival="string", _reason="string", _payload="string")
+"""Origin (file below the landing root), reason, the row as JSON or as delivered, and the day.
+
+The day of a refused row is its arrival date, since it has none that can be trusted.
+"""

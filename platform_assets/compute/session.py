@@ -1,0 +1,152 @@
+"""The Spark session: Delta on the class path, tuned for many small days, quiet, and gone when it is stopped.
+
+A process has one session at a time. What its JVM was started with (heap, garbage collector, class path) stays as it
+was until `stop_session`; asking for a session with other settings meanwhile returns the running one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.cds import class_archive
+from platform_assets.compute.jars import delta_jars
+from platform_assets.compute.java import find_java
+from platform_assets.compute.jvm import SessionError, end_jvm, start_jvm
+from platform_assets.compute.logs import log_file
+from platform_assets.settings import Settings
+
+TUNING: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # The same results on every machine
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Screens and ports nobody asked for
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # The log of a year is some hundred files: one task reads it faster than fifty
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Thousands of small landing files: listed by the driver instead of a job, and packed into few tasks
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "131072",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+"""Configuration of every session; `spark_conf` of the settings wins over it."""
+
+_LOCAL: Mapping[str, str] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # No .crc file beside each file we write: disks and Parquet have checksums of their own
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+"""What only holds when everything runs in one process on this machine."""
+
+_OF_THE_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraJavaOptions",
+)
+
+
+def create_session(
+    settings: Settings,
+    *,
+    app_name: str = "platform-assets",
+    record_classes: bool = True,
+) -> SparkSession:
+    """Start Spark as the settings say, or return the session that this process already has.
+
+    Args:
+        settings: master or Spark Connect server, memory, extra configuration.
+        app_name: shown in logs and on a cluster's pages.
+        record_classes: whether this session may record the class archive for later ones, if there is none.
+
+    Raises:
+        JavaError: Java is missing or of the wrong version.
+        JarsError: Delta's jars are neither there nor to be had.
+        SessionError: Spark did not start; the message has its last words.
+    """
+    if settings.spark_remote:
+        return _connect(settings, settings.spark_remote, app_name)
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    java = find_java()
+    jars = delta_jars(settings, java)
+    if SparkContext._gateway is None:
+        start_jvm(settings, jars, class_archive(settings, java, record=record_classes))
+    conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
+    conf.setAll(list(configuration(settings, jars).items()))
+    try:
+        context = SparkContext(conf=conf, gateway=SparkContext._gateway)
+        spark = SparkSession.builder.getOrCreate()
+    except Exception as error:
+        end_jvm()
+        raise SessionError(
+            f"Spark does not start on {settings.spark_master}: {_first_line(error)} (log: {log_file(settings)}).",
+            "Check PLATFORM_SPARK_MASTER and PLATFORM_SPARK_CONF.",
+        ) from error
+    if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
+        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
+    return spark
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
+
+    A session of a Spark Connect server is only closed.
+    """
+    spark.stop()
+    if SparkContext._active_spark_context is None:
+        end_jvm()
+
+
+def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
+    """The session's whole configuration, without what the JVM was started with."""
+    conf = dict(TUNING) | {"spark.sql.warehouse.dir": str(settings.state / "spark-warehouse")}
+    if is_local(settings):
+        conf |= _LOCAL
+    else:
+        conf["spark.jars"] = ",".join(map(str, jars))
+    conf |= settings.spark_conf
+    return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
+
+
+def is_local(settings: Settings) -> bool:
+    """Whether driver and executors are one process on this machine."""
+    return settings.spark_master == "local" or settings.spark_master.startswith("local[")
+
+
+def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
+    builder = SparkSession.builder.remote(remote).appName(app_name)
+    for name, value in {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        **settings.spark_conf,
+    }.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise SessionError(
+            f"Spark Connect needs packages that are not installed: {_first_line(error)}.",
+            "Install them: uv sync --extra connect.",
+        ) from error
+    except PySparkException as error:
+        raise SessionError(
+            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {_first_line(error)}.",
+            "Check that it runs and that the address and port are right.",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()),
+        type(error).__name__,
+    )

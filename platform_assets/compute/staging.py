@@ -1,0 +1,45 @@
+"""Staged writes: Spark puts the computed days into a private folder inside the live table's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from platform_assets.contracts import DAY
+from platform_assets.errors import PlatformError
+
+
+class TransformError(PlatformError):
+    """A transform returned something else than its contract promises."""
+
+
+def check_columns(table: str, frame: DataFrame, expected: StructType) -> None:
+    """Refuse a frame whose columns or types differ from the contract's; nothing is cast silently.
+
+    Raises:
+        TransformError: naming every column that is missing, not declared or of another type.
+    """
+    got = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    wanted = {field.name: field.dataType.simpleString() for field in expected.fields}
+    problems = [f"{name} is missing" for name in wanted if name not in got]
+    problems += [f"{name} is not declared" for name in got if name not in wanted]
+    problems += [f"{n} is {got[n]}, declared {wanted[n]}" for n in wanted if n in got and got[n] != wanted[n]]
+    if problems:
+        raise TransformError(
+            f"The transform of {table} does not return what its contract declares: {'; '.join(problems)}.",
+            "Select and cast the columns in the transform, or correct the contract.",
+        )
+
+
+def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
+    """Write rows as a Delta table of their own, one file per day.
+
+    Args:
+        frame: rows with `event_date`.
+        folder: the publication's folder inside the live table's; a second write adds to it.
+        clustered: the rows of a day already lie in one Spark partition, so no shuffle is needed.
+    """
+    frame = frame if clustered else frame.repartition(DAY)
+    frame.write.format("delta").mode("append").partitionBy(DAY).save(str(folder))

@@ -1,0 +1,85 @@
+"""What a transform is given for an input it reads through more than its own day."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import DataFrame
+from pyspark.sql import Window as SortWindow
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Window
+from platform_assets.planning.windows import Calendar, days_read
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """The rows of all days that any of the days to compute reads.
+
+    Args:
+        frame: those rows; `event_date` is the day they happened.
+        window: as declared.
+        days: the days to compute.
+        calendar: the days that exist.
+    """
+
+    frame: DataFrame
+    window: Window
+    days: Collection[date]
+    calendar: Calendar
+
+    def per_day(self, frame: DataFrame | None = None) -> DataFrame:
+        """Each row once for every day to compute whose window holds it.
+
+        Args:
+            frame: rows to spread, by default all; aggregate to one row per key and `event_date` first, since every
+                row is repeated as often as the window is long.
+
+        Returns:
+            The rows with `source_date`, the day they happened, and `event_date`, the day being computed.
+        """
+        frame = self.frame if frame is None else frame
+        spans = [(day, *days_read(self.window, day, self.calendar)) for day in sorted(self.days)]
+        reached: dict[date, list[date]] = {}
+        for day, start, end in spans:
+            for ordinal in range(start.toordinal(), end.toordinal() + 1):
+                reached.setdefault(date.fromordinal(ordinal), []).append(day)
+        pairs = frame.sparkSession.createDataFrame(list(reached.items()), f"source_date date, {DAY} array<date>")
+        spread = frame.withColumnRenamed(DAY, "source_date").join(F.broadcast(pairs), "source_date")
+        return spread.withColumn(DAY, F.explode(DAY))
+
+
+@dataclass(frozen=True)
+class History:
+    """Effective-dated rows: each holds from its day until the day of its key's next row.
+
+    Args:
+        frame: the rows with `event_date`, the first day on which they hold.
+        key: columns that name the thing whose attributes change.
+    """
+
+    frame: DataFrame
+    key: Sequence[str]
+
+    def as_of_join(self, rows: DataFrame) -> DataFrame:
+        """Add to each row the attributes of its key as of the row's `event_date`.
+
+        Returns:
+            All rows, in any order; attributes are null where nothing was known of the key by that day.
+        """
+        ordered = SortWindow.partitionBy(*self.key).orderBy(DAY)
+        history = self.frame.select(
+            *(name for name in self.frame.columns if name != DAY),
+            F.col(DAY).alias("_valid_from"),
+            F.lead(DAY).over(ordered).alias("_valid_to"),
+        )
+        then = (F.col(DAY) >= F.col("_valid_from")) & (F.isnull("_valid_to") | (F.col(DAY) < F.col("_valid_to")))
+        names = [name for name in history.columns if name in rows.columns and name not in self.key]
+        history = history.drop(*names)
+        conditions = [rows[name] == history[name] for name in self.key]
+        joined = rows.join(F.broadcast(history), [*conditions, then], "left")
+        for name in self.key:
+            joined = joined.drop(history[name])
+        return joined.drop("_valid_from", "_valid_to")

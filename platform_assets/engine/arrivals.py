@@ -1,0 +1,211 @@
+"""One batch of arrivals on its way into raw: parse, stage, find moved keys, count, publish."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.compute.dead_letters import refused_table
+from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.moves import tombstones
+from platform_assets.compute.parsing import Layout, parse
+from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
+from platform_assets.compute.reading import read_days
+from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
+from platform_assets.compute.staging import stage
+from platform_assets.contracts import Contract
+from platform_assets.engine.changes import appended, files_at, staged_at
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.planning.windows import Calendar, ranges
+from platform_assets.sources.inspect import Inspection, inspect, is_readable
+from platform_assets.sources.landing import LandedFile, unchanged
+
+
+class IngestError(PlatformError):
+    """A file changed while it was taken; nothing of its batch was published."""
+
+
+class _Unaccounted(Exception):
+    """Files of which fewer or more rows came out than lie in them."""
+
+    def __init__(self, reasons: dict[LandedFile, str]) -> None:
+        super().__init__(*reasons.values())
+        self.reasons = reasons
+
+
+def take(
+    platform: Platform, spark: SparkSession, contract: Contract, files: Sequence[LandedFile], author: Author
+) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    """Take some files whole, in one publication of raw and of the rows refused.
+
+    A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken.
+
+    Returns:
+        What became of each file, and the new content of every raw day touched.
+
+    Raises:
+        IngestError: a file changed while it was read.
+    """
+    seen = {file: inspect(file, contract) for file in files}
+    refused = {file: found.reason for file, found in seen.items() if found.reason is not None}
+    while True:
+        try:
+            return _take(platform, spark, contract, seen, refused, author)
+        except _Unaccounted as found:
+            refused |= found.reasons
+
+
+def _take(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+    author: Author,
+) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    letters = refused_table(contract)
+    release = current_release(platform.lake)
+    with stage_folders(platform, (contract.name, letters)) as (publication, folders):
+        _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
+        good = [file for file in seen if file not in refused]
+        taken = rejected = RawProfile({}, {}, {})
+        if good:
+            _stage_tombstones(platform, spark, contract, publication, folders[contract.name], release)
+            taken = profile_raw(read_staged(spark, folders[contract.name]))
+        short = [file for file in good if taken.taken.get(file.path, 0) < seen[file].landed]
+        if short:
+            _, rows = parse(spark, _layouts(short, seen), contract, platform.calendar)
+            stage(rows, folders[letters])
+            rejected = profile_raw(read_staged(spark, folders[letters]))
+        arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), taken, rejected) for file in seen)
+        _check(dict(zip(seen, arrivals, strict=True)))
+        changes = [
+            _change(platform, release, contract.name, publication, raw_schema(contract).json(), taken),
+            _change(platform, release, letters, publication, DEAD_LETTERS.json(), rejected),
+        ]
+        publish_changes(platform, publication, "ingest", changes, author, arrivals)
+    return arrivals, dict(changes[0].days)
+
+
+def _stage_rows(
+    spark: SparkSession,
+    contract: Contract,
+    calendar: Calendar,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+    folder: Path,
+) -> None:
+    """Stage the rows of all files not refused; a file that turns out corrupt joins the refused."""
+    while good := [file for file in seen if file not in refused]:
+        rows, _ = parse(spark, _layouts(good, seen), contract, calendar)
+        try:
+            stage(rows, folder)
+            return
+        except (PySparkException, Py4JError):
+            corrupt = {file: reason for file in good if file.format == "parquet" and (reason := is_readable(file))}
+            if not corrupt:
+                raise
+            refused |= corrupt
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[Layout]:
+    alike: defaultdict[tuple[str, str, tuple[str, ...]], list[Path]] = defaultdict(list)
+    for file in files:
+        alike[file.format, seen[file].schema, seen[file].columns].append(file.file)
+    return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]
+
+
+def _stage_tombstones(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    publication: str,
+    folder: Path,
+    release: Release,
+) -> None:
+    if not contract.moves_within_days:
+        return
+    reach = range(-contract.moves_within_days, contract.moves_within_days + 1)
+    touched = staged_at(platform.lake, contract.name, publication)
+    near = {day + timedelta(days=n) for day in touched for n in reach}
+    schema = raw_schema(contract)
+    path = platform.lake.table_path(contract.name)
+    present = read_days(spark, path, release.versions.get(contract.name), schema, ranges(near))
+    present = present.where(F.col("_kind") != TOMBSTONE)
+    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days)
+    if found is not None:
+        nulls = [
+            F.lit(None).cast(field.dataType).alias(field.name)
+            for field in schema.fields
+            if field.name not in found.columns
+        ]
+        stage(found.select("*", *nulls).select(*schema.fieldNames()), folder)
+
+
+def _arrival(
+    contract: Contract,
+    file: LandedFile,
+    found: Inspection,
+    reason: str | None,
+    taken: RawProfile,
+    rejected: RawProfile,
+) -> Arrival:
+    return Arrival(
+        table=contract.name,
+        path=file.path,
+        arrival_date=file.arrival_date,
+        size=file.size,
+        sha256=file.sha256,
+        modified_ns=file.modified_ns,
+        landed=found.landed,
+        taken=taken.taken.get(file.path, 0),
+        refused=rejected.taken.get(file.path, 0),
+        reason=reason,
+        notes=found.notes,
+    )
+
+
+def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
+    lost = {
+        file: f"holds {arrival.landed:,} lines, of which {arrival.taken:,} were read as rows and {arrival.refused:,} "
+        "refused; records must not span lines"
+        for file, arrival in arrivals.items()
+        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused
+    }
+    if lost:
+        raise _Unaccounted(lost)
+    for file in arrivals:
+        if not unchanged(file):
+            raise IngestError(
+                f"{file.path} changed while it was taken; nothing was published.",
+                "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
+            )
+
+
+def _change(
+    platform: Platform,
+    release: Release,
+    table: str,
+    publication: str,
+    schema_string: str,
+    added: RawProfile,
+) -> TableChange:
+    days: dict[date, DayContent] = {}
+    if added.digests:
+        live = files_at(platform.lake, table, release.versions.get(table))
+        staged = staged_at(platform.lake, table, publication)
+        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number))
+    return TableChange(table=table, schema_string=schema_string, days=days)

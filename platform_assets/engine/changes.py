@@ -1,0 +1,81 @@
+"""From staged files and their profiles to the table changes of a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from platform_assets.compute.profiles import RawProfile
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import live_files, staged_files
+from platform_assets.lakehouse.manifest import DataFile, DayContent
+from platform_assets.ledger.records import DayRecord
+from platform_assets.planning.digests import Digest
+
+Files = Mapping[date, tuple[DataFile, ...]]
+
+
+def files_at(lake: Lake, table: str, version: int | None) -> Files:
+    """The live files of each day of a table at a version; none where it was never published."""
+    return {} if version is None else live_files(lake.table_path(table), version)
+
+
+def staged_at(lake: Lake, table: str, publication: str) -> Files:
+    """The files of each day that were staged for a table; none where nothing was."""
+    if not (lake.stage_path(table, publication) / "_delta_log").is_dir():
+        return {}
+    _, files = staged_files(lake, table, publication)
+    return files
+
+
+def replaced(
+    days: Collection[date],
+    live: Files,
+    staged: Files,
+    digests: Mapping[date, Digest],
+    figures: Mapping[date, Mapping[str, int]],
+    made_from: Mapping[date, str],
+) -> dict[date, DayContent]:
+    """Days whose whole content becomes what was staged, nothing included."""
+    return {
+        day: _content(
+            live.get(day, ()),
+            staged.get(day, ()),
+            digests.get(day, Digest()),
+            figures.get(day, {}),
+        ).model_copy(update={"fingerprint": made_from.get(day, "")})
+        for day in days
+    }
+
+
+def appended(live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord]) -> dict[date, DayContent]:
+    """Days of raw with the staged files beside those they have; their digests add up."""
+    contents: dict[date, DayContent] = {}
+    for day, files in staged.items():
+        had = before.get(day)
+        digest = (Digest.parse(had.digest) if had else Digest()) + added.digests[day]
+        tombstones = (had.figures.get("tombstones", 0) if had else 0) + added.tombstones[day]
+        old = live.get(day, ())
+        contents[day] = _content(old, (*old, *files), digest, {"tombstones": tombstones})
+    return contents
+
+
+def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:
+    """Days that are loaded though nothing was delivered for them."""
+    return {day: _content((), (), Digest(), {}) for day in days}
+
+
+def _content(
+    old: tuple[DataFile, ...],
+    new: tuple[DataFile, ...],
+    digest: Digest,
+    figures: Mapping[str, int],
+) -> DayContent:
+    return DayContent(
+        files=new,
+        base=tuple(file.path for file in old),
+        digest=str(digest),
+        rows=digest.rows,
+        bytes=sum(file.size for file in new),
+        figures=dict(figures),
+    )

@@ -1,0 +1,95 @@
+"""Ingest: whole arrivals appended to raw, exactly once, with everything refused accounted for."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.schemas import raw_schema
+from platform_assets.contracts import Contract
+from platform_assets.engine.arrivals import take
+from platform_assets.engine.changes import loaded_empty
+from platform_assets.engine.pending import list_arrivals
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.results import IngestResult, Progress, no_progress
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.manifest import (
+    Arrival,
+    DayContent,
+    TableChange,
+    new_publication,
+)
+from platform_assets.planning.steps import batches
+from platform_assets.sources.landing import LandedFile, Listing
+
+
+def ingest(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    contract: Contract,
+    author: Author,
+    days: Collection[date] = (),
+    progress: Progress = no_progress,
+) -> IngestResult:
+    """Take everything pending for a raw table, one ingest at a time.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where nothing is pending.
+        contract: of the raw table.
+        author: on whose behalf.
+        days: days that are asked for; those that nothing was delivered for come back as missing.
+        progress: told after every batch of arrival dates.
+
+    Raises:
+        IngestError: rows were lost or won, or a file changed while it was read; nothing of that batch was published.
+    """
+    started = time.monotonic()
+    with ingest_lock(platform.lake, contract.name, platform.lock_url):
+        platform.sync()
+        listing = list_arrivals(platform, contract)
+        by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
+        for file in listing.pending:
+            by_date[file.arrival_date].append(file)
+        arrivals: list[Arrival] = []
+        published: dict[date, DayContent] = {}
+        for batch in batches(by_date, platform.settings.batch_days):
+            files = [file for day in batch for file in by_date[day]]
+            taken, contents = take(platform, spark(), contract, files, author)
+            arrivals += taken
+            published |= contents
+            progress(contract.name, len(arrivals), len(listing.pending))
+        published |= _load_quiet_days(platform, contract, listing, author)
+        loaded = platform.ledger.current_days(contract.name)
+    return IngestResult(
+        table=contract.name,
+        arrivals=tuple(arrivals),
+        published=published,
+        growing=listing.growing,
+        problems=listing.problems,
+        missing=tuple(day for day in sorted(days) if day not in loaded),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _load_quiet_days(
+    platform: Platform, contract: Contract, listing: Listing, author: Author
+) -> dict[date, DayContent]:
+    """Load as empty the days on which nothing was to be expected, or an arrival came without rows."""
+    loaded = platform.ledger.current_days(contract.name)
+    quiet = [
+        day
+        for day in platform.calendar.days()
+        if day not in loaded
+        and (contract.delivers == "on change" or day in contract.closed_days or day in listing.delivered)
+    ]
+    contents = loaded_empty(quiet)
+    if contents:
+        change = TableChange(table=contract.name, schema_string=raw_schema(contract).json(), days=contents)
+        publish_changes(platform, new_publication(), "ingest", [change], author)
+    return contents

@@ -1,0 +1,151 @@
+"""The platform as one value: settings, tables, lake and ledger, opened and checked against each other."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.lakehouse.index import sync
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import Release
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.planning.code_version import code_version
+from platform_assets.planning.windows import Calendar
+from platform_assets.settings import Settings, project_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Author:
+    """On whose behalf work is done.
+
+    Args:
+        run: id of the run, Dagster's where there is one.
+        why: reason, for a person.
+        who: user.
+        git_commit: of the project, where it is a git checkout.
+    """
+
+    run: str
+    why: str
+    who: str = field(default_factory=getpass.getuser)
+    git_commit: str | None = field(default_factory=lambda: _git_commit())
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Everything the engine works with."""
+
+    settings: Settings
+    catalogue: Catalogue
+    lake: Lake
+    ledger: Ledger
+
+    @property
+    def calendar(self) -> Calendar:
+        """The days that exist today."""
+        return Calendar(self.settings.calendar_first, self.settings.last_day())
+
+    @cached_property
+    def code_versions(self) -> dict[str, str]:
+        """Code version of every table with a transform."""
+        return code_versions(self.catalogue)
+
+    @property
+    def lock_url(self) -> str | None:
+        """Where locks are held: the ledger's database if it is a server, else files in the lake."""
+        url = self.settings.ledger_url.get_secret_value()
+        return url if url.startswith("postgresql") else None
+
+    def sync(self) -> None:
+        """Index what other processes published since."""
+        sync(self.lake, self.ledger)
+
+    def digests(self, table: str, release: Release) -> dict[date, str]:
+        """Digest of every loaded day of a table at a release."""
+        return {day: found.digest for day, found in self.ledger.current_days(table, at=release.number).items()}
+
+
+def code_versions(catalogue: Catalogue) -> dict[str, str]:
+    """Code version of every table with a transform: that of its domain's transforms."""
+    return {
+        contract.name: version
+        for domain in catalogue.domains
+        for version in [code_version(_sources(domain))]
+        for contract in domain.tables
+        if contract.inputs
+    }
+
+
+@contextmanager
+def open_platform(settings: Settings) -> Iterator[Platform]:
+    """The platform ready for work: the ledger migrated and brought in line with the lake.
+
+    Raises:
+        PlatformError: a contract, the ledger or the lake cannot be used.
+    """
+    catalogue = load_catalogue(settings)
+    lake = Lake(settings.lake)
+    ledger = Ledger.open(settings.ledger_url.get_secret_value())
+    try:
+        sync(lake, ledger)
+        yield Platform(settings, catalogue, lake, ledger)
+    finally:
+        ledger.close()
+
+
+def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFrame]:
+    """The function that computes a table: `<transforms>.<layer>.<table>` of its domain.
+
+    Raises:
+        ContractError: there is no such function, or its parameters are not the contract's inputs.
+    """
+    module = f"{platform.catalogue.domain_of(contract.name).transforms}.{contract.layer}"
+    function = getattr(import_module(module), contract.table, None)
+    wanted = [read.parameter for read in contract.inputs]
+    if function is None or list(signature(function).parameters) != wanted:
+        raise ContractError(
+            f"{contract.name} needs a function {contract.table}({', '.join(wanted)}) in {module}.",
+            "Write it, with its inputs' names as parameters in the contract's order.",
+        )
+    return cast("Callable[..., DataFrame]", function)
+
+
+def _sources(domain: Domain) -> dict[str, str]:
+    spec = find_spec(domain.transforms)
+    if spec is None or not spec.submodule_search_locations:
+        raise ContractError(
+            f"The domain {domain.name!r} has no package {domain.transforms!r}.",
+            "Correct `transforms` of its Domain.",
+        )
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))}
+
+
+def _git_commit() -> str | None:
+    git = shutil.which("git")
+    if git is None:
+        return None
+    asked = subprocess.run(
+        [git, "rev-parse", "HEAD"],
+        cwd=project_root(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() or None if asked.returncode == 0 else None

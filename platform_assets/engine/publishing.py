@@ -1,0 +1,77 @@
+"""From staged days to a publication: the manifest, the publish lock, the ledger's index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.lakehouse.index import record
+from platform_assets.lakehouse.manifest import (
+    Arrival,
+    Kind,
+    Manifest,
+    TableChange,
+    new_publication,
+)
+from platform_assets.lakehouse.publish import publish
+
+
+def publish_changes(
+    platform: Platform,
+    publication: str,
+    kind: Kind,
+    tables: Sequence[TableChange],
+    author: Author,
+    arrivals: Sequence[Arrival] = (),
+) -> int:
+    """Publish changes of some tables at once and index them.
+
+    Returns:
+        The number of the new release.
+
+    Raises:
+        Conflict: a day was replaced by somebody else since it was read; nothing was published.
+    """
+    manifest = Manifest(
+        publication=publication,
+        created_at=datetime.now(UTC),
+        kind=kind,
+        run=author.run,
+        who=author.who,
+        why=author.why,
+        git_commit=author.git_commit,
+        tables=tuple(table for table in tables if table.days),
+        arrivals=tuple(arrivals),
+    )
+    release = publish(platform.lake, manifest, platform.lock_url)
+    record(platform.ledger, manifest, release)
+    return release
+
+
+@contextmanager
+def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Path]]]:
+    """A fresh publication and its private folder in each table; an error removes what was staged.
+
+    The folders appear with the first file that Spark writes.
+    """
+    publication = new_publication()
+    folders = {table: platform.lake.stage_path(table, publication) for table in tables}
+    try:
+        yield publication, folders
+    except BaseException:
+        for folder in folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:
+    """The changes with some days left out of every table."""
+    left = (
+        table.model_copy(update={"days": {day: content for day, content in table.days.items() if day not in days}})
+        for table in tables
+    )
+    return tuple(table for table in left if table.days)

@@ -1,0 +1,129 @@
+"""One commit of an explicit difference: these files leave a table, those enter it.
+
+deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
+contents, depending on the filter. So the mode is always `append`, without filters and retries, and whoever calls
+compares with the live files first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import (
+    AddAction,
+    RemoveAction,
+    create_table_with_add_actions,
+)
+
+from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.errors import ForeignCommitError
+from platform_assets.lakehouse.failpoints import failpoint
+from platform_assets.lakehouse.lake import table_name
+from platform_assets.lakehouse.manifest import DataFile
+
+CHECKPOINT_INTERVAL = 20
+"""Commits between two checkpoints."""
+
+CONFIGURATION = {
+    # Spark refuses a pinned version by its own age and VACUUM deletes open stages: only our maintenance deletes.
+    "delta.deletedFileRetentionDuration": "interval 36500 days",
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+}
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+Entry = tuple[DataFile, Mapping[str, str | None]]
+"""A file and its partition values."""
+
+
+def commit_difference(
+    table_path: Path,
+    head: int,
+    removes: Sequence[Entry],
+    adds: Sequence[Entry],
+    schema_string: str,
+    publication: str,
+    partition_by: Sequence[str],
+) -> int:
+    """Commit removes and adds on the version just read, and force the commit to disk.
+
+    Args:
+        table_path: folder of the table.
+        head: version the difference was made from; -1 makes the table.
+        removes: live files that leave.
+        adds: files that are not live and enter.
+        schema_string: Delta schema of the table.
+        publication: on whose behalf; recorded in the commit.
+        partition_by: partition columns.
+
+    Returns:
+        The new version.
+
+    Raises:
+        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+    """
+    schema = Schema.from_json(schema_string)
+    properties = CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0)
+    entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
+    failpoint("replace.before_commit")
+    if head < 0:
+        storage.make_folder(table_path)
+        create_table_with_add_actions(
+            str(table_path),
+            schema,
+            entering,
+            mode="error",
+            partition_by=list(partition_by),
+            configuration=CONFIGURATION,
+            commit_properties=properties,
+            post_commithook_properties=_NO_HOOKS,
+        )
+    else:
+        now_ms = time.time_ns() // 1_000_000
+        leaving = [RemoveAction(f.path, True, now_ms, f.size, dict(values)) for f, values in removes]
+        try:
+            DeltaTable(table_path, version=head).create_write_transaction(
+                [*leaving, *entering],
+                mode="append",
+                schema=schema,
+                partition_by=list(partition_by),
+                commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
+            )
+        except CommitFailedError as error:
+            if storage.exists(commits.commit_file(table_path, head + 1)):
+                other = commits.commit(table_path, head + 1)
+                raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
+            raise
+    failpoint("replace.after_commit")
+    _make_durable(table_path, head + 1)
+    return head + 1
+
+
+def restore_whole(table_path: Path, head: int, version: int, publication: str) -> int:
+    """Commit a table back to a version with columns and properties, where files alone do not tell the difference.
+
+    Returns:
+        The new version.
+    """
+    DeltaTable(table_path, version=head).restore(
+        version,
+        commit_properties=CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0),
+        post_commithook_properties=_NO_HOOKS,
+    )
+    _make_durable(table_path, head + 1)
+    return head + 1
+
+
+def _make_durable(table_path: Path, version: int) -> None:
+    log = table_path / "_delta_log"
+    storage.sync([commits.commit_file(table_path, version), log, table_path])
+    if version > 0 and version % CHECKPOINT_INTERVAL == 0:
+        # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
+        DeltaTable(table_path, version=version).create_checkpoint()
+        storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])

@@ -1,0 +1,93 @@
+"""What can be wrong with a lake, its tables, its files and its locks."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from platform_assets.errors import PlatformError
+
+
+class LakeError(PlatformError):
+    """The lake cannot be used as it was asked to be, or as it is."""
+
+
+class NeverPublishedError(LakeError):
+    """A table has no content at the release that was asked for."""
+
+
+class UnknownReleaseError(LakeError):
+    """No release has this number."""
+
+
+class ManifestError(LakeError):
+    """A manifest is missing, unreadable, contradicts itself or another one of the same publication."""
+
+
+class SchemaMismatchError(LakeError):
+    """Files have other columns than the table they are meant for."""
+
+
+class StagedFileError(LakeError):
+    """A file is missing, has another size, or lies elsewhere than its day says."""
+
+
+class NullDayError(LakeError):
+    """Rows without an event date would belong to no day."""
+
+
+class DamagedTableError(LakeError):
+    """A table's log is missing, torn, behind its release, or uses Delta features this platform does not write."""
+
+
+class LockTimeoutError(LakeError):
+    """Somebody else held a lock for too long."""
+
+
+class InterruptedPublicationError(LakeError):
+    """A publication failed after its first commit; the next publisher finishes it from its manifest.
+
+    Its staged files are referred to already and must stay.
+    """
+
+
+class ForeignCommitError(LakeError):
+    """A table was changed by something else than a publication.
+
+    Args:
+        table: whose log has the commit.
+        version: of the commit.
+        made_by: operation, engine and user, as far as the commit says.
+    """
+
+    def __init__(self, table: str, version: int, made_by: str) -> None:
+        super().__init__(
+            f"Version {version} of {table} was not made by a publication but by {made_by}.",
+            "Nothing is published while it stands, and readers at a release do not see it. Keep its rows elsewhere if "
+            f"they are wanted, then put the table back with revert_foreign(lake, {table!r}).",
+        )
+        self.table = table
+        self.version = version
+
+
+class Conflict(LakeError):  # noqa: N818 - the design's word for an outcome that callers plan for
+    """Days were replaced by somebody else after they had been read; nothing was published.
+
+    Args:
+        tables: the days in question of each table.
+    """
+
+    def __init__(self, tables: dict[str, tuple[date, ...]]) -> None:
+        named = "; ".join(
+            f"{table}: {', '.join(map(str, days[:5]))}{f' and {len(days) - 5} more' if len(days) > 5 else ''}"
+            for table, days in tables.items()
+        )
+        super().__init__(
+            f"Another publication replaced days after they were read: {named}.",
+            "Compute these days again from the current release; the others can be published as they are.",
+        )
+        self.tables = tables
+
+    @property
+    def days(self) -> tuple[date, ...]:
+        """The days of all tables, oldest first."""
+        return tuple(sorted({day for days in self.tables.values() for day in days}))

@@ -1,0 +1,180 @@
+"""Locks that end with whoever holds them: held by the operating system or a database session, never by time.
+
+One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.pool import NullPool
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
+from platform_assets.lakehouse.lake import Lake
+
+PUBLISH_TIMEOUT_S = 60.0
+INGEST_TIMEOUT_S = 1800.0
+
+_CONNECT_TIMEOUT_S = 10
+_TIMED_OUT = "55P03"
+"""PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
+
+StillHeld = Callable[[], None]
+"""Raises if the lock was lost meanwhile."""
+
+
+@contextmanager
+def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only publisher of a lake.
+
+    Args:
+        lake: the lake.
+        lock_url: PostgreSQL whose session holds the lock; a file in the lake without it. All publishers of a lake
+            must use the same.
+        timeout_s: how long to wait.
+
+    Raises:
+        LockTimeoutError: somebody else held it for too long; the message says who.
+        LakeError: the database cannot be reached.
+    """
+    with _lock(lake, "publish", lock_url, timeout_s) as still_held:
+        yield still_held
+
+
+@contextmanager
+def ingest_lock(
+    lake: Lake,
+    table: str,
+    lock_url: str | None = None,
+    timeout_s: float = INGEST_TIMEOUT_S,
+) -> Iterator[StillHeld]:
+    """Be the only one who ingests into a raw table; it may be held for as long as a Spark job runs.
+
+    Raises:
+        LockTimeoutError: somebody else held it for too long; the message says who.
+        LakeError: the database cannot be reached.
+    """
+    lake.table_path(table)
+    with _lock(lake, f"ingest-{table}", lock_url, timeout_s) as still_held:
+        yield still_held
+
+
+@contextmanager
+def _lock(lake: Lake, name: str, lock_url: str | None, timeout_s: float) -> Iterator[StillHeld]:
+    storage.make_folder(lake.locks_path)
+    held = _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
+    holder = lake.locks_path / f"{name}.holder.json"
+    with held as still_held:
+        # Beside the lock, for people only: whether it is held, the lock itself says.
+        who = {"host": socket.gethostname(), "pid": os.getpid()}
+        holder.write_text(json.dumps(who), encoding="utf-8")
+        yield still_held
+
+
+@contextmanager
+def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
+    # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
+    lock = FileLock(
+        lake.locks_path / f"{name}.lock",
+        timeout=timeout_s,
+        poll_interval=0.01,
+        fallback_to_soft=False,
+    )
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise _timed_out(lake, name, timeout_s) from error
+    try:
+        yield lambda: None
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> Iterator[StillHeld]:
+    key = int.from_bytes(sha256(f"{_lake_id(lake)} {name}".encode()).digest()[:8], "big", signed=True)
+    with _session(url) as session:
+        try:
+            session.execute(text(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}"))
+            session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != _TIMED_OUT:
+                raise
+            raise _timed_out(lake, name, timeout_s) from error
+
+        def still_held() -> None:
+            try:
+                session.execute(text("SELECT 1"))
+            except DBAPIError as error:
+                raise LakeError(
+                    f"The database session that held the lock {name!r} of {lake.root} was lost.",
+                    "Publish again: whoever takes the lock next finishes what was begun.",
+                ) from error
+
+        yield still_held
+        # The lock ends with the session, which is closed here and by a dead process alike.
+
+
+@contextmanager
+def _session(url: str) -> Iterator[Connection]:
+    try:
+        parsed = make_url(url).set(drivername="postgresql+psycopg")
+    except ArgumentError:
+        raise LakeError(
+            "The URL of the lock's database cannot be understood.",
+            "Write PLATFORM_LEDGER_URL as postgresql://user:password@host:5432/database.",
+        ) from None
+    engine = create_engine(
+        parsed,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+    )
+    try:
+        session = engine.connect()
+    except DBAPIError as error:
+        shown = parsed.render_as_string(hide_password=True)
+        raise LakeError(
+            f"The database {shown} that holds the locks cannot be reached.",
+            "Start it, or correct PLATFORM_LEDGER_URL.",
+        ) from error
+    with session:
+        yield session
+
+
+def _lake_id(lake: Lake) -> str:
+    """What two machines agree on that have mounted the lake at different places: a name kept in the lake itself."""
+    file = lake.locks_path / "lake_id"
+    with _file(lake, "lake_id", PUBLISH_TIMEOUT_S):
+        found = storage.read(file)
+        if not found:
+            found = token_hex(16).encode()
+            storage.write(file, found)
+    return found.decode()
+
+
+def _timed_out(lake: Lake, name: str, timeout_s: float) -> LockTimeoutError:
+    who = _holder(lake.locks_path / f"{name}.holder.json")
+    return LockTimeoutError(
+        f"The lock {name!r} of {lake.root} was not free within {timeout_s:g} s; it was last taken by {who}.",
+        "Wait for that process or end it: the lock goes with it.",
+    )
+
+
+def _holder(file: Path) -> str:
+    try:
+        who = json.loads(storage.read(file) or b"")
+        return f"process {who['pid']} on {who['host']}"
+    except (ValueError, KeyError, TypeError):
+        return "a process that left no name"

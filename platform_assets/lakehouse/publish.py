@@ -1,0 +1,147 @@
+"""`publish`: make a publication visible, all of it or nothing."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.errors import (
+    Conflict,
+    InterruptedPublicationError,
+    ManifestError,
+)
+from platform_assets.lakehouse.failpoints import failpoint
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
+from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.manifest import Manifest, TableChange
+from platform_assets.lakehouse.recovery import finish, finish_pending
+from platform_assets.lakehouse.releases import manifest_file, released_as
+from platform_assets.lakehouse.replace import check_file, check_schema
+
+__all__ = ["Conflict", "publish"]
+
+
+def publish(
+    lake: Lake,
+    manifest: Manifest,
+    lock_url: str | None = None,
+    *,
+    timeout_s: float = PUBLISH_TIMEOUT_S,
+) -> int:
+    """Replace the days of a manifest in all its tables and show the result in one release.
+
+    Idempotent: a publication that was released already, by this process or by whoever finished it, is not released
+    again.
+
+    Args:
+        lake: the lake.
+        manifest: what to publish; its files are staged already.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+        timeout_s: how long to wait for the lock.
+
+    Returns:
+        The number of the release that shows it.
+
+    Raises:
+        Conflict: days were replaced by somebody else since they were read; nothing was published.
+        ForeignCommitError: a table was changed by something else than a publication.
+        SchemaMismatchError: files have other columns than their table; nothing was published.
+        StagedFileError: a file is missing, short or misplaced; nothing was published.
+        ManifestError: the manifest names a table twice, or another one has its name.
+        LockTimeoutError: somebody else held the lock for too long.
+        InterruptedPublicationError: it failed half-way; the next publisher finishes it.
+    """
+    _check(lake, manifest)
+    failpoint("publish.before_manifest")
+    _write(lake, manifest)
+    storage.sync(_staged(lake, manifest))
+    failpoint("publish.after_manifest")
+    with publish_lock(lake, lock_url, timeout_s) as still_held:
+        failpoint("publish.locked")
+        finish_pending(lake, still_held, [change.table for change in manifest.tables])
+        if (number := released_as(lake, manifest)) is not None:
+            return number
+        heads = _require_unchanged(lake, manifest)
+        try:
+            return finish(lake, manifest, still_held)
+        except Exception as error:
+            if not _begun(lake, manifest, heads):
+                raise
+            raise InterruptedPublicationError(
+                f"Publication {manifest.publication} failed after its first commit: {error}",
+                "Remove the cause and publish again, or run recover(lake): either finishes it. Keep its staged files.",
+            ) from error
+
+
+def _check(lake: Lake, manifest: Manifest) -> None:
+    names = [change.table for change in manifest.tables]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ManifestError(
+            f"Publication {manifest.publication} changes {', '.join(sorted(twice))} twice.",
+            "Merge the days of a table into one TableChange.",
+        )
+    for change in manifest.tables:
+        for day, content in change.days.items():
+            for file in content.files:
+                check_file(lake.table_path(change.table), change.table, file, day.isoformat())
+
+
+def _write(lake: Lake, manifest: Manifest) -> None:
+    file = manifest_file(lake, manifest.publication)
+    content = manifest.model_dump_json().encode()
+    there = storage.read(file)
+    if there is None:
+        storage.write(file, content)
+    elif Manifest.model_validate_json(there) != manifest:
+        raise ManifestError(
+            f"Another manifest of publication {manifest.publication} exists: {file}.",
+            "Give every publication its own name, as new_publication() makes them.",
+        )
+
+
+def _staged(lake: Lake, manifest: Manifest) -> list[Path]:
+    """The files that enter, and the folders that hold them, up to the table's own."""
+    found: set[Path] = set()
+    for change in manifest.tables:
+        root = lake.table_path(change.table)
+        for content in change.days.values():
+            for path in {file.path for file in content.files} - set(content.base):
+                file = root / path
+                found |= {file, file.parent, file.parent.parent, root}
+    return sorted(found)
+
+
+def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, int]:
+    """Check all tables before the first is touched; returns their heads."""
+    heads: dict[str, int] = {}
+    conflicts: dict[str, tuple[date, ...]] = {}
+    for change in manifest.tables:
+        path = lake.table_path(change.table)
+        head = snapshot(path) if commits.head_version(path) >= 0 else None
+        check_schema(change.table, change.schema_string, head.schema_string if head else None)
+        heads[change.table] = head.version if head else -1
+        if days := _replaced(change, head):
+            conflicts[change.table] = tuple(days)
+    if conflicts:
+        raise Conflict(conflicts)
+    return heads
+
+
+def _replaced(change: TableChange, head: Snapshot | None) -> list[date]:
+    """Days that are neither as they were when read nor already as they are to be."""
+    live = head.by_day() if head else {}
+    return [
+        day
+        for day, content in sorted(change.days.items())
+        if (now := live.get(day, {}).keys()) != set(content.base) and now != {file.path for file in content.files}
+    ]
+
+
+def _begun(lake: Lake, manifest: Manifest, heads: dict[str, int]) -> bool:
+    return any(
+        commit.publication == manifest.publication
+        for table, head in heads.items()
+        for commit in commits.commits_after(lake.table_path(table), head)
+    )

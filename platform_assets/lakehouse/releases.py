@@ -1,0 +1,175 @@
+"""Releases: which version of every table readers see, and how they came about."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.difference import commit_difference
+from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
+from platform_assets.lakehouse.failpoints import failpoint
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import DataFile, Manifest
+
+_SCHEMA_JSON = (
+    '{"type":"struct","fields":['
+    '{"name":"table","type":"string","nullable":true,"metadata":{}},'
+    '{"name":"version","type":"long","nullable":true,"metadata":{}}]}'
+)
+_SCHEMA = pa.schema([("table", pa.string()), ("version", pa.int64())])
+_CLOCK_SKEW = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What readers see.
+
+    Args:
+        number: counts from 0; -1 when nothing was ever published.
+        versions: the Delta version of every table.
+    """
+
+    number: int = -1
+    versions: dict[str, int] = field(default_factory=dict)
+
+
+def current_release(lake: Lake) -> Release:
+    """The newest release; number -1 without tables when nothing was ever published."""
+    number = _head(lake)
+    return Release() if number < 0 else release(lake, number)
+
+
+def release(lake: Lake, number: int) -> Release:
+    """One release.
+
+    Raises:
+        UnknownReleaseError: there is none of this number.
+    """
+    if number < 0 or not storage.exists(commits.commit_file(lake.releases_path, number)):
+        raise UnknownReleaseError(
+            f"There is no release {number}.",
+            f"Name one from 0 to {_head(lake)}." if _head(lake) >= 0 else "Publish something first.",
+        )
+    versions: dict[str, int] = {}
+    for file in _files(lake, number):
+        rows = pq.read_table(io.BytesIO(storage.read(lake.releases_path / file.path) or b""))
+        versions |= zip(rows["table"].to_pylist(), rows["version"].to_pylist(), strict=True)
+    return Release(number, versions)
+
+
+def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
+    """Number and publication of every release, oldest first.
+
+    Args:
+        lake: the lake.
+        after: only releases beyond this number.
+
+    Raises:
+        ForeignCommitError: a release was written by something else than a publication.
+    """
+    for number in range(after + 1, _head(lake) + 1):
+        yield number, commits.require_ours("_releases", commits.commit(lake.releases_path, number))
+
+
+def manifest_of(lake: Lake, publication: str) -> Manifest:
+    """The manifest of a publication.
+
+    Raises:
+        ManifestError: it is missing or cannot be read.
+    """
+    file = manifest_file(lake, publication)
+    content = storage.read(file)
+    if content is None:
+        raise ManifestError(
+            f"The manifest of publication {publication} is missing: {file}.",
+            "Restore the file from a backup: it says which files belong to the publication.",
+        )
+    try:
+        return Manifest.model_validate_json(content)
+    except ValidationError as error:
+        raise ManifestError(
+            f"The manifest of publication {publication} cannot be read: {file}: {error.errors()[0]['msg']}.",
+            "Use the version of the platform that wrote it, or restore the file from a backup.",
+        ) from error
+
+
+def manifest_file(lake: Lake, publication: str) -> Path:
+    """Where the manifest of a publication lies."""
+    return lake.publication_path(publication) / "manifest.json"
+
+
+def released_as(lake: Lake, manifest: Manifest) -> int | None:
+    """The release that already shows a publication; looks no further back than to where it was made."""
+    oldest_ms = (manifest.created_at - _CLOCK_SKEW).timestamp() * 1000
+    for number in range(_head(lake), -1, -1):
+        found = commits.commit(lake.releases_path, number)
+        if found.publication == manifest.publication:
+            return number
+        if found.timestamp_ms < oldest_ms:
+            return None
+    return None
+
+
+def write_release(lake: Lake, versions: dict[str, int], publication: str) -> Release:
+    """Show readers these versions from now on; to be called under the publish lock.
+
+    Raises:
+        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+    """
+    number = _head(lake)
+    sink = io.BytesIO()
+    ordered = dict(sorted(versions.items()))
+    rows = pa.table([list(ordered), list(ordered.values())], schema=_SCHEMA)
+    pq.write_table(rows, sink)
+    content = sink.getvalue()
+    # The number in the name keeps a vector that readers may be reading from ever being written again.
+    path = f"{number + 1:020d}-{publication}.parquet"
+    storage.write(lake.releases_path / path, content)
+    failpoint("release.after_file")
+    entering = DataFile(
+        path=path,
+        size=len(content),
+        modified_ms=time.time_ns() // 1_000_000,
+        stats=f'{{"numRecords":{len(ordered)}}}',
+    )
+    leaving = _files(lake, number) if number >= 0 else []
+    new = commit_difference(
+        lake.releases_path,
+        number,
+        [(file, {}) for file in leaving],
+        [(entering, {})],
+        _SCHEMA_JSON,
+        publication,
+        [],
+    )
+    failpoint("release.after_commit")
+    return Release(new, ordered)
+
+
+def _head(lake: Lake) -> int:
+    """The newest release; a last one torn by a power cut was never seen and does not count."""
+    head = commits.head_version(lake.releases_path)
+    return head - 1 if head >= 0 and commits.is_torn(lake.releases_path, head) else head
+
+
+def _files(lake: Lake, number: int) -> list[DataFile]:
+    """The files of a release: every release replaces all of the one before, so its own commit says it all."""
+    return [
+        DataFile(
+            path=unquote(add["path"]),
+            size=add["size"],
+            modified_ms=add["modificationTime"],
+            stats=add.get("stats") or "{}",
+        )
+        for add in (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
+    ]

@@ -1,0 +1,150 @@
+"""`replace`: the one operation that changes a live table.
+
+Publishing, rolling back, emptying a day and compacting it are all the same: some days get other files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.difference import Entry, commit_difference
+from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.manifest import DataFile
+
+_PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
+
+
+def replace(
+    lake: Lake,
+    table: str,
+    days: Mapping[date, Sequence[DataFile]],
+    schema_string: str,
+    publication: str,
+) -> int:
+    """Make the named days consist of exactly these files; every other day stays as it is.
+
+    To be called under the publish lock. Makes the table on first use. Nothing is committed where nothing differs, so
+    that repeating it is harmless.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        days: the whole content of each day; no files empty it.
+        schema_string: Delta schema of the files.
+        publication: on whose behalf; recorded in the commit.
+
+    Returns:
+        The version of the table that has this content.
+
+    Raises:
+        SchemaMismatchError: the files have other columns than the table.
+        StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
+        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+    """
+    path = lake.table_path(table)
+    before = snapshot(path) if commits.head_version(path) >= 0 else None
+    check_schema(table, schema_string, before.schema_string if before else None)
+    removes, adds = difference(before, days)
+    if before and not removes and not adds:
+        return before.version
+    for file, values in adds:
+        check_file(path, table, file, str(values[DAY]))
+    return commit_difference(
+        path,
+        before.version if before else -1,
+        removes,
+        adds,
+        before.schema_string if before else schema_string,
+        publication,
+        [DAY],
+    )
+
+
+def difference(before: Snapshot | None, days: Mapping[date, Sequence[DataFile]]) -> tuple[list[Entry], list[Entry]]:
+    """Which live files of the named days leave, and which files enter, sorted by path."""
+    live = before.by_day() if before else {}
+    removes: list[Entry] = []
+    adds: list[Entry] = []
+    for day in sorted(days):
+        values = {DAY: day.isoformat()}
+        target = {file.path: file for file in days[day]}
+        have = live.get(day, {})
+        removes += [(have[path], values) for path in sorted(have.keys() - target.keys())]
+        adds += [(target[path], values) for path in sorted(target.keys() - have.keys())]
+    return removes, adds
+
+
+def check_schema(table: str, new: str, current: str | None) -> None:
+    """Refuse files whose columns are not those of the table; an engine reading them would cast or drop silently.
+
+    Whether a column may be null is not compared: the writers here always say it may.
+
+    Raises:
+        SchemaMismatchError: naming every column that is missing, unknown or of another type.
+    """
+    got = _types(new)
+    wanted = got if current is None else _types(current)
+    problems = [f"{name} is missing" for name in wanted if name not in got]
+    problems += [f"{name} is not in the table" for name in got if name not in wanted]
+    problems += [
+        f"{name} is {got[name]}, in the table {wanted[name]}"
+        for name in wanted
+        if name in got and got[name] != wanted[name]
+    ]
+    if got.get(DAY) != "date":
+        problems.append(f"{DAY} is {got.get(DAY, 'missing')}, not date")
+    if problems:
+        raise SchemaMismatchError(
+            f"The files staged for {table} do not fit it: {'; '.join(dict.fromkeys(problems))}.",
+            "Stage the days with the table's columns, or publish under a new table name if the contract changed.",
+        )
+
+
+def check_file(table_path: Path, table: str, file: DataFile, day: str) -> None:
+    """Refuse a file that is not what its manifest says.
+
+    Raises:
+        StagedFileError: it is missing, has another size, or does not lie in the folder of its day.
+    """
+    match = _PATH.fullmatch(file.path)
+    if not match or match[1] != day:
+        raise StagedFileError(
+            f"{table} {day}: {file.path!r} does not lie in <publication>/{DAY}={day}/.",
+            "Take the files of a day as staged_files() or live_files() lists them.",
+        )
+    found = storage.size(table_path / file.path)
+    if found != file.size:
+        raise StagedFileError(
+            f"{table} {day}: {file.path} {'is missing' if found is None else f'has {found} bytes'}, "
+            f"recorded were {file.size} bytes.",
+            "Compute the day again; what was staged is not complete.",
+        )
+
+
+def _types(schema_string: str) -> dict[str, str]:
+    fields = json.loads(schema_string)["fields"]
+    return {field["name"]: _type(field["type"]) for field in fields}
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    match value["type"]:
+        case "struct":
+            inner = ", ".join(f"{f['name']}: {_type(f['type'])}" for f in value["fields"])
+            return f"struct<{inner}>"
+        case "array":
+            return f"array<{_type(value['elementType'])}>"
+        case "map":
+            return f"map<{_type(value['keyType'])}, {_type(value['valueType'])}>"
+        case other:
+            return str(other)

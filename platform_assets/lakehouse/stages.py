@@ -1,0 +1,47 @@
+"""Staged files: dropping what no publication refers to."""
+
+from __future__ import annotations
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lock import publish_lock
+from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.releases import manifest_of, published
+
+
+def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
+    """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        publication: whose folder.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+
+    Returns:
+        Whether the folder is gone. False if a release refers to one of its files: then it is history.
+
+    Raises:
+        ForeignCommitError: a table was changed by something else than a publication.
+    """
+    folder = lake.stage_path(table, publication)
+    with publish_lock(lake, lock_url) as still_held:
+        if not storage.exists(folder):
+            return True
+        finish_pending(lake, still_held)
+        if _referred_to(lake, table, publication):
+            return False
+        storage.remove(folder)
+        return True
+
+
+def _referred_to(lake: Lake, table: str, publication: str) -> bool:
+    prefix = f"{publication}/"
+    return any(
+        file.path.startswith(prefix)
+        for _, other in published(lake)
+        for change in manifest_of(lake, other).tables
+        if change.table == table
+        for content in change.days.values()
+        for file in content.files
+    )

@@ -1,0 +1,100 @@
+"""Every file operation of the lakehouse that is not Delta's own.
+
+Local file system for now; object storage would be a second implementation of these few functions.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from secrets import token_hex
+
+_SYNC_THREADS = 8
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder."""
+    return path.exists()
+
+
+def size(path: Path) -> int | None:
+    """Bytes of a file; None if there is no such file."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except FileNotFoundError:
+        return None
+
+
+def names(folder: Path) -> list[str]:
+    """Names in a folder, sorted; none if there is no such folder."""
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def read(path: Path) -> bytes | None:
+    """Content of a file; None if there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file so that it is either not there or whole, also after a power cut."""
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync([path.parent])
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each of them synced into the folder that holds it."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync([folder.parent])
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Force files and folders to disk: a commit must not be there before what it refers to.
+
+    Raises:
+        FileNotFoundError: one of them does not exist.
+    """
+    paths = list(paths)
+    if len(paths) < _SYNC_THREADS:
+        for path in paths:
+            _sync(path)
+        return
+    with ThreadPoolExecutor(_SYNC_THREADS) as threads:
+        list(threads.map(_sync, paths))
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it, and sync the folder it was in."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    sync([path.parent])
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

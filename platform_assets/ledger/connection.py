@@ -1,0 +1,224 @@
+"""From a URL to a database that behaves the same, whether SQLite or PostgreSQL.
+
+One writer at a time on both: SQLite by `BEGIN IMMEDIATE`, PostgreSQL by an advisory lock held until the transaction
+ends. Writers are rare and take milliseconds, so nothing is gained by letting them contend for single rows.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.pool import StaticPool
+
+from platform_assets.ledger.errors import (
+    LedgerError,
+    LedgerUnreachableError,
+    explained,
+    masked,
+    read_only_error,
+)
+
+_BUSY_TIMEOUT_S = 30
+_CONNECT_TIMEOUT_S = 5
+_INSUFFICIENT_PRIVILEGE = "42501"
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+_WRITERS = int.from_bytes(b"ledger", "big")
+"""Key of the advisory lock; the lake's publish lock has another."""
+
+
+def parse_url(url: str) -> URL:
+    """The URL with the driver we ship.
+
+    Raises:
+        LedgerError: it is not a URL, or of a database the ledger does not know.
+    """
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, ValueError):
+        # Not chained: what cannot be parsed may hold a password anywhere.
+        raise LedgerError(
+            "The ledger's URL cannot be understood (it is not shown, because it may hold a password).",
+            "Write PLATFORM_LEDGER_URL as postgresql://user:password@host:5432/database or sqlite:////path/ledger.db; "
+            "special characters in the password are percent-encoded.",
+        ) from None
+    if backend in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend == "sqlite":
+        return parsed.set(drivername="sqlite")
+    raise LedgerError(
+        f"The ledger {masked(parsed)} is neither SQLite nor PostgreSQL.",
+        "Give PLATFORM_LEDGER_URL a sqlite:/// or postgresql:// URL.",
+    )
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """The file behind the URL; none for a server and for a database in memory."""
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    return Path(str(url.database)).absolute()
+
+
+def memory_engine() -> Engine:
+    """A SQLite database of this process alone, gone with it."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    _behave(engine, writable=True)
+    return engine
+
+
+def open_engine(url: URL, *, writable: bool) -> Engine:
+    """Connect lazily to the database, as a writer or strictly as a reader.
+
+    Raises:
+        LedgerError: the PostgreSQL driver is missing.
+    """
+    if url.get_backend_name() == "sqlite":
+        file = sqlite_file(url)
+        if file is None:
+            return memory_engine()
+        engine = create_engine(url) if writable else create_engine(url, creator=partial(_connect_reader, file))
+        _behave(engine, writable=writable)
+        return engine
+    try:
+        return create_engine(
+            url,
+            connect_args={} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_TIMEOUT_S},
+            pool_pre_ping=True,  # a run that computes for an hour finds its idle connection cut by then
+            execution_options={} if writable else {"postgresql_readonly": True},
+        )
+    except ModuleNotFoundError as error:
+        raise LedgerError(
+            f"The ledger {masked(url)} needs the PostgreSQL driver, which is not installed.",
+            "Install it with `pip install 'platform-assets[postgres]'`.",
+        ) from error
+
+
+def prepare_folder(url: URL) -> None:
+    """Make the folder of a SQLite ledger and see that it can be written, before anything is computed.
+
+    Raises:
+        LedgerReadOnlyError: nothing can be written there.
+        LedgerUnreachableError: the path cannot be a file.
+    """
+    file = sqlite_file(url)
+    if file is None:
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in _FORBIDDEN:
+            raise read_only_error(url, f"the folder {file.parent} cannot be created ({error.strerror})") from error
+        raise LedgerUnreachableError(
+            f"The folder {file.parent} of the ledger cannot be created: {error.strerror}.",
+            "Point PLATFORM_STATE or PLATFORM_LEDGER_URL at a place for a folder.",
+        ) from error
+    for path in (file, file.parent):
+        if path.exists() and not _is_writable(path):
+            raise read_only_error(url, f"no right to write {path}")
+
+
+def switch_to_wal(url: URL) -> None:
+    """Put a SQLite file in WAL mode, so that readers never wait for a writer; it stays so for everybody.
+
+    The switch needs the file for itself and does not honour `busy_timeout`, so first openings at the same moment wait
+    for each other here.
+
+    Raises:
+        LedgerError: the file cannot be used, or others kept it busy all the time.
+    """
+    file = sqlite_file(url)
+    if file is None:
+        return
+    deadline = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            with closing(sqlite3.connect(file)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.Error as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise explained(error, url) from error
+            time.sleep(0.02)
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction for questions.
+
+    Raises:
+        LedgerError: the database failed.
+    """
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except DBAPIError as error:
+        raise _translated(error, engine.url) from None
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction nobody else writes beside; all of it happens or nothing.
+
+    Raises:
+        LedgerError: the database failed; nothing was changed.
+    """
+    try:
+        with (
+            engine.connect().execution_options(ledger_writes=True) as connection,
+            connection.begin(),
+        ):
+            if engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITERS})
+            yield connection
+    except DBAPIError as error:
+        raise _translated(error, engine.url) from None
+
+
+def _translated(error: DBAPIError, url: URL) -> Exception:
+    """An error for a person, unless it can only be a mistake of ours: a broken constraint, a wrong statement."""
+    ours = isinstance(error, IntegrityError | DataError | ProgrammingError)
+    forbidden = getattr(error.orig, "sqlstate", None) == _INSUFFICIENT_PRIVILEGE
+    return error if ours and not forbidden else explained(error.orig or error, url)
+
+
+def _behave(engine: Engine, *, writable: bool) -> None:
+    """Settings of every SQLite connection."""
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves; the driver would only do so before an INSERT
+        connection.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_S * 1000}")
+        connection.execute("PRAGMA foreign_keys=ON")
+        # NORMAL may lose the last commits at a power cut. The index would come back from the lake, a hold or an
+        # approval would not; a commit synced to disk costs a few milliseconds, a few times per run.
+        connection.execute("PRAGMA synchronous=FULL")
+        if not writable:
+            connection.execute("PRAGMA query_only=ON")
+
+    @event.listens_for(engine, "begin")
+    def _on_begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("ledger_writes", False)
+        # IMMEDIATE waits for the other writer here; a plain BEGIN would fail at its first INSERT instead.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _connect_reader(file: Path) -> sqlite3.Connection:
+    # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
+    # told that nobody else writes, or it insists on creating its shared memory file.
+    quiet = not file.with_name(f"{file.name}-wal").exists() and not _is_writable(file.parent)
+    uri = f"file:{quote(str(file))}?mode=ro{'&immutable=1' if quiet else ''}"
+    return sqlite3.connect(uri, uri=True, check_same_thread=False)
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -1,0 +1,236 @@
+"""The ledger: what is asked of it and what is written to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import date, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, Select, delete, insert, select
+
+from platform_assets.ledger import schema, statements
+from platform_assets.ledger.connection import (
+    memory_engine,
+    open_engine,
+    parse_url,
+    prepare_folder,
+    reading,
+    sqlite_file,
+    writing,
+)
+from platform_assets.ledger.errors import LedgerError, LedgerVersionError, masked, read_only_error
+from platform_assets.ledger.migrate import schema_state, upgrade
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, Decision, Hold, PublicationRecord
+from platform_assets.ledger.statements import delete_each, insert_all, to_arrival, to_day
+
+
+class Ledger:
+    """An open ledger; close it, or use it as a context manager."""
+
+    def __init__(self, engine: Engine, *, read_only: bool) -> None:
+        self._engine = engine
+        self._read_only = read_only
+
+    @classmethod
+    def open(cls, url: str, *, read_only: bool = False) -> Ledger:
+        """Open the ledger and bring its schema up to date.
+
+        Args:
+            url: `sqlite:///…` or `postgresql://…`.
+            read_only: for commands that only read. Nothing is created, migrated or locked; where there is no ledger
+                yet, it is an empty one.
+
+        Raises:
+            LedgerUnreachableError: there is no database where the URL points.
+            LedgerCorruptError: the SQLite file is damaged or something else.
+            LedgerVersionError: the schema is newer than this code, or too old to be read without migrating it.
+            LedgerReadOnlyError: it is to be written and cannot be.
+        """
+        parsed = parse_url(url)
+        file = sqlite_file(parsed)
+        if not read_only:
+            prepare_folder(parsed)
+        elif file is not None and not file.exists():
+            return cls._empty()
+        engine = open_engine(parsed, writable=not read_only)
+        try:
+            state = schema_state(engine)
+            if not read_only and state != "current":
+                upgrade(engine)
+            elif state == "old":
+                raise LedgerVersionError(
+                    f"The ledger {masked(parsed)} has an older schema than this code reads.",
+                    "Run any command that writes, for example `platform-assets ledger rebuild`; it migrates it.",
+                )
+        except BaseException:
+            engine.dispose()
+            raise
+        if read_only and state == "blank":
+            engine.dispose()
+            return cls._empty()
+        return cls(engine, read_only=read_only)
+
+    @classmethod
+    def _empty(cls) -> Ledger:
+        engine = memory_engine()
+        schema.metadata.create_all(engine)
+        return cls(engine, read_only=True)
+
+    def close(self) -> None:
+        """Give the connections back; the ledger cannot be used afterwards."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The index of the lake: everything here can be rebuilt.
+
+    def record(self, *records: PublicationRecord) -> int:
+        """Index publications; those already indexed are left as they are.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
+        """
+        return self.reindex((), records)
+
+    def reindex(self, forget: Collection[str], records: Iterable[PublicationRecord]) -> int:
+        """Forget some publications and index others, in one transaction.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            LedgerError: as for `record`.
+        """
+        given = {record.publication: record for record in records}
+        with self._writing() as connection:
+            delete_each(connection, schema.publications, [{"publication": name} for name in forget])
+            indexed = connection.execute(select(schema.publications.c.publication, schema.publications.c.release)).all()
+            new = self._not_in(given, {row.publication: row.release for row in indexed})
+            insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
+            insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
+            insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
+        return len(new)
+
+    def _not_in(self, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]) -> list[PublicationRecord]:
+        owners = {release: publication for publication, release in indexed.items()}
+        for name, record in given.items():
+            if indexed.get(name, record.release) != record.release or owners.get(record.release, name) != name:
+                raise LedgerError(
+                    f"Release {record.release} with publication {name} contradicts the ledger "
+                    f"{masked(self._engine.url)}, which was made from another lake or another state of this one.",
+                    "Run `platform-assets ledger rebuild`.",
+                )
+        return [record for name, record in given.items() if name not in indexed]
+
+    def forget(self, publications: Collection[str]) -> None:
+        """Take publications out of the index, with their days and arrivals."""
+        self.reindex(publications, ())
+
+    def clear_index(self) -> None:
+        """Empty the index; holds and decisions stay."""
+        with self._writing() as connection:
+            for table in (schema.days, schema.arrivals, schema.publications):
+                connection.execute(delete(table))
+
+    def indexed(self) -> dict[str, int]:
+        """The release of every indexed publication, oldest first."""
+        head = schema.publications.c
+        rows = self._rows(select(head.publication, head.release).order_by(head.release))
+        return {row["publication"]: row["release"] for row in rows}
+
+    def publication(self, publication: str) -> PublicationRecord | None:
+        """One publication with its days and arrivals."""
+        heads = self._rows(select(schema.publications).where(schema.publications.c.publication == publication))
+        if not heads:
+            return None
+        days, arrivals = (self._rows(query) for query in statements.parts(publication))
+        return PublicationRecord(**heads[0], days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
+
+    def current_days(self, table: str, *, at: int | None = None) -> dict[date, DayRecord]:
+        """Content of every day that was ever published, oldest first: what the highest release made of it.
+
+        Args:
+            table: its name.
+            at: as readers of this release see it, whatever was published since.
+        """
+        return {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at))}
+
+    def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
+        """Everything a day has ever been, newest first."""
+        return tuple(map(to_day, self._rows(statements.history(table, day))))
+
+    def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
+        """What was delivered, oldest first. A file refused and then delivered again is there once for each time.
+
+        Args:
+            table: only arrivals for this raw table.
+            refused_only: only files that stand refused, whole or in part, and were not delivered in order since.
+        """
+        return tuple(map(to_arrival, self._rows(statements.all_arrivals(table, refused_only=refused_only))))
+
+    def arrival(self, table: str, path: str) -> ArrivalRecord | None:
+        """The newest record of a file; for many files ask `arrivals` once."""
+        return next(map(to_arrival, self._rows(statements.newest_arrival(table, path))), None)
+
+    def arrival_by_sha(self, table: str, sha256: str) -> ArrivalRecord | None:
+        """The first arrival with this content; one that was taken comes before one that was refused."""
+        return next(map(to_arrival, self._rows(statements.first_arrival(table, sha256))), None)
+
+    # Holds and decisions: these live only here.
+
+    def hold(self, holds: Iterable[Hold]) -> None:
+        """Hold days. A day may have several refused fingerprints; the same one refused again is renewed."""
+        key = [column.name for column in schema.holds.primary_key]
+        newest = {tuple(getattr(hold, name) for name in key): vars(hold) for hold in holds}
+        with self._writing() as connection:
+            delete_each(connection, schema.holds, [{name: row[name] for name in key} for row in newest.values()])
+            insert_all(connection, schema.holds, list(newest.values()))
+
+    def lift(self, table: str, days: Collection[date]) -> None:
+        """Lift every hold on these days; they are then stale if their input says so."""
+        with self._writing() as connection:
+            delete_each(connection, schema.holds, [{"table": table, "day": day} for day in days])
+
+    def holds(self, table: str | None = None) -> tuple[Hold, ...]:
+        """What is held, by table and day, oldest first."""
+        query = select(schema.holds)
+        if table is not None:
+            query = query.where(schema.holds.c.table == table)
+        order = ("table", "day", "created_at", "refused", "gate")
+        return tuple(Hold(**row) for row in self._rows(query.order_by(*(schema.holds.c[name] for name in order))))
+
+    def decide(self, kind: str, subject: str, *, reason: str, who: str, created_at: datetime) -> Decision:
+        """Write down what a person decided."""
+        values = {"kind": kind, "subject": subject, "reason": reason, "who": who, "created_at": created_at}
+        with self._writing() as connection:
+            row = connection.execute(insert(schema.decisions).values(**values).returning(*schema.decisions.c))
+            return Decision(**row.mappings().one())
+
+    def decisions(self, kind: str | None = None, subject: str | None = None) -> tuple[Decision, ...]:
+        """What was decided, oldest first."""
+        query = select(schema.decisions)
+        if kind is not None:
+            query = query.where(schema.decisions.c.kind == kind)
+        if subject is not None:
+            query = query.where(schema.decisions.c.subject == subject)
+        return tuple(Decision(**row) for row in self._rows(query.order_by(schema.decisions.c.id)))
+
+    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        with reading(self._engine) as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _writing(self) -> AbstractContextManager[Connection]:
+        if self._read_only:
+            raise read_only_error(self._engine.url, "it was opened for reading")
+        return writing(self._engine)

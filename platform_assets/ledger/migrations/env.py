@@ -1,0 +1,16 @@
+"""Run by Alembic: migrate the connection that `platform_assets.ledger.migrate` holds, in its transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from platform_assets.ledger.schema import VERSION_TABLE, metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+    render_as_batch=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

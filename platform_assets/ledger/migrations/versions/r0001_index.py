@@ -1,0 +1,63 @@
+"""The index of the lake: publications, days, arrivals."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Create the tables that can be rebuilt."""
+    op.create_table(
+        "ledger_publications",
+        sa.Column("publication", sa.Text, primary_key=True),
+        sa.Column("release", sa.BigInteger, nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("run", sa.Text, nullable=False),
+        sa.Column("who", sa.Text, nullable=False),
+        sa.Column("why", sa.Text, nullable=False),
+        sa.Column("git_commit", sa.Text),
+        sa.UniqueConstraint("release", name="uq_ledger_publications_release"),
+    )
+    op.create_table(
+        "ledger_days",
+        _publication(),
+        sa.Column("table", sa.Text, primary_key=True),
+        sa.Column("day", sa.Date, primary_key=True),
+        sa.Column("digest", sa.Text, nullable=False),
+        sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("bytes", sa.BigInteger, nullable=False),
+        sa.Column("files", sa.BigInteger, nullable=False),
+        sa.Column("figures", sa.JSON, nullable=False),
+        sa.Column("reads", sa.JSON, nullable=False),
+        sa.Column("code_version", sa.Text, nullable=False),
+        sa.Column("seconds", sa.Double, nullable=False),
+    )
+    op.create_index("ix_ledger_days_table_day", "ledger_days", ["table", "day"])
+    op.create_table(
+        "ledger_arrivals",
+        _publication(),
+        sa.Column("table", sa.Text, primary_key=True),
+        sa.Column("path", sa.Text, primary_key=True),
+        sa.Column("arrival_date", sa.Date, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("sha256", sa.Text, nullable=False),
+        sa.Column("modified_ns", sa.BigInteger, nullable=False),
+        sa.Column("landed", sa.BigInteger, nullable=False),
+        sa.Column("taken", sa.BigInteger, nullable=False),
+        sa.Column("refused", sa.BigInteger, nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("notes", sa.JSON, nullable=False),
+    )
+    op.create_index("ix_ledger_arrivals_table_path", "ledger_arrivals", ["table", "path"])
+    op.create_index("ix_ledger_arrivals_sha256", "ledger_arrivals", ["sha256"])
+
+
+def _publication() -> sa.Column[str]:
+    parent = sa.ForeignKey("ledger_publications.publication", ondelete="CASCADE")
+    return sa.Column("publication", sa.Text, parent, primary_key=True)

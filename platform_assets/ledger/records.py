@@ -1,0 +1,151 @@
+"""What the ledger stores and answers, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+
+@dataclass(frozen=True)
+class DayRecord:
+    """What one publication made of one day of a table.
+
+    Args:
+        table: `<layer>.<table>`.
+        day: event date.
+        publication: that made it.
+        digest: of the whole content.
+        fingerprint: what the day was made from; empty for raw days.
+        rows: of the whole content.
+        bytes: of the whole content.
+        files: number of data files; none is a day that is loaded and empty.
+        figures: counts the gates looked at.
+        reads: version of every table read to make the day.
+        code_version: of the transform.
+        seconds: the day's share of the time its table took; the shares add up.
+    """
+
+    table: str
+    day: date
+    publication: str
+    digest: str
+    fingerprint: str
+    rows: int
+    bytes: int
+    files: int
+    figures: dict[str, int]
+    reads: dict[str, int]
+    code_version: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ArrivalRecord:
+    """A file a source delivered, and what became of it.
+
+    Args:
+        table: the raw table.
+        path: below the landing root, with forward slashes.
+        arrival_date: the date of its folder.
+        size: bytes.
+        sha256: of its content.
+        modified_ns: last change, nanoseconds since 1970.
+        landed: rows in the file.
+        taken: rows that entered raw.
+        refused: rows refused at parsing.
+        reason: why the whole file was refused.
+        notes: what a person should know though nothing was refused.
+        publication: that took or refused it.
+    """
+
+    table: str
+    path: str
+    arrival_date: date
+    size: int
+    sha256: str
+    modified_ns: int
+    landed: int
+    taken: int
+    refused: int
+    reason: str | None
+    notes: tuple[str, ...]
+    publication: str
+
+
+@dataclass(frozen=True)
+class PublicationRecord:
+    """One publication that a release shows.
+
+    Args:
+        publication: its name, sortable by time.
+        release: the number of the release that made it visible.
+        created_at: UTC.
+        kind: what kind of work made it.
+        run: id of the run that made it.
+        who: user.
+        why: reason, for a person.
+        git_commit: of the code, where known.
+        days: what it made of which days, by table and day.
+        arrivals: files taken or refused with it, by table and path.
+    """
+
+    publication: str
+    release: int
+    created_at: datetime
+    kind: str
+    run: str
+    who: str
+    why: str
+    git_commit: str | None
+    days: tuple[DayRecord, ...] = ()
+    arrivals: tuple[ArrivalRecord, ...] = ()
+
+    def __post_init__(self) -> None:
+        parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)
+        strangers = {part.publication for part in parts} - {self.publication}
+        if strangers:
+            raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A day the planner leaves alone while it would be made from the refused fingerprint again.
+
+    Args:
+        table: `<layer>.<table>`.
+        day: event date.
+        refused: the fingerprint that must not be published.
+        gate: what refused it: a gate's name, or who rolled back.
+        reason: for a person.
+        run: id of the run that was refused.
+        created_at: UTC.
+    """
+
+    table: str
+    day: date
+    refused: str
+    gate: str
+    reason: str
+    run: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided.
+
+    Args:
+        id: counts up from 1.
+        kind: approval, override, and whatever else a room above lets people decide.
+        subject: what it is about, in that room's own words.
+        reason: for the next person.
+        who: user.
+        created_at: UTC.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    reason: str
+    who: str
+    created_at: datetime

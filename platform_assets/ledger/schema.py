@@ -1,0 +1,148 @@
+"""The ledger's tables.
+
+Every name starts with `ledger_`, so that a database may be shared with Dagster's own storage.
+Changes need a migration in `migrations/versions`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    Date,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+VERSION_TABLE = "ledger_version"
+"""Where Alembic keeps the revision; its default name is Dagster's already."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC, on SQLite too, which forgets time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Refuse a moment without a zone rather than guess it."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value.isoformat()} has no time zone; the ledger stores UTC")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Give SQLite's naive values their zone back."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class FreeText(TypeDecorator[str]):
+    """Text that may quote a broken file: PostgreSQL refuses NUL, which would refuse the whole publication."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """Replace NUL by the replacement character, on every database alike."""
+        return None if value is None else value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+metadata = MetaData()
+
+publications = Table(
+    "ledger_publications",
+    metadata,
+    Column("publication", Text, primary_key=True),
+    Column("release", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("who", FreeText, nullable=False),
+    Column("why", FreeText, nullable=False),
+    Column("git_commit", Text),
+    UniqueConstraint("release", name="uq_ledger_publications_release"),
+)
+
+days = Table(
+    "ledger_days",
+    metadata,
+    Column(
+        "publication",
+        ForeignKey("ledger_publications.publication", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("table", Text, primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("files", BigInteger, nullable=False),
+    Column("figures", JSON, nullable=False),
+    Column("reads", JSON, nullable=False),
+    Column("code_version", Text, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Index("ix_ledger_days_table_day", "table", "day"),
+)
+
+arrivals = Table(
+    "ledger_arrivals",
+    metadata,
+    Column(
+        "publication",
+        ForeignKey("ledger_publications.publication", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("table", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("arrival_date", Date, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("modified_ns", BigInteger, nullable=False),
+    Column("landed", BigInteger, nullable=False),
+    Column("taken", BigInteger, nullable=False),
+    Column("refused", BigInteger, nullable=False),
+    Column("reason", FreeText),
+    Column("notes", JSON, nullable=False),
+    Index("ix_ledger_arrivals_table_path", "table", "path"),
+    Index("ix_ledger_arrivals_sha256", "sha256"),
+)
+
+holds = Table(
+    "ledger_holds",
+    metadata,
+    Column("table", Text, primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("refused", Text, primary_key=True),
+    Column("gate", Text, primary_key=True),
+    Column("reason", FreeText, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+decisions = Table(
+    "ledger_decisions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("kind", Text, nullable=False),
+    Column("subject", FreeText, nullable=False),
+    Column("reason", FreeText, nullable=False),
+    Column("who", FreeText, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_ledger_decisions_kind_subject", "kind", "subject"),
+)

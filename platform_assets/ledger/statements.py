@@ -1,0 +1,98 @@
+"""The ledger's questions as SQL, and rows as records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, Select, Subquery, Table, bindparam, delete, func, insert, select
+
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.ledger.schema import arrivals, days, publications
+
+Row = Mapping[str, Any]
+
+_release = publications.c.release
+
+
+def current_days(table: str, at: int | None) -> Select[Any]:
+    """Each day of a table as the highest release up to `at` made it, oldest first."""
+    newest = func.row_number().over(partition_by=days.c.day, order_by=_release.desc())
+    inner = select(days, newest.label("newest")).join(publications).where(days.c.table == table)
+    if at is not None:
+        inner = inner.where(_release <= at)
+    ranked = inner.subquery()
+    return _columns(ranked, days).where(ranked.c.newest == 1).order_by(ranked.c.day)
+
+
+def history(table: str, day: date) -> Select[Any]:
+    """All that one day of a table has ever been, newest first."""
+    query = select(days).join(publications).where(days.c.table == table, days.c.day == day)
+    return query.order_by(_release.desc())
+
+
+def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
+    """What was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
+    newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=_release.desc())
+    inner = select(arrivals, _release, newest.label("newest")).join(publications)
+    if table is not None:
+        inner = inner.where(arrivals.c.table == table)
+    ranked = inner.subquery()
+    query = _columns(ranked, arrivals)
+    if refused_only:
+        query = query.where(ranked.c.newest == 1, (ranked.c.refused > 0) | ranked.c.reason.is_not(None))
+    return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
+
+
+def newest_arrival(table: str, path: str) -> Select[Any]:
+    """The newest record of one file."""
+    query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.path == path)
+    return query.order_by(_release.desc()).limit(1)
+
+
+def first_arrival(table: str, sha256: str) -> Select[Any]:
+    """The oldest record of one content, those taken before those refused whole."""
+    query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.sha256 == sha256)
+    return query.order_by(arrivals.c.reason.is_not(None), _release, arrivals.c.path).limit(1)
+
+
+def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
+    """Days and arrivals of one publication."""
+    return (
+        select(days).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
+        select(arrivals).where(arrivals.c.publication == publication).order_by(arrivals.c.table, arrivals.c.path),
+    )
+
+
+def to_arrival(row: Row) -> ArrivalRecord:
+    """The record in a row of arrivals."""
+    return ArrivalRecord(**{**row, "notes": tuple(row["notes"])})
+
+
+def to_day(row: Row) -> DayRecord:
+    """The record in a row of days."""
+    return DayRecord(**row)
+
+
+def publication_row(record: PublicationRecord) -> Row:
+    """The row of a publication, without its days and arrivals."""
+    return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals")}
+
+
+def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+    """Insert rows in bulk."""
+    if rows:
+        connection.execute(insert(table), rows)
+
+
+def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> None:
+    """Delete the rows that have the values of one of the keys, all of which name the same columns."""
+    if keys:
+        matches = [table.c[name] == bindparam(f"key_{name}") for name in keys[0]]
+        bound = [{f"key_{name}": value for name, value in key.items()} for key in keys]
+        connection.execute(delete(table).where(*matches), bound)
+
+
+def _columns(ranked: Subquery, table: Table) -> Select[Any]:
+    return select(*(ranked.c[column.name] for column in table.columns))

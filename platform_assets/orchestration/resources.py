@@ -1,0 +1,60 @@
+"""What a Dagster run works with: a Spark session that lives as long as the run, and the opened platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dagster as dg
+from dagster_pyspark import PySparkResource
+from pydantic import PrivateAttr
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.session import create_session, stop_session
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.settings import load_settings
+
+
+class SparkResource(PySparkResource):
+    """Dagster's PySpark resource with Delta and this platform's settings.
+
+    The session starts with the first use, so that a run with nothing to compute starts no JVM, and is stopped with the
+    run unless it was there before.
+    """
+
+    spark_config: dict[str, Any] = {}
+    _started: bool = PrivateAttr(default=False)
+
+    @classmethod
+    def _is_dagster_maintained(cls) -> bool:
+        return False
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Start nothing yet."""
+
+    @property
+    def spark_session(self) -> SparkSession:
+        """The session, started on first use."""
+        if self._spark_session is None:
+            self._started = SparkContext._active_spark_context is None
+            self._spark_session = create_session(load_settings())
+        session: SparkSession = self._spark_session
+        return session
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Stop the session if this run started it."""
+        if self._started:
+            stop_session(self._spark_session)
+        self._spark_session, self._started = None, False
+
+
+class PlatformResource(dg.ConfigurableResource[None]):
+    """Opens lake and ledger for a step."""
+
+    @contextmanager
+    def open(self) -> Iterator[Platform]:
+        """The platform, closed at the end."""
+        with open_platform(load_settings()) as platform:
+            yield platform

@@ -1,0 +1,58 @@
+"""Fingerprints: what a day was, or would now be, made from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from platform_assets.contracts import AllHistory, AsOf, Contract
+from platform_assets.planning.windows import Calendar, day_range, days_read
+
+Digests = Mapping[str, Mapping[date, str]]
+"""The digest of every loaded day, by table."""
+
+
+def fingerprints(contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar) -> dict[date, str]:
+    """A hash of the digests of every input day that each of the days reads through the declared windows.
+
+    Args:
+        contract: of the table.
+        days: days of it.
+        digests: content of the inputs, from the versions that are read.
+        calendar: the days that exist.
+
+    Returns:
+        One fingerprint per day whose inputs are loaded; a day that reads a day never loaded is missing. Loaded and
+        empty counts as loaded.
+    """
+    found: dict[date, hashlib._Hash] = {day: hashlib.sha256(contract.name.encode()) for day in days}
+    for read in contract.inputs:
+        have = digests.get(read.table, {})
+        if isinstance(read.window, AsOf | AllHistory):
+            parts = _running(have, calendar, max(found, default=calendar.first))
+        else:
+            parts = {day: _joined(have, *days_read(read.window, day, calendar)) for day in found}
+        for day in list(found):
+            if (part := parts.get(day)) is None:
+                del found[day]
+            else:
+                found[day].update(f"|{read.table}|{part}".encode())
+    return {day: value.hexdigest()[:32] for day, value in found.items()}
+
+
+def _joined(have: Mapping[date, str], start: date, end: date) -> str | None:
+    parts = [have.get(day) for day in day_range(start, end)]
+    return None if None in parts else ",".join(f"{part}" for part in parts)
+
+
+def _running(have: Mapping[date, str], calendar: Calendar, until: date) -> dict[date, str]:
+    """For each day the hash of all days up to it, ending before the first that was never loaded."""
+    total = hashlib.sha256()
+    parts: dict[date, str] = {}
+    for day in day_range(calendar.first, until):
+        if day not in have:
+            break
+        total.update(f"{day}={have[day]},".encode())
+        parts[day] = total.hexdigest()
+    return parts

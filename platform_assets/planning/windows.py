@@ -1,0 +1,81 @@
+"""What a read window means: which days a day reads, and which days a changed day reaches.
+
+Both directions come from the same declaration, so a filter can never see a day that invalidation forgot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span, Window
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The days that exist: from `first` to `last`, both included.
+
+    `last` before `first` is a calendar without days.
+    """
+
+    first: date
+    last: date
+
+    def __contains__(self, day: date) -> bool:
+        return self.first <= day <= self.last
+
+    def clip(self, start: date, end: date) -> tuple[date, date]:
+        """The part of a range that lies in the calendar; its end is before its start if none does."""
+        return max(start, self.first), min(end, self.last)
+
+    def days(self) -> tuple[date, ...]:
+        """Every day, oldest first."""
+        return tuple(day_range(self.first, self.last))
+
+
+def day_range(start: date, end: date) -> Iterable[date]:
+    """Every day from `start` to `end`, both included."""
+    return (start + timedelta(days=n) for n in range((end - start).days + 1))
+
+
+def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date]:
+    """First and last day of the input that `day` reads, within the calendar."""
+    match window:
+        case Span(before, after):
+            return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
+        case MonthToDate():
+            return calendar.clip(day.replace(day=1), day)
+        case AsOf() | AllHistory():
+            return calendar.clip(calendar.first, day)
+
+
+def days_reached(window: Window, changed: date, calendar: Calendar) -> tuple[date, date]:
+    """First and last day whose window holds the `changed` day of the input: the inverse of `days_read`."""
+    match window:
+        case Span(before, after):
+            return calendar.clip(changed - timedelta(days=after), changed + timedelta(days=before))
+        case MonthToDate():
+            next_month = (changed.replace(day=1) + timedelta(days=32)).replace(day=1)
+            return calendar.clip(changed, next_month - timedelta(days=1))
+        case AsOf() | AllHistory():
+            return calendar.clip(changed, calendar.last)
+
+
+def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
+    """The days as contiguous ranges, first and last day of each, oldest first."""
+    found: list[tuple[date, date]] = []
+    for day in sorted(set(days)):
+        if found and day - found[-1][1] == timedelta(days=1):
+            found[-1] = (found[-1][0], day)
+        else:
+            found.append((day, day))
+    return tuple(found)
+
+
+def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
+    """The contiguous ranges of input days that any of `days` reads, oldest first."""
+    read: set[date] = set()
+    for start, end in {days_read(window, day, calendar) for day in days}:
+        read.update(day_range(start, end))
+    return ranges(read)

@@ -1,0 +1,207 @@
+"""Landing files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from platform_assets.errors import PlatformError
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+_CHUNK = 1 << 20
+
+
+class LandingError(PlatformError):
+    """The landing area cannot be listed."""
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """A file as it lay in the landing area when it was looked at.
+
+    Args:
+        path: below the landing root, with forward slashes.
+        file: where it is.
+        arrival_date: the date of its folder.
+        format: parquet, csv or json.
+        size: bytes.
+        modified_ns: last change, nanoseconds since 1970.
+        sha256: of its content.
+    """
+
+    path: str
+    file: Path
+    arrival_date: date
+    format: str
+    size: int
+    modified_ns: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was recorded of a file that was looked at before."""
+
+    size: int
+    modified_ns: int
+    sha256: str
+    refused: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in the landing area that is not taken, and why; it is looked at again next time."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What there is to take."""
+
+    pending: tuple[LandedFile, ...]
+    growing: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+    delivered: frozenset[date]
+    """Arrival dates that have a folder."""
+
+
+def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: date, settle_s: float) -> Listing:
+    """Look for arrivals of one source that were not taken yet.
+
+    A file that was taken and did not change is skipped, by size and modification time, without reading it. Names that
+    start with a dot or an underscore are left to whoever writes them.
+
+    Args:
+        root: landing root.
+        folder: the source's folder in it.
+        known: files taken or refused before, by path.
+        until: newest arrival date to take.
+        settle_s: a file changed less than this many seconds ago is still growing.
+
+    Raises:
+        LandingError: a folder cannot be read.
+    """
+    base = root / folder
+    pending: list[LandedFile] = []
+    growing: list[Problem] = []
+    problems: list[Problem] = []
+    delivered: set[date] = set()
+    for day, entry in _date_folders(base, folder, problems):
+        if day > until:
+            continue
+        delivered.add(day)
+        for file in _entries(entry):
+            path = f"{folder}/{entry.name}/{file.name}"
+            outcome = _look(root, path, file, day, known.get(path), settle_s)
+            if isinstance(outcome, LandedFile):
+                pending.append(outcome)
+            elif outcome is not None:
+                (growing if outcome.message.startswith("is still") else problems).append(outcome)
+    return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+    except OSError as error:
+        raise LandingError(
+            f"The landing folder {folder} cannot be read: {error.strerror}.",
+            "Give this user the right to read and list it, then run again; nothing was taken from it.",
+        ) from error
+
+
+def _date_folders(base: Path, folder: str, problems: list[Problem]) -> Iterator[tuple[date, Path]]:
+    if not base.exists():
+        return
+    for entry in _entries(base):
+        try:
+            day = date.fromisoformat(entry.name)
+        except ValueError:
+            problems.append(
+                Problem(
+                    f"{folder}/{entry.name}",
+                    "is not a folder named after an arrival date",
+                )
+            )
+            continue
+        if entry.is_symlink() or not entry.is_dir():
+            problems.append(
+                Problem(
+                    f"{folder}/{entry.name}",
+                    "is a link or a file where a folder should be",
+                )
+            )
+            continue
+        yield day, entry
+
+
+def _look(
+    root: Path, path: str, file: Path, day: date, known: Known | None, settle_s: float
+) -> LandedFile | Problem | None:
+    if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
+        return Problem(path, "is a symbolic link; only files inside the landing root are taken")
+    if not file.is_file():
+        return Problem(path, "is not a file")
+    if (kind := FORMATS.get(file.suffix.lower())) is None:
+        return Problem(
+            path,
+            f"has the unknown ending {file.suffix!r}; known are {', '.join(FORMATS)}",
+        )
+    try:
+        before = file.stat()
+        if known and (known.size, known.modified_ns) == (
+            before.st_size,
+            before.st_mtime_ns,
+        ):
+            return None
+        age_s = time.time() - before.st_mtime
+        if 0 <= age_s < settle_s:
+            return Problem(
+                path,
+                f"is still growing, changed {age_s:.1f} s ago; it is taken once it rests {settle_s} s",
+            )
+        sha256 = _sha256(file)
+        after = file.stat()
+    except OSError as error:
+        return Problem(path, f"cannot be read: {error.strerror}")
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        return Problem(path, "is still growing, changed while it was read")
+    if known and sha256 == known.sha256:
+        return None
+    if known and not known.refused:
+        return Problem(
+            path,
+            f"was replaced: {known.size} bytes with sha256 {known.sha256[:12]} were taken, now there are "
+            f"{after.st_size} bytes with {sha256[:12]}; deliver a correction under a new name",
+        )
+    return LandedFile(path, file, day, kind, after.st_size, after.st_mtime_ns, sha256)
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def unchanged(landed: LandedFile) -> bool:
+    """Whether the file is still the one that was looked at."""
+    try:
+        now = os.stat(landed.file)
+    except OSError:
+        return False
+    return (now.st_size, now.st_mtime_ns) == (landed.size, landed.modified_ns)

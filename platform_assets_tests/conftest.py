@@ -1,0 +1,81 @@
+"""What every test can have: settings that touch nothing of the developer's, and one Spark session for the whole run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.session import create_session, stop_session
+from platform_assets.settings import Settings, load_settings, project_root
+
+JARS = project_root() / ".platform" / "jars"
+"""The project's own, so that nothing is downloaded a second time."""
+
+SMALL_DATA = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.default.parallelism": "2",
+}
+"""Tests work on a few rows: planning and starting tasks is all they cost."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_developer() -> Iterator[None]:
+    """Variables of the shell the tests are started from do not reach them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("PLATFORM_")]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings of an installation of its own, empty but for the jars."""
+    return load_settings(state=tmp_path / "state", jars=JARS)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one session of the run; tests keep their tables apart by folder."""
+    state = tmp_path_factory.mktemp("spark")
+    settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
+    session = create_session(settings, app_name="platform-assets-tests", record_classes=False)
+    yield session
+    stop_session(session)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where everything is there by agreement, a skipped test is a broken one."""
+    if os.environ.get("CI") == "true":
+        config.pluginmanager.register(NoSkips(), "no-skips")
+
+
+class NoSkips:
+    """Turns skips into failures; tests left out by their marker are not collected at all and stay out."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """A skipped test."""
+        report = yield
+        if report.skipped and not hasattr(report, "wasxfail"):
+            report.outcome = "failed"
+            report.longrepr = f"skipped although CI=true: {_reason(report.longrepr)}"
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """A module that skips itself."""
+        report = yield
+        if report.skipped:
+            report.outcome = "failed"
+            report.longrepr = f"skipped although CI=true: {_reason(report.longrepr)}"
+        return report
+
+
+def _reason(skip: object) -> object:
+    """A skip is reported as (file, line, reason)."""
+    return skip[2] if isinstance(skip, tuple) else skip

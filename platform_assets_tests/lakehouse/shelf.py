@@ -1,0 +1,190 @@
+"""A lake on a shelf: stage days with deltalake, publish them, look at what is there. No Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import live_files, staged_files
+from platform_assets.lakehouse.manifest import (
+    DataFile,
+    DayContent,
+    Manifest,
+    TableChange,
+    new_publication,
+)
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.releases import Release, current_release
+
+SALES, STORES = "silver.sales", "gold.stores"
+SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("cents", pa.int64()),
+        ("price", pa.decimal128(10, 2)),
+        ("event_date", pa.date32()),
+    ]
+)
+Days = Mapping[date, Iterable[tuple[str, int]]]
+
+
+def day(n: int) -> date:
+    """The n-th day of the tests' calendar."""
+    return date(2017, 1, 1) + timedelta(days=n)
+
+
+def rows_of(days: Days) -> pa.Table:
+    """One row (key, cents) each, with a price in euros beside it."""
+    return pa.Table.from_pylist(
+        [
+            {"key": key, "cents": cents, "price": Decimal(cents) / 100, "event_date": when}
+            for when, rows in days.items()
+            for key, cents in rows
+        ],
+        schema=SCHEMA,
+    )
+
+
+def stage(lake: Lake, table: str, days: Days, publication: str | None = None, *, rows: pa.Table | None = None) -> str:
+    """Write days as Spark does: a Delta table inside the live table's folder."""
+    publication = publication or new_publication()
+    folder = lake.stage_path(table, publication)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    write_deltalake(str(folder), rows_of(days) if rows is None else rows, partition_by=["event_date"])
+    return publication
+
+
+def live(lake: Lake, table: str) -> dict[date, tuple[DataFile, ...]]:
+    """Live files of a table that may not exist yet."""
+    path = lake.table_path(table)
+    return live_files(path) if (path / "_delta_log").is_dir() else {}
+
+
+def change(
+    lake: Lake,
+    table: str,
+    publication: str,
+    days: Iterable[date] | None = None,
+    base: Mapping[date, tuple[DataFile, ...]] | None = None,
+) -> TableChange:
+    """Replace the named days, by default those staged, by what was staged; days that were not staged become empty."""
+    schema, staged = staged_files(lake, table, publication)
+    have = live(lake, table) if base is None else base
+    return TableChange(
+        table=table,
+        schema_string=schema,
+        days={when: content(staged.get(when, ()), have.get(when, ())) for when in days or staged},
+    )
+
+
+def content(files: Iterable[DataFile], base: Iterable[DataFile] = ()) -> DayContent:
+    """A day's content without a digest: the lakehouse does not look at it."""
+    files = tuple(files)
+    return DayContent(
+        files=files,
+        base=tuple(file.path for file in base),
+        digest="0-0-0-0-0",
+        rows=0,
+        bytes=sum(file.size for file in files),
+    )
+
+
+def manifest(publication: str, *changes: TableChange) -> Manifest:
+    """A manifest with the rest filled in."""
+    return Manifest(
+        publication=publication,
+        created_at=datetime.now(UTC),
+        kind="recompute",
+        run="test",
+        who="tester",
+        why="a test",
+        git_commit=None,
+        tables=changes,
+    )
+
+
+def staged_manifest(lake: Lake, tables: Mapping[str, Days], days: Iterable[date] | None = None) -> Manifest:
+    """Stage days of some tables under one publication."""
+    publication = new_publication()
+    for table, rows in tables.items():
+        stage(lake, table, rows, publication)
+    return manifest(publication, *(change(lake, table, publication, days) for table in tables))
+
+
+def contents(lake: Lake, table: str, release: int | Release | None = None) -> dict[date, list[tuple[str, int]]]:
+    """What a reader sees: rows by day, sorted."""
+    found: dict[date, list[tuple[str, int]]] = {}
+    for row in read_arrow(lake, table, release=release).to_pylist():
+        found.setdefault(row["event_date"], []).append((row["key"], row["cents"]))
+    return {when: sorted(found[when]) for when in sorted(found)}
+
+
+def everything(lake: Lake) -> dict[str, dict[date, list[tuple[str, int]]]]:
+    """What a reader sees of all tables at the current release."""
+    now = current_release(lake)
+    return {table: contents(lake, table, now) for table in now.versions}
+
+
+def in_process(code: str, *args: object, failpoint: str = "", wait: bool = True) -> subprocess.Popen[str]:
+    """Run code in a fresh interpreter, with arguments in `sys.argv[1:]`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        env={**os.environ, "PLATFORM_FAILPOINT": failpoint},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    if wait:
+        process.wait(60)
+    return process
+
+
+PUBLISH = """
+import sys
+from pathlib import Path
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.publish import publish
+lake, manifest = Lake(Path(sys.argv[1])), Manifest.model_validate_json(Path(sys.argv[2]).read_text())
+if len(sys.argv) > 3:  # start together
+    Path(sys.argv[3] + manifest.publication).touch()
+    while not Path(sys.argv[3]).exists():
+        pass
+try:
+    print(publish(lake, manifest))
+except PlatformError as error:
+    print(type(error).__name__, getattr(error, "days", ""), error)
+"""
+
+
+def publish_elsewhere(
+    lake: Lake, what: Manifest, folder: Path, failpoint: str = "", gate: str = ""
+) -> subprocess.Popen[str]:
+    """Publish in another process, which may die at a fail point or wait for a gate file."""
+    file = folder / f"{what.publication}.json"
+    file.write_text(what.model_dump_json())
+    args = (lake.root, file, gate) if gate else (lake.root, file)
+    return in_process(PUBLISH, *args, failpoint=failpoint, wait=not gate)
+
+
+def killed(process: subprocess.Popen[str]) -> bool:
+    """Whether it died as if by `kill -9`."""
+    return process.returncode == -signal.SIGKILL
+
+
+def spark_rows(frame: Any) -> list[tuple[Any, ...]]:
+    """Rows of a Spark frame, sorted."""
+    return sorted(tuple(row) for row in frame.select("event_date", "key", "cents", "price").collect())

@@ -1,0 +1,74 @@
+"""Several processes use one ledger at the same time."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from platform_assets.ledger.ledger import Ledger
+from platform_assets_tests.ledger.samples import NOON, TABLE, hold, name_of, nth, simple
+
+PROCESSES = 4
+
+
+def _all_at_once(work: Callable[..., Any], url: str, meeting: Path) -> list[Any]:
+    meeting.mkdir(exist_ok=True)
+    with ProcessPoolExecutor(PROCESSES, mp_context=mp.get_context("spawn")) as pool:
+        return [future.result() for future in [pool.submit(work, url, str(meeting), n) for n in range(PROCESSES)]]
+
+
+def _meet(meeting: str, n: int) -> None:
+    """Wait until every process has come this far, so that they really collide."""
+    import time
+
+    Path(meeting, str(n)).touch()
+    deadline = time.monotonic() + 60
+    while len(list(Path(meeting).iterdir())) < PROCESSES and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _open_first(url: str, meeting: str, n: int) -> int:
+    _meet(meeting, n)
+    with Ledger.open(url) as ledger:
+        return len(ledger.indexed())
+
+
+def _record_the_same(url: str, meeting: str, n: int) -> int:
+    with Ledger.open(url) as ledger:
+        _meet(meeting, n)
+        return sum(ledger.record(simple(release, *range(50))) for release in range(1, 21))
+
+
+def _write_everything(url: str, meeting: str, n: int) -> None:
+    with Ledger.open(url) as ledger, Ledger.open(url, read_only=True) as reader:
+        _meet(meeting, n)
+        for turn in range(10):
+            ledger.record(simple(1 + n * 10 + turn, *range(10)))
+            ledger.hold([hold(nth(turn)), hold(nth(turn), gate=f"gate {n}")])
+            ledger.decide("approval", f"{n}", reason=f"{turn}", who="ada", created_at=NOON)
+            assert len(reader.current_days(TABLE)) == 10
+
+
+def test_four_processes_make_one_ledger_at_once(url: str, tmp_path: Path) -> None:
+    assert _all_at_once(_open_first, url, tmp_path / "meeting") == [0] * PROCESSES
+    with Ledger.open(url) as ledger:
+        ledger.hold([hold(nth(0))])
+
+
+def test_what_four_processes_record_at_once_is_there_once(url: str, tmp_path: Path) -> None:
+    assert sum(_all_at_once(_record_the_same, url, tmp_path / "meeting")) == 20
+    with Ledger.open(url) as ledger:
+        assert ledger.indexed() == {name_of(release): release for release in range(1, 21)}
+        assert len(ledger.history(TABLE, nth(0))) == 20
+
+
+def test_writers_wait_for_each_other_and_readers_for_nobody(url: str, tmp_path: Path) -> None:
+    _all_at_once(_write_everything, url, tmp_path / "meeting")
+    with Ledger.open(url) as ledger:
+        assert len(ledger.indexed()) == PROCESSES * 10
+        assert len(ledger.holds()) == 10 + PROCESSES * 10
+        assert [decision.id for decision in ledger.decisions()] == sorted({d.id for d in ledger.decisions()})
+        assert len(ledger.decisions()) == PROCESSES * 10

@@ -1,0 +1,50 @@
+"""What only the ledger knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from platform_assets.ledger.ledger import Ledger
+from platform_assets_tests.ledger.samples import NOON, TABLE, hold, nth
+
+
+def test_a_hold_comes_back_as_it_was_written(ledger: Ledger) -> None:
+    given = hold(nth(0), reason="amount > 10 %; 'x'")
+    ledger.hold([given])
+    assert ledger.holds() == ledger.holds(TABLE) == (given,)
+    assert ledger.holds("gold.daily_sales") == ()
+
+
+def test_the_same_fingerprint_refused_again_renews_the_hold(ledger: Ledger) -> None:
+    ledger.hold([hold(nth(0))])
+    again = replace(hold(nth(0)), reason="still", run="another", created_at=NOON + timedelta(hours=1))
+    ledger.hold([hold(nth(0)), again])
+    assert ledger.holds() == (again,)
+
+
+def test_another_refused_fingerprint_or_gate_stands_beside_the_first(ledger: Ledger) -> None:
+    first, second, third = hold(nth(0)), hold(nth(0), refused="d" * 32), hold(nth(0), gate="conservation")
+    ledger.hold([first])
+    ledger.hold([second, third])
+    assert set(ledger.holds()) == {first, second, third}
+
+
+def test_lifting_frees_exactly_those_days(ledger: Ledger) -> None:
+    elsewhere = replace(hold(nth(0)), table="gold.daily_sales")
+    ledger.hold([hold(nth(0)), hold(nth(0), gate="conservation"), hold(nth(1)), hold(nth(2)), elsewhere])
+    ledger.lift(TABLE, [nth(0), nth(2), nth(9)])
+    assert ledger.holds() == (elsewhere, hold(nth(1)))
+    ledger.lift(TABLE, [])
+    assert len(ledger.holds()) == 2
+
+
+def test_decisions_are_kept_in_order_and_found_by_kind_and_subject(ledger: Ledger) -> None:
+    first = ledger.decide("approval", "late rows of 2017-01-01", reason="agreed", who="Zoë", created_at=NOON)
+    second = ledger.decide("override", "gate contract", reason="known", who="Max", created_at=NOON)
+    third = ledger.decide("approval", "late rows of 2017-01-02", reason="agreed", who="Max", created_at=NOON)
+    assert [decision.id for decision in (first, second, third)] == [1, 2, 3]
+    assert ledger.decisions() == (first, second, third)
+    assert ledger.decisions("approval") == (first, third)
+    assert ledger.decisions("approval", "late rows of 2017-01-02") == (third,)
+    assert ledger.decisions(subject="gate contract") == (second,)

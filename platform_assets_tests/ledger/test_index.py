@@ -1,0 +1,168 @@
+"""What is recorded comes back, once, on both databases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+
+import pytest
+
+from platform_assets.ledger.errors import LedgerError
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.records import PublicationRecord
+from platform_assets_tests.ledger.samples import (
+    NOON,
+    RAW,
+    TABLE,
+    arrival_record,
+    day_record,
+    hold,
+    name_of,
+    nth,
+    publication_record,
+    simple,
+    year,
+)
+
+
+def _with_arrivals(release: int, *paths: str, **values: str | int) -> PublicationRecord:
+    name = name_of(release)
+    return publication_record(release, arrivals=[arrival_record(name, path, **values) for path in paths])  # type: ignore[arg-type]
+
+
+def test_a_publication_comes_back_as_it_was_recorded(ledger: Ledger) -> None:
+    name = name_of(1)
+    days = [day_record(name, nth(0)), day_record(name, nth(1))]
+    given = publication_record(1, days, [arrival_record(name, "transactions/2017-01-01/Größe 100% 'a';--.csv")])
+    assert ledger.record(given) == 1
+    assert ledger.publication(name) == given
+    assert ledger.publication("another") is None
+
+
+def test_the_moment_of_a_publication_is_utc_whatever_zone_it_was_given_in(ledger: Ledger) -> None:
+    ledger.record(replace(simple(1, 0), created_at=NOON.astimezone(timezone(timedelta(hours=5)))))
+    found = ledger.publication(name_of(1))
+    assert found is not None
+    assert found.created_at == NOON
+    assert found.created_at.tzinfo == UTC
+
+
+def test_a_moment_without_a_zone_is_refused_instead_of_guessed(ledger: Ledger) -> None:
+    with pytest.raises(Exception, match="has no time zone"):
+        ledger.record(replace(simple(1, 0), created_at=NOON.replace(tzinfo=None)))
+    assert ledger.indexed() == {}
+
+
+def test_recording_twice_is_recording_once(ledger: Ledger) -> None:
+    record = year(1, tables=2, files=10)
+    assert ledger.record(record) == 1
+    before = ledger.publication(record.publication)
+    assert ledger.record(record, record) == 0
+    assert ledger.publication(record.publication) == before
+    assert ledger.indexed() == {record.publication: 1}
+
+
+def test_one_refused_record_leaves_nothing_of_its_transaction(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0))
+    with pytest.raises(LedgerError, match="contradicts the ledger"):
+        ledger.record(simple(2, 1), replace(simple(1, 2), release=9))
+    assert ledger.indexed() == {name_of(1): 1}
+    assert list(ledger.current_days(TABLE)) == [nth(0)]
+
+
+def test_two_publications_of_one_release_are_refused(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0))
+    with pytest.raises(LedgerError, match="ledger rebuild"):
+        ledger.record(publication_record(1, name="another"))
+
+
+def test_parts_of_another_publication_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="holds parts of publication-0002"):
+        publication_record(1, [day_record(name_of(2), nth(0))])
+
+
+def test_a_day_is_what_its_highest_release_made_of_it(ledger: Ledger) -> None:
+    # Recorded out of order, as when two processes finish at the same time.
+    ledger.record(simple(3, 1, digest="3-3-3-3-3"))
+    ledger.record(simple(1, 0, 1, 2, digest="1-1-1-1-1"), simple(2, 1, 2, digest="2-2-2-2-2"))
+    current = ledger.current_days(TABLE)
+    assert [(day, record.digest[0]) for day, record in current.items()] == [(nth(0), "1"), (nth(1), "3"), (nth(2), "2")]
+    assert ledger.current_days("gold.other") == {}
+
+
+def test_a_release_shows_the_days_as_they_were_then(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0, digest="1-1-1-1-1"), simple(2, 0, 1, digest="2-2-2-2-2"), simple(5, 0))
+    assert {day: record.digest[0] for day, record in ledger.current_days(TABLE, at=1).items()} == {nth(0): "1"}
+    assert [record.publication for record in ledger.current_days(TABLE, at=4).values()] == [name_of(2)] * 2
+    assert ledger.current_days(TABLE, at=5) == ledger.current_days(TABLE)
+    assert ledger.current_days(TABLE, at=0) == {}
+
+
+def test_the_history_of_a_day_is_newest_first(ledger: Ledger) -> None:
+    ledger.record(simple(2, 1), simple(1, 0, 1), simple(3, 0))
+    assert [record.publication for record in ledger.history(TABLE, nth(1))] == [name_of(2), name_of(1)]
+    assert ledger.history(TABLE, nth(5)) == ()
+
+
+def test_an_emptied_day_is_loaded_and_empty(ledger: Ledger) -> None:
+    empty = replace(day_record(name_of(1), nth(0)), rows=0, bytes=0, files=0, digest="0-0-0-0-0")
+    ledger.record(publication_record(1, [empty]))
+    assert ledger.current_days(TABLE) == {nth(0): empty}
+
+
+def test_forgetting_a_publication_shows_the_one_before(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0, digest="1-1-1-1-1"), simple(2, 0, digest="2-2-2-2-2"))
+    ledger.forget([name_of(2), "unknown"])
+    assert ledger.current_days(TABLE)[nth(0)].digest == "1-1-1-1-1"
+    assert ledger.indexed() == {name_of(1): 1}
+    assert len(ledger.history(TABLE, nth(0))) == 1
+
+
+def test_clearing_the_index_keeps_holds_and_decisions(ledger: Ledger) -> None:
+    ledger.record(year(1, tables=1, files=3))
+    ledger.hold([hold(nth(0))])
+    ledger.decide("approval", "late rows", reason="checked", who="Zoë", created_at=NOON)
+    ledger.clear_index()
+    assert (ledger.indexed(), ledger.arrivals(), ledger.current_days("gold.table_0")) == ({}, (), {})
+    assert len(ledger.holds()) == len(ledger.decisions()) == 1
+
+
+def test_arrivals_are_listed_oldest_first_and_by_table(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(2, "b", "a"), _with_arrivals(1, "c"))
+    assert [arrival.path for arrival in ledger.arrivals()] == ["c", "a", "b"]
+    assert ledger.arrivals(RAW) == ledger.arrivals()
+    assert ledger.arrivals("raw.products") == ()
+
+
+def test_the_newest_record_of_a_file_counts(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(1, "a", reason="is corrupt"), _with_arrivals(2, "a"))
+    newest = ledger.arrival(RAW, "a")
+    assert newest is not None
+    assert (newest.publication, newest.reason, newest.notes) == (name_of(2), None, ("a note",))
+    assert ledger.arrival(RAW, "b") is None
+
+
+def test_a_file_stands_refused_until_it_is_delivered_in_order(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(1, "whole", reason="is corrupt"), _with_arrivals(2, "part", refused=3))
+    ledger.record(_with_arrivals(3, "good"))
+    assert [arrival.path for arrival in ledger.arrivals(refused_only=True)] == ["whole", "part"]
+    ledger.record(_with_arrivals(4, "whole"))
+    assert [arrival.path for arrival in ledger.arrivals(RAW, refused_only=True)] == ["part"]
+    assert [arrival.path for arrival in ledger.arrivals()] == ["whole", "part", "good", "whole"]
+
+
+def test_content_is_found_under_whatever_name_it_came_first(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(1, "refused", sha256="1" * 64, reason="a column is missing"))
+    ledger.record(_with_arrivals(2, "taken", sha256="1" * 64), _with_arrivals(3, "again", sha256="1" * 64))
+    found = ledger.arrival_by_sha(RAW, "1" * 64)
+    assert found is not None
+    assert found.path == "taken"
+    assert ledger.arrival_by_sha(RAW, "2" * 64) is None
+    assert ledger.arrival_by_sha("raw.products", "1" * 64) is None
+
+
+def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger: Ledger) -> None:
+    ledger.record(_with_arrivals(1, "a", reason="line 3: 'x\0y'"))
+    found = ledger.arrival(RAW, "a")
+    assert found is not None
+    assert found.reason == "line 3: 'x\ufffdy'"

@@ -1,0 +1,232 @@
+"""Opening a ledger that is not there, not usable or not ours says what to do, and never a password."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from platform_assets.ledger.connection import parse_url
+from platform_assets.ledger.errors import (
+    LedgerCorruptError,
+    LedgerError,
+    LedgerReadOnlyError,
+    LedgerUnreachableError,
+    said,
+)
+from platform_assets.ledger.ledger import Ledger
+from platform_assets_tests.ledger.samples import NOON, TABLE, hold, name_of, nth, simple, year
+
+SECRET = "s3cr/t%pw"
+SPELLINGS = ("s3cr/t%pw", "s3cr%2Ft%25pw", "s3cr")
+
+
+def _shows_no_password(error: LedgerError) -> bool:
+    return not any(spelling in part for spelling in SPELLINGS for part in (str(error), repr(error), error.todo))
+
+
+@contextmanager
+def _as_somebody_else(folder: Path) -> Iterator[None]:
+    """Root may write anywhere; become a user who may not."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def locked_folder() -> Iterator[Path]:
+    """A folder that can be read by everybody and written by nobody."""
+    folder = Path(tempfile.mkdtemp(prefix="ledger-"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_ledger_is_kept_from_one_opening_to_the_next(url: str) -> None:
+    with Ledger.open(url) as ledger:
+        ledger.record(simple(1, 0))
+    with Ledger.open(url) as ledger, Ledger.open(url, read_only=True) as reader:
+        assert ledger.indexed() == reader.indexed() == {name_of(1): 1}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda ledger: ledger.record(simple(2, 0)),
+        lambda ledger: ledger.forget([name_of(1)]),
+        lambda ledger: ledger.clear_index(),
+        lambda ledger: ledger.hold([hold(nth(0))]),
+        lambda ledger: ledger.lift(TABLE, [nth(0)]),
+        lambda ledger: ledger.decide("a", "b", reason="c", who="d", created_at=NOON),
+    ],
+)
+def test_a_reader_writes_nothing(url: str, write: object) -> None:
+    Ledger.open(url).close()
+    with Ledger.open(url, read_only=True) as ledger:
+        with pytest.raises(LedgerReadOnlyError, match="opened for reading"):
+            write(ledger)  # type: ignore[operator]
+        # Not even behind our own check.
+        with pytest.raises(Exception, match=r"read-?only"), ledger._engine.begin() as connection:
+            connection.execute(text("DELETE FROM ledger_holds"))
+
+
+def test_a_reader_where_no_ledger_is_yet_sees_an_empty_one_and_makes_nothing(url: str, tmp_path: Path) -> None:
+    with Ledger.open(url, read_only=True) as ledger:
+        assert (ledger.indexed(), ledger.holds(), ledger.arrivals(), ledger.current_days(TABLE)) == ({}, (), (), {})
+    assert list(tmp_path.iterdir()) == []
+    with Ledger.open(url, read_only=True) as ledger:
+        assert ledger.decisions() == ()
+
+
+def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    file.touch()
+    assert Ledger.open(f"sqlite:///{file}", read_only=True).indexed() == {}
+    with Ledger.open(f"sqlite:///{file}") as ledger:
+        ledger.record(simple(1, 0))
+
+
+def test_a_sqlite_ledger_is_in_wal_mode_and_synced(tmp_path: Path) -> None:
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger, ledger._engine.connect() as connection:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        found = [connection.execute(text(f"PRAGMA {pragma}")).scalar() for pragma in pragmas]
+    assert found == ["wal", 2, 1, 30_000]
+
+
+@pytest.mark.parametrize("name", ["a b", "Größe", "100%", "a'b", "#1"])
+def test_odd_names_of_the_folder_do_not_matter(tmp_path: Path, name: str) -> None:
+    url = f"sqlite:///{tmp_path / name / 'ledger.db'}"
+    with Ledger.open(url) as ledger:
+        ledger.record(simple(1, 0))
+    with Ledger.open(url, read_only=True) as ledger:
+        assert ledger.indexed() == {name_of(1): 1}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("content", [b"this is not a database\n" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path, content: bytes, read_only: bool) -> None:
+    file = tmp_path / "ledger.db"
+    file.write_bytes(content)
+    with pytest.raises(LedgerCorruptError, match=r"ledger\.db is damaged.*\n.*ledger rebuild"):
+        Ledger.open(f"sqlite:///{file}", read_only=read_only)
+    assert file.read_bytes() == content
+
+
+def test_damage_found_while_reading_is_named_too(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    with Ledger.open(f"sqlite:///{file}") as ledger:
+        ledger.record(year(1))
+    data = bytearray(file.read_bytes())
+    data[20 * 4096 :] = b"\xff" * (len(data) - 20 * 4096)
+    file.write_bytes(data)
+    with Ledger.open(f"sqlite:///{file}") as ledger, pytest.raises(LedgerCorruptError):
+        ledger.publication(name_of(1))
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="a file one can open"):
+        Ledger.open(f"sqlite:///{tmp_path}")
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    with pytest.raises(LedgerUnreachableError, match="state of the ledger cannot be created"):
+        Ledger.open(f"sqlite:///{tmp_path}/state/ledger.db")
+
+
+def test_a_folder_that_cannot_be_made_is_a_read_only_place(locked_folder: Path) -> None:
+    locked_folder.chmod(0o555)
+    with _as_somebody_else(locked_folder), pytest.raises(LedgerReadOnlyError, match="cannot be created"):
+        Ledger.open(f"sqlite:///{locked_folder}/state/ledger.db")
+
+
+def test_a_ledger_that_cannot_be_written_is_refused_before_any_work_but_can_be_read(locked_folder: Path) -> None:
+    url = f"sqlite:///{locked_folder}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.record(simple(1, 0))
+    for path in locked_folder.iterdir():
+        path.chmod(0o444)
+    locked_folder.chmod(0o555)
+    with _as_somebody_else(locked_folder):
+        with pytest.raises(LedgerReadOnlyError, match=r"no right to write.*\n.*PLATFORM_LEDGER_URL"):
+            Ledger.open(url)
+        with Ledger.open(url, read_only=True) as ledger:
+            assert ledger.indexed() == {name_of(1): 1}
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+    with pytest.raises(
+        LedgerUnreachableError, match=r"postgresql.*ada:\*\*\*@127\.0\.0\.1:1/x does not answer"
+    ) as caught:
+        Ledger.open("postgresql://ada:s3cr%2Ft%25pw@127.0.0.1:1/x")
+    assert _shows_no_password(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_password_among_the_options_is_hidden_as_well() -> None:
+    with pytest.raises(LedgerUnreachableError, match=r"password=%2A%2A%2A|password=\*\*\*") as caught:
+        Ledger.open("postgresql://ada@127.0.0.1:1/x?password=s3cr%2Ft%25pw")
+    assert _shows_no_password(caught.value)
+
+
+def test_a_database_that_does_not_exist_is_named(postgres_server: object) -> None:
+    url = postgres_server.url.replace("/postgres?", "/nowhere?").replace("postgres:@", "postgres:s3cr%2Ft%25pw@")  # type: ignore[attr-defined]
+    with pytest.raises(LedgerUnreachableError, match='database "nowhere" does not exist') as caught:
+        Ledger.open(url)
+    assert _shows_no_password(caught.value)
+
+
+def test_a_role_without_rights_is_told_so(postgres_server: object) -> None:
+    url = postgres_server.new_database()  # type: ignore[attr-defined]
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS ada")
+        connection.execute("CREATE ROLE ada LOGIN")
+    with pytest.raises(LedgerError, match="permission denied"):
+        Ledger.open(url.replace("postgres:@", "ada:s3cr%2Ft%25pw@"))
+
+
+def test_what_a_driver_quotes_is_masked() -> None:
+    url = parse_url("postgresql://ada:s3cr%2Ft%25pw@host/x")
+    for quoted in ("s3cr/t%pw", "s3cr%2Ft%25pw"):
+        assert said(ValueError(f"bad connection string host=host password={quoted}\nmore"), url).endswith("=***")
+
+
+@pytest.mark.parametrize("url", ["", "s3cr/t%pw", "postgresql://ada:s3cr/t@host:port/x", "nonsense://ada:s3cr@h/x"])
+def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(LedgerError, match="PLATFORM_LEDGER_URL") as caught:
+        Ledger.open(url)
+    assert _shows_no_password(caught.value)
+
+
+def test_another_kind_of_database_is_refused() -> None:
+    with pytest.raises(LedgerError, match="neither SQLite nor PostgreSQL") as caught:
+        Ledger.open("mysql://ada:s3cr%2Ft%25pw@host/x")
+    assert _shows_no_password(caught.value)
+
+
+def test_reading_imports_neither_alembic_nor_anything_that_computes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    Ledger.open(url).close()
+    code = (
+        "import sys; from platform_assets.ledger.ledger import Ledger\n"
+        f"for read_only in (True, False): Ledger.open({url!r}, read_only=read_only).holds()\n"
+        "print({'alembic', 'dagster', 'pyspark', 'deltalake', 'psycopg', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

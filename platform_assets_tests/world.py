@@ -1,0 +1,113 @@
+"""A small platform for tests: land a few rows, run the engine for real, look at what readers see."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.refresh import RefreshResult, recompute, refresh
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.settings import Settings
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class World:
+    """One installation in a temporary folder."""
+
+    settings: Settings
+    spark: SparkSession
+
+    @contextmanager
+    def open(self) -> Iterator[Platform]:
+        """The platform, as every command opens it."""
+        with open_platform(self.settings) as platform:
+            yield platform
+
+    def deliver(self, folder: str, arrival: str, name: str, content: bytes | str) -> Path:
+        """A file as a source leaves it: complete, and at rest for a minute."""
+        target = self.settings.landing / folder / arrival
+        target.mkdir(parents=True, exist_ok=True)
+        file = target / name
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        rest = file.stat().st_mtime - 60
+        os.utime(file, (rest, rest))
+        return file
+
+    def deliver_rows(self, folder: str, arrival: str, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+        """Rows as JSON lines."""
+        return self.deliver(folder, arrival, name, "".join(json.dumps(row, default=str) + "\n" for row in rows))
+
+    def refresh(self) -> RefreshResult:
+        """Take what was delivered and recompute what it reaches."""
+        with self.open() as platform:
+            return refresh(platform, lambda: self.spark, Author("test", "a test"))
+
+    def recompute(self, tables: Iterable[str], days: Iterable[date]) -> RefreshResult:
+        """Compute days of tables whatever their state."""
+        with self.open() as platform:
+            return recompute(platform, lambda: self.spark, tuple(tables), tuple(days), Author("test", "a test"))
+
+    def rows(self, table: str, day: str | None = None) -> Rows:
+        """What readers see, in a fixed order."""
+        days = [date.fromisoformat(day)] if day else None
+        found: Rows = read_arrow(Lake(self.settings.lake), table, days=days).to_pylist()
+        return sorted(found, key=lambda row: [str(value) for value in row.values()])
+
+    def digests(self) -> dict[str, dict[date, str]]:
+        """Digest of every loaded day of every table."""
+        with self.open() as platform:
+            return {
+                name: {day: found.digest for day, found in platform.ledger.current_days(name).items()}
+                for name in platform.catalogue.names
+            }
+
+
+def sale(basket: int, product: int, day: str, **changes: Any) -> dict[str, Any]:
+    """One till line, good unless told otherwise."""
+    row = {
+        "household_id": 1,
+        "store_id": 7,
+        "basket_id": basket,
+        "product_id": product,
+        "quantity": 1,
+        "sales_value": "2.50",
+        "retail_disc": "0.50",
+        "coupon_disc": "0.00",
+        "coupon_match_disc": "0.00",
+        "week": 1,
+        "transaction_timestamp": f"{day}T10:00:00Z",
+        "updated_at": f"{day}T10:05:00Z",
+        "voided": False,
+    }
+    return row | changes
+
+
+def product(number: int, effective: str, department: str, **changes: Any) -> dict[str, Any]:
+    """One product's attributes from a day on."""
+    row = {
+        "product_id": number,
+        "effective_date": effective,
+        "manufacturer_id": 1,
+        "department": department,
+        "brand": "National",
+        "product_category": "THINGS",
+        "product_type": "THING",
+        "package_size": "1 OZ",
+        "updated_at": f"{effective}T00:00:00Z",
+    }
+    return row | changes
+
+
+MakeWorld = Callable[..., World]
