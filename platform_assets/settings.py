@@ -6,7 +6,6 @@ and `settings.toml` in the state folder (written by the demo, so that later comm
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -43,7 +42,7 @@ def _state_folder(named: str | Path | None) -> Path:
 
     Not relative to the working directory: Dagster's processes and the command line must mean the same folder.
     """
-    return Path(os.path.abspath(project_root() / Path(named or ".platform").expanduser()))
+    return project_root() / Path(named or ".platform").expanduser()
 
 
 _MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote"}
@@ -96,8 +95,8 @@ class Settings(BaseSettings):
 
     @field_validator("state", mode="before")
     @classmethod
-    def _of_the_project(cls, value: object) -> object:
-        return _state_folder(value) if isinstance(value, str | Path) else value
+    def _empty_is_the_default(cls, value: object) -> object:
+        return value or ".platform"
 
     @field_validator("spark_conf", mode="before")
     @classmethod

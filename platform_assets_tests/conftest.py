@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.session import create_session, stop_session
 from platform_assets.settings import Settings, load_settings, project_root
+from platform_assets_tests.world import MakeWorld, World
 
 JARS = project_root() / ".platform" / "jars"
 """The project's own, so that nothing is downloaded a second time."""
+
+FIRST = date(2017, 1, 1)
 
 SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Tests work on a few rows: planning and starting tasks is all they cost."""
 
@@ -79,3 +86,18 @@ class NoSkips:
 def _reason(skip: object) -> object:
     """A skip is reported as (file, line, reason)."""
     return skip[2] if isinstance(skip, tuple) else skip
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, spark: SparkSession) -> MakeWorld:
+    """Makes installations of their own; the first `days` of 2017 are their calendar, and today is its last day."""
+    made: list[World] = []
+
+    def make(days: int = 31, **settings: Any) -> World:
+        last = FIRST + timedelta(days=days - 1)
+        state = tmp_path / f"world{len(made)}"
+        dates = {"calendar_first": FIRST, "calendar_last": last, "today": last}
+        made.append(World(load_settings(state=state, jars=JARS, **(dates | settings)), spark))
+        return made[-1]
+
+    return make

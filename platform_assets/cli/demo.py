@@ -13,7 +13,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors, print_json, reading
 from platform_assets.cli.dagster_home import dagster_home
-from platform_assets.cli.progress import watch_published
+from platform_assets.cli.progress import counting, watch_published
 from platform_assets.cli.summary import print_summary, summarise
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.engine.pending import has_arrivals, steps_to_refresh
@@ -80,8 +80,8 @@ def _phase(settings: Settings, simulation: Simulation, name: str, last: date, to
     """Land up to a date and bring everything up to date through Dagster."""
     started = time.monotonic()
     _set_clock(settings, last, today)
-    with errors.status(f"{name}: landing files up to {today}"):
-        landed = land(simulation, settings.landing, today)
+    with counting(f"{name}: landing") as progress:
+        landed = land(simulation, settings.landing, today, progress)
     since = new_publication()
     with reading() as platform:
         empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)

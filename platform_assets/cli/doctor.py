@@ -2,5 +2,99 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.compute.health import Finding, check_spark
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.settings import Settings, load_settings
+
 _ENOUGH_FREE_GB = 5
 _PACKAGES = ("dagster", "pyspark", "delta-spark", "deltalake", "sqlalchemy")
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something has to be done."""
+    findings = list(examine(load_settings()))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        grid = Table(title="What this machine has")
+        for name in ("", "what", "found"):
+            grid.add_column(name)
+        for finding in findings:
+            mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
+            todo = f"\n[bold]What to do:[/] {finding.todo}" if finding.todo else ""
+            grid.add_row(mark, finding.name, finding.message + todo)
+        console.print(grid)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Everything the platform needs of a machine, looked at without starting Spark."""
+    yield from check_spark(settings)
+    for name, folder in (("State", settings.state), ("Lake", settings.lake), ("Landing", settings.landing)):
+        yield _folder(name, folder)
+    yield _disk(settings.state)
+    yield _tables(settings)
+    yield _ledger(settings)
+    yield _release(settings)
+    yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
+
+
+def _nearest(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def _folder(name: str, folder: Path) -> Finding:
+    there = _nearest(folder)
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK) or not there.is_dir():
+        return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
+    return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _disk(folder: Path) -> Finding:
+    free_gb = shutil.disk_usage(_nearest(folder)).free / 1e9
+    ok = free_gb >= _ENOUGH_FREE_GB
+    todo = "" if ok else f"Free at least {_ENOUGH_FREE_GB} GB, or move the state with PLATFORM_STATE."
+    return Finding("Free disk", ok, f"{free_gb:.0f} GB", todo)
+
+
+def _tables(settings: Settings) -> Finding:
+    try:
+        names = load_catalogue(settings).names
+    except PlatformError as error:
+        return Finding("Tables", False, error.what, error.todo)
+    return Finding("Tables", True, ", ".join(names))
+
+
+def _ledger(settings: Settings) -> Finding:
+    try:
+        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            return Finding("Ledger", True, f"{len(ledger.indexed()):,} publications, {len(ledger.holds()):,} holds")
+    except PlatformError as error:
+        return Finding("Ledger", False, error.what, error.todo)
+
+
+def _release(settings: Settings) -> Finding:
+    try:
+        release = current_release(Lake(settings.lake))
+    except PlatformError as error:
+        return Finding("Release", False, error.what, error.todo)
+    if not release.versions:
+        return Finding("Release", True, "Nothing was published yet.")
+    return Finding("Release", True, f"Release {release.number} of {len(release.versions)} tables")

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from datetime import date
 from typing import Annotated
 
 import typer
 
+from platform_assets.cli.console import UsageError, console, print_json
+from platform_assets.cli.progress import counting
+from platform_assets.domains.retail.sample import Rates, Simulation, land as land_files
+from platform_assets.settings import load_settings
+
 
 def land(
     until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed makes another year.")] = 1,
-    days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
-    scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
+    seed: Annotated[int, typer.Option(help="Another seed lets other lines go wrong.")] = 1,
+    days: Annotated[int | None, typer.Option(help="Days of sales; the whole calendar by default.")] = None,
+    scale: Annotated[int, typer.Option(help="Times as many lines a day.")] = 1,
+    rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Land the sample year's files up to an arrival date; what is there already is left alone."""
-    ...
+    """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
+    settings = load_settings()
+    last = settings.calendar_last or settings.last_day()
+    whole = (last - settings.calendar_first).days + 1
+    simulation = Simulation(
+        seed=seed, first=settings.calendar_first, days=days or whole, scale=scale, rates=_rates(rate or [])
+    )
+    newest = _day(until) if until else simulation.last_arrival
+    with counting("landing arrival dates") as progress:
+        landed = land_files(simulation, settings.landing, newest, progress)
+    if as_json:
+        print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})
+    elif landed.files:
+        console.print(f"Landed {landed.files:,} files with {landed.rows:,} rows up to {landed.newest}.")
+        console.print("Take them in with the Dagster job `refresh`, or by materializing the raw tables.")
+    else:
+        console.print(f"Nothing to land: everything up to {landed.newest} is there already.")
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a day.", "Write it as YYYY-MM-DD, for example 2017-03-31.") from error
+
+
+def _rates(given: list[str]) -> Rates:
+    known = {rate.name for rate in fields(Rates)}
+    values: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            name = ""
+        if name not in known:
+            raise UsageError(
+                f"{text!r} is not a rate.", f"Write <name>=<share>, with one of {', '.join(sorted(known))}."
+            )
+    return Rates(**values)

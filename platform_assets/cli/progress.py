@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -45,3 +45,12 @@ def watch_published(label: str, total: int | None) -> Iterator[None]:
         finally:
             done.set()
             watcher.join()
+
+
+@contextmanager
+def counting(label: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for work that reports (what, done, total) itself."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=errors, transient=True) as progress:
+        task = progress.add_task(label, total=None)
+        yield lambda what, done, total: progress.update(task, description=f"{label} {what}", completed=done, total=total)

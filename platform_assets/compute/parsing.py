@@ -152,8 +152,8 @@ def _refusal(typed: DataFrame, layout: Layout, contract: Contract, calendar: Cal
     )
     checks.append((outside, says))
     reason: Column | None = None
-    for condition, text in checks:
-        value = F.lit(text) if isinstance(text, str) else text
+    for condition, says_why in checks:
+        value = F.lit(says_why) if isinstance(says_why, str) else says_why
         reason = F.when(condition, value) if reason is None else reason.when(condition, value)
     assert reason is not None
     return reason

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -86,10 +87,11 @@ def create_session(
     try:
         context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
-    except Exception as error:
+    except (Py4JError, PySparkException, ValueError, OSError) as error:
+        reason = _reason(error)  # the JVM is asked for it, so before it ends
         end_jvm()
         raise SessionError(
-            f"Spark does not start on {settings.spark_master}: {_first_line(error)} (log: {log_file(settings)}).",
+            f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
             "Check PLATFORM_SPARK_MASTER and PLATFORM_SPARK_CONF.",
         ) from error
     if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
@@ -135,18 +137,17 @@ def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
         return builder.getOrCreate()
     except ImportError as error:
         raise SessionError(
-            f"Spark Connect needs packages that are not installed: {_first_line(error)}.",
+            f"Spark Connect needs packages that are not installed: {_reason(error)}.",
             "Install them: uv sync --extra connect.",
         ) from error
     except PySparkException as error:
         raise SessionError(
-            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {_first_line(error)}.",
+            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {_reason(error)}.",
             "Check that it runs and that the address and port are right.",
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()),
-        type(error).__name__,
-    )
+def _reason(error: Exception) -> str:
+    """What went wrong, in a line: Java's own message where the error came from there."""
+    text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -1,4 +1,4 @@
-"""From staged files and their profiles to the table changes of a manifest."""
+"""From staged files and their profiles to the contents of days in a manifest."""
 
 from __future__ import annotations
 
@@ -29,23 +29,15 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
 
 
 def replaced(
-    days: Collection[date],
-    live: Files,
-    staged: Files,
-    digests: Mapping[date, Digest],
-    figures: Mapping[date, Mapping[str, int]],
-    made_from: Mapping[date, str],
-) -> dict[date, DayContent]:
-    """Days whose whole content becomes what was staged, nothing included."""
-    return {
-        day: _content(
-            live.get(day, ()),
-            staged.get(day, ()),
-            digests.get(day, Digest()),
-            figures.get(day, {}),
-        ).model_copy(update={"fingerprint": made_from.get(day, "")})
-        for day in days
-    }
+    live: tuple[DataFile, ...],
+    staged: tuple[DataFile, ...],
+    digest: str | None,
+    figures: Mapping[str, int],
+    fingerprint: str,
+) -> DayContent:
+    """A day whose whole content becomes what was staged; without a digest it has no rows."""
+    found = Digest.parse(digest) if digest else Digest()
+    return _content(live, staged, found, figures).model_copy(update={"fingerprint": fingerprint})
 
 
 def appended(live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord]) -> dict[date, DayContent]:
@@ -66,10 +58,7 @@ def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:
 
 
 def _content(
-    old: tuple[DataFile, ...],
-    new: tuple[DataFile, ...],
-    digest: Digest,
-    figures: Mapping[str, int],
+    old: tuple[DataFile, ...], new: tuple[DataFile, ...], digest: Digest, figures: Mapping[str, int]
 ) -> DayContent:
     return DayContent(
         files=new,

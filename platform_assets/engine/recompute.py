@@ -1,32 +1,29 @@
-"""Recompute days of silver and gold tables: read, transform, stage, profile, gate, publish."""
+"""Recompute days of silver and gold tables: stage, gate, publish, remember."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.dead_letters import quarantine_table
-from platform_assets.compute.profiles import Profile, profile, read_staged
-from platform_assets.compute.schemas import spark_schema
-from platform_assets.compute.staging import TransformError, check_columns, stage
+from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract, Span
 from platform_assets.engine.changes import files_at, replaced, staged_at
-from platform_assets.engine.frames import Prepared, prepare
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders, without
 from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.engine.staging import Staged, stage_days
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import Hold
-from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.steps import Step, batches
 from platform_assets.planning.windows import day_range, days_read
-from platform_assets.quality.gates import Breach, contract_breaches
+from platform_assets.quality.gates import Breach
 
 ATTEMPTS = 3
 """How often days that another run published meanwhile are computed again before the conflict is passed on."""
@@ -34,7 +31,7 @@ ATTEMPTS = 3
 
 def recompute_step(
     platform: Platform,
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     step: Step,
     author: Author,
     progress: Progress = no_progress,
@@ -43,6 +40,13 @@ def recompute_step(
 
     Days that fail a gate are held and keep their last good content; days whose inputs were never loaded, or are held
     on the same day, are blocked. Neither keeps the others from being published.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where no input day has rows.
+        step: table and days.
+        author: on whose behalf.
+        progress: told after every batch.
 
     Raises:
         TransformError: the transform does not return what the contract declares.
@@ -59,17 +63,13 @@ def recompute_step(
             if not days:
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
-        progress(
-            step.table,
-            len(result.published) + len(result.held) + len(result.blocked),
-            len(step.days),
-        )
+        progress(step.table, len(result.published) + len(result.held) + len(result.blocked), len(step.days))
     return result
 
 
 def _recompute_batch(
     platform: Platform,
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     contract: Contract,
     days: Collection[date],
     author: Author,
@@ -88,77 +88,28 @@ def _recompute_batch(
 
     dead = quarantine_table(contract)
     with stage_folders(platform, (contract.name, dead)) as (publication, folders):
-        prepared = prepare(platform, spark, contract, days, release)
-        schema = spark_schema(contract)
-        check_columns(contract.name, prepared.frame, schema)
-        stage(
-            prepared.frame.select(*schema.fieldNames()),
-            folders[contract.name],
-            clustered=prepared.clustered,
-        )
-        required = [column.name for column in contract.columns if not column.nullable]
-        profiles = profile(read_staged(spark, folders[contract.name]), required, contract.key)
-        letters: dict[date, Profile] = {}
-        if prepared.quarantined is not None:
-            stage(prepared.quarantined, folders[dead])
-            letters = profile(read_staged(spark, folders[dead]), (), ())
-        if strays := set(profiles) - set(days):
-            raise TransformError(
-                f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
-                "Return only rows of the days being computed.",
-            )
-        breaches = _gate(contract, days, profiles, letters, prepared)
-        good = [day for day in days if day not in breaches]
-        changes = [
-            TableChange(
-                table=table,
-                schema_string=schema_of.json(),
-                days=_contents(
-                    platform,
-                    release,
-                    table,
-                    publication,
-                    good,
-                    found,
-                    figures,
-                    made_from,
-                ),
-                reads={read.table: release.versions.get(read.table, -1) for read in contract.inputs},
-                code_version=platform.code_versions[contract.name],
-                seconds=time.monotonic() - started,
-            )
-            for table, schema_of, found, figures in (
-                (contract.name, schema, profiles, prepared.figures(profiles)),
-                *([(dead, prepared.dead_schema, letters, {})] if contract.rules else []),
-            )
-        ]
+        staged = stage_days(platform, spark, contract, days, release, folders[contract.name], folders[dead])
+        held = {day: breaches for day in days if (breaches := staged.breaches(contract, day))}
+        good = tuple(day for day in days if day not in held)
+        seconds = time.monotonic() - started
+        changes = _changes(platform, contract, release, publication, good, staged, made_from, seconds)
         again: tuple[date, ...] = ()
         try:
             publish_changes(platform, publication, "recompute", changes, author)
         except Conflict as conflict:
-            again = tuple(day for day in good if day in conflict.days)
             if last:
                 raise
+            again = tuple(day for day in good if day in conflict.days)
             if rest := without(changes, again):
                 publish_changes(platform, new_publication(), "recompute", rest, author)
 
-    _remember(
-        platform,
-        contract,
-        breaches,
-        [day for day in good if day not in again],
-        made_from,
-        author,
-    )
+    _remember(platform, contract, held, [day for day in good if day not in again], made_from, author)
     published = {day: content for day, content in changes[0].days.items() if day not in again}
-    return StepResult(contract.name, published, breaches, blocked), again
+    return StepResult(contract.name, published, held, blocked), again
 
 
 def _blocked(
-    platform: Platform,
-    contract: Contract,
-    days: Collection[date],
-    digests: Mapping[str, Mapping[date, str]],
+    platform: Platform, contract: Contract, days: Collection[date], digests: Mapping[str, Mapping[date, str]]
 ) -> dict[date, str]:
     """Days that cannot be computed now, and why."""
     blocked: dict[date, str] = {}
@@ -166,73 +117,78 @@ def _blocked(
         held = {hold.day: hold for hold in platform.ledger.holds(read.table)} if read.window == Span(0, 0) else {}
         have = digests[read.table]
         for day in days:
+            needed = day_range(*days_read(read.window, day, platform.calendar))
             if day in held:
                 blocked[day] = f"{read.table} is held on {day}: {held[day].reason}"
-            elif lacking := next(
-                (d for d in day_range(*days_read(read.window, day, platform.calendar)) if d not in have),
-                None,
-            ):
+            elif lacking := next((needed_day for needed_day in needed if needed_day not in have), None):
                 blocked[day] = f"{read.table} has never been loaded for {lacking}"
     return blocked
 
 
-def _gate(
-    contract: Contract,
-    days: Collection[date],
-    profiles: Mapping[date, Profile],
-    letters: Mapping[date, Profile],
-    prepared: Prepared,
-) -> dict[date, tuple[Breach, ...]]:
-    breaches: dict[date, tuple[Breach, ...]] = {}
-    for day in days:
-        found = profiles.get(day, Profile())
-        problems = contract_breaches(contract.name, day, found.nulls, contract.key, found.repeated_keys)
-        problems += prepared.conservation(day, found.digest.rows, letters.get(day, Profile()).digest.rows)
-        if problems:
-            breaches[day] = tuple(problems)
-    return breaches
-
-
-def _contents(
+def _changes(
     platform: Platform,
+    contract: Contract,
     release: Release,
-    table: str,
     publication: str,
     days: Collection[date],
-    profiles: Mapping[date, Profile],
-    figures: Mapping[date, Mapping[str, int]],
+    staged: Staged,
     made_from: Mapping[date, str],
-) -> dict[date, DayContent]:
-    live = files_at(platform.lake, table, release.versions.get(table))
-    staged = staged_at(platform.lake, table, publication)
-    digests: dict[date, Digest] = {day: found.digest for day, found in profiles.items()}
-    contents = replaced(days, live, staged, digests, figures, made_from)
-    if figures:
-        return contents
-    return {day: content for day, content in contents.items() if content.files or content.base}
+    seconds: float,
+) -> Sequence[TableChange]:
+    """The table's days and, for silver, those of its quarantine that have or had rows."""
+
+    def change(table: str, schema_string: str, contents: dict[date, DayContent]) -> TableChange:
+        reads = {read.table: release.versions.get(read.table, -1) for read in contract.inputs}
+        version = platform.code_versions[contract.name]
+        return TableChange(
+            table=table,
+            schema_string=schema_string,
+            days=contents,
+            reads=reads,
+            code_version=version,
+            seconds=seconds,
+        )
+
+    def contents(table: str, digests: Mapping[date, str], figures: bool) -> dict[date, DayContent]:
+        live = files_at(platform.lake, table, release.versions.get(table))
+        new = staged_at(platform.lake, table, publication)
+        return {
+            day: replaced(
+                live.get(day, ()),
+                new.get(day, ()),
+                digests.get(day),
+                staged.figures(day) if figures else {},
+                made_from[day],
+            )
+            for day in days
+        }
+
+    good = {day: str(found.digest) for day, found in staged.profiles.items()}
+    changes = [change(contract.name, spark_schema(contract).json(), contents(contract.name, good, figures=True))]
+    if contract.rules:
+        dead = quarantine_table(contract)
+        bad = {day: str(found.digest) for day, found in staged.quarantined.items()}
+        letters = {
+            day: content
+            for day, content in contents(dead, bad, figures=False).items()
+            if content.files or content.base
+        }
+        changes.append(change(dead, DEAD_LETTERS.json(), letters))
+    return changes
 
 
 def _remember(
     platform: Platform,
     contract: Contract,
-    breaches: Mapping[date, tuple[Breach, ...]],
+    held: Mapping[date, tuple[Breach, ...]],
     good: Collection[date],
     made_from: Mapping[date, str],
     author: Author,
 ) -> None:
+    """Hold the days that failed, and lift the holds of those that passed."""
     now = datetime.now(UTC)
     platform.ledger.hold(
-        [
-            Hold(
-                contract.name,
-                day,
-                made_from[day],
-                found[0].gate,
-                found[0].message,
-                author.run,
-                now,
-            )
-            for day, found in breaches.items()
-        ]
+        Hold(contract.name, day, made_from[day], found[0].gate, found[0].message, author.run, now)
+        for day, found in held.items()
     )
     platform.ledger.lift(contract.name, good)

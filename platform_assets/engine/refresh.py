@@ -57,7 +57,7 @@ def refresh(
     results: list[StepResult] = []
     for step in steps_to_refresh(platform):
         if days := still_out_of_date(platform, step):
-            results.append(recompute_step(platform, spark(), Step(step.table, days), author, progress))
+            results.append(recompute_step(platform, spark, Step(step.table, days), author, progress))
     return RefreshResult(ingests, tuple(results))
 
 
@@ -88,5 +88,5 @@ def recompute(
         if contract.source is not None:
             ingests.append(ingest(platform, spark, contract, author, days, progress))
         else:
-            steps.append(recompute_step(platform, spark(), Step(contract.name, days), author, progress))
+            steps.append(recompute_step(platform, spark, Step(contract.name, days), author, progress))
     return RefreshResult(tuple(ingests), tuple(steps))

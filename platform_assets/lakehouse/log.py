@@ -89,7 +89,9 @@ def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
     start, state = _from_checkpoint(table_path, wanted)
     for number in range(start + 1, wanted + 1):
         state.apply(commits.actions(table_path, number))
-    return Snapshot(wanted, state.schema_string, state.metadata, state.files, state.days)
+    return Snapshot(
+        wanted, state.schema_string, state.metadata, state.files, {path: state.days[path] for path in state.files}
+    )
 
 
 def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
@@ -209,7 +211,8 @@ def _checkpointed(table_path: Path, files: list[Path]) -> _State | None:
     state = _State(table_name(table_path))
     try:
         for file in files:
-            state.apply(_rows(pq.read_table(file, columns=_COLUMNS)))
+            with pq.ParquetFile(file) as parquet:
+                state.apply(_rows(parquet.read(columns=_COLUMNS)))
     except (pa.ArrowInvalid, OSError):
         return None  # torn by a power cut: the commits it sums up are all still there
     return state

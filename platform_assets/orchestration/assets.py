@@ -1,7 +1,5 @@
 """One factory makes every asset: a daily-partitioned table, from its contract."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -92,7 +90,7 @@ def _run(
         problems += [f"{day}: nothing was delivered and the day is not declared closed" for day in taken.missing]
         failed = set(taken.missing)
     else:
-        result = recompute_step(platform, spark.spark_session, Step(contract.name, days), author)
+        result = recompute_step(platform, lambda: spark.spark_session, Step(contract.name, days), author)
         published, seconds = result.published, result.seconds
         problems += [breach.message for found in result.held.values() for breach in found]
         problems += [f"{day}: {reason}" for day, reason in result.blocked.items()]

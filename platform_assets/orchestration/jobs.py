@@ -1,11 +1,10 @@
 """Jobs over days that no single partition range can name."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
+from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.events import materializations
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 
@@ -16,7 +15,8 @@ def refresh_tables(context: dg.OpExecutionContext, platform: PlatformResource, s
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
     with platform.open() as opened:
         result = refresh(opened, lambda: spark.spark_session, author)
-    for done in (*result.ingests, *result.steps):
+    outcomes: list[IngestResult | StepResult] = [*result.ingests, *result.steps]
+    for done in outcomes:
         for event in materializations(done.table, done.published, done.seconds):
             context.log_event(event)
     refused = [breach.message for step in result.steps for found in step.held.values() for breach in found]

@@ -45,7 +45,7 @@ class SparkResource(PySparkResource):
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Stop the session if this run started it."""
-        if self._started:
+        if self._started and self._spark_session is not None:
             stop_session(self._spark_session)
         self._spark_session, self._started = None, False
 

@@ -30,7 +30,7 @@ def fingerprints(contract: Contract, days: Collection[date], digests: Digests, c
     for read in contract.inputs:
         have = digests.get(read.table, {})
         if isinstance(read.window, AsOf | AllHistory):
-            parts = _running(have, calendar, max(found, default=calendar.first))
+            parts: Mapping[date, str | None] = _running(have, calendar, max(found, default=calendar.first))
         else:
             parts = {day: _joined(have, *days_read(read.window, day, calendar)) for day in found}
         for day in list(found):

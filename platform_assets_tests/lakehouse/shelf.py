@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.failpoints import VARIABLE as FAILPOINT
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import (
@@ -24,6 +26,7 @@ from platform_assets.lakehouse.manifest import (
     TableChange,
     new_publication,
 )
+from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import Release, current_release
 
@@ -136,53 +139,44 @@ def everything(lake: Lake) -> dict[str, dict[date, list[tuple[str, int]]]]:
     return {table: contents(lake, table, now) for table in now.versions}
 
 
-def in_process(code: str, *args: object, failpoint: str = "", wait: bool = True) -> subprocess.Popen[str]:
-    """Run code in a fresh interpreter, with arguments in `sys.argv[1:]`."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
-        env={**os.environ, "PLATFORM_FAILPOINT": failpoint},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
+_FORKS = get_context("forkserver")
+_FORKS.set_forkserver_preload(["platform_assets_tests.lakehouse.shelf"])
+
+
+def in_process(work: Callable[..., object], *args: object, failpoint: str = "", wait: bool = True) -> BaseProcess:
+    """Do work in a process of its own, which may die at a fail point; from a fork server, so in milliseconds."""
+    process = _FORKS.Process(target=_work, args=(failpoint, work, args))
+    process.start()
     if wait:
-        process.wait(60)
+        process.join(60)
     return process
 
 
-PUBLISH = """
-import sys
-from pathlib import Path
-from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Manifest
-from platform_assets.lakehouse.publish import publish
-lake, manifest = Lake(Path(sys.argv[1])), Manifest.model_validate_json(Path(sys.argv[2]).read_text())
-if len(sys.argv) > 3:  # start together
-    Path(sys.argv[3] + manifest.publication).touch()
-    while not Path(sys.argv[3]).exists():
-        pass
-try:
-    print(publish(lake, manifest))
-except PlatformError as error:
-    print(type(error).__name__, getattr(error, "days", ""), error)
-"""
+def _work(failpoint: str, work: Callable[..., object], args: tuple[object, ...]) -> None:
+    os.environ[FAILPOINT] = failpoint
+    work(*args)
 
 
-def publish_elsewhere(
-    lake: Lake, what: Manifest, folder: Path, failpoint: str = "", gate: str = ""
-) -> subprocess.Popen[str]:
-    """Publish in another process, which may die at a fail point or wait for a gate file."""
-    file = folder / f"{what.publication}.json"
-    file.write_text(what.model_dump_json())
-    args = (lake.root, file, gate) if gate else (lake.root, file)
-    return in_process(PUBLISH, *args, failpoint=failpoint, wait=not gate)
+def try_to_publish(lake: Lake, what: Manifest, said: Path, gate: Path | None) -> None:
+    """Publish, together with others if there is a gate, and leave what came of it in a file."""
+    if gate is not None:
+        said.with_suffix(".ready").touch()
+        while not gate.exists():
+            pass
+    try:
+        said.write_text(str(publish(lake, what)))
+    except PlatformError as error:
+        said.write_text(f"{type(error).__name__} {getattr(error, 'days', ())} {error}")
 
 
-def killed(process: subprocess.Popen[str]) -> bool:
+def publish_elsewhere(lake: Lake, what: Manifest, folder: Path, failpoint: str = "") -> BaseProcess:
+    """Publish in another process."""
+    return in_process(try_to_publish, lake, what, folder / what.publication, None, failpoint=failpoint)
+
+
+def killed(process: BaseProcess) -> bool:
     """Whether it died as if by `kill -9`."""
-    return process.returncode == -signal.SIGKILL
+    return process.exitcode == -signal.SIGKILL
 
 
 def spark_rows(frame: Any) -> list[tuple[Any, ...]]:

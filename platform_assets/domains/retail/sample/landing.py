@@ -1,0 +1,193 @@
+"""Landing a sample: its files up to an arrival date, each written once, whole, and always with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import polars as pl
+
+from platform_assets.contracts import Contract
+from platform_assets.domains.retail.contracts import RAW_PRODUCTS, RAW_TRANSACTIONS
+from platform_assets.domains.retail.sample.files import delivered_at, encode
+from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED
+from platform_assets.domains.retail.sample.play import play
+from platform_assets.domains.retail.sample.products import product_versions
+from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
+from platform_assets.domains.retail.sample.source import read_lines
+from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
+
+STATE = ".simulation.json"
+_GENERATOR = 1
+"""Raised whenever the same parameters give other files than before."""
+
+Progress = Callable[[str, int, int], None]
+"""Told (arrival date, dates done, dates in all) after every arrival date."""
+
+
+def no_progress(arrival_date: str, done: int, total: int) -> None:
+    """For callers that show nothing."""
+
+
+@dataclass(frozen=True)
+class Landed:
+    """What a landing did.
+
+    Args:
+        files: written now.
+        rows: in them, broken lines included.
+        dates: arrival dates they belong to, oldest first.
+        newest: newest arrival date of the sample that lies in the landing area.
+        present: files that were there already.
+    """
+
+    files: int
+    rows: int
+    dates: tuple[date, ...]
+    newest: date | None
+    present: int
+
+
+def land(simulation: Simulation, landing: Path, until: date, progress: Progress = no_progress) -> Landed:
+    """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
+
+    Raises:
+        OtherSampleError: the landing area holds a sample with other parameters.
+        SampleError: the landing area cannot be written.
+    """
+    try:
+        _remember(simulation, landing)
+        planned = read_deliveries(landing)
+        if planned is None:
+            written, present = _land_first(simulation, landing, until, progress)
+        else:
+            due = [one for one in planned if one.arrival_date <= until]
+            missing = [one for one in due if not (landing / one.path).exists()]
+            written, present = _land_missing(simulation, landing, missing, progress), len(due) - len(missing)
+        planned = planned or read_deliveries(landing) or ()
+    except OSError as error:
+        raise SampleError(
+            f"The sample cannot be landed in {landing}: {error.strerror or error} ({error.filename}).",
+            "Make room or give this user the right to write there, then run again: complete files are kept.",
+        ) from error
+    return Landed(
+        files=len(written),
+        rows=sum(one.rows for one in written),
+        dates=tuple(sorted({one.arrival_date for one in written})),
+        newest=max((one.arrival_date for one in planned if one.arrival_date <= until), default=None),
+        present=present,
+    )
+
+
+def _remember(simulation: Simulation, landing: Path) -> None:
+    """Note which sample lies here, or make sure that it is this one."""
+    wanted = {"generator": _GENERATOR, **simulation.parameters()}
+    state = landing / STATE
+    if not state.exists():
+        landing.mkdir(parents=True, exist_ok=True)
+        _write(state, json.dumps(wanted, indent=2).encode())
+        return
+    try:
+        found = dict(json.loads(state.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise SampleError(
+            f"{state} does not say which sample lies there: {error}.",
+            f"Remove the folder {landing} and land again.",
+        ) from error
+    other = [
+        f"{name} is {found.get(name, 'not given')} there and {wanted.get(name, 'not given')} here"
+        for name in {**wanted, **found}
+        if found.get(name) != wanted.get(name)
+    ]
+    if other:
+        raise OtherSampleError(
+            f"{landing} holds another sample: {'; '.join(other)}.",
+            "Land with the same parameters, or into another folder, or remove that folder to start over.",
+        )
+
+
+def _land_first(simulation: Simulation, landing: Path, until: date, progress: Progress) -> tuple[list[Delivery], int]:
+    """Play the whole sample, write its truth and the files due; those of an interrupted landing are there already."""
+    planned: list[Delivery] = []
+    written: list[Delivery] = []
+    open_days = (min(until, simulation.last_arrival) - simulation.first).days + 1
+    with ExitStack() as stack:
+        truth = stack.enter_context(TruthWriter(landing))
+        for contract, delivery, rows in _deliveries(simulation, simulation.first, simulation.last, truth):
+            planned.append(delivery)
+            if delivery.arrival_date > until:
+                continue
+            if not (landing / delivery.path).exists():
+                _deliver(landing, contract, delivery, rows)
+                written.append(delivery)
+            if contract is RAW_TRANSACTIONS:
+                progress(str(delivery.arrival_date), (delivery.arrival_date - simulation.first).days + 1, open_days)
+        truth.add_deliveries(planned)
+    return written, sum(one.arrival_date <= until for one in planned) - len(written)
+
+
+def _land_missing(simulation: Simulation, landing: Path, missing: list[Delivery], progress: Progress) -> list[Delivery]:
+    """Play only the days whose lines can be in the missing files, and write these."""
+    if not missing:
+        return []
+    dates = sorted({one.arrival_date for one in missing})
+    start = max(simulation.first, dates[0] - timedelta(days=LATEST_DAYS + 1))
+    end = min(simulation.last, dates[-1])
+    wanted = set(missing)
+    written: list[Delivery] = []
+    for contract, delivery, rows in _deliveries(simulation, start, end):
+        if delivery in wanted:
+            _deliver(landing, contract, delivery, rows)
+            written.append(delivery)
+            if contract is RAW_TRANSACTIONS:
+                progress(str(delivery.arrival_date), dates.index(delivery.arrival_date) + 1, len(dates))
+    if lost := wanted - set(written):
+        raise SampleError(
+            f"The sample no longer gives {min(one.path for one in lost)}, which {landing} still expects.",
+            f"Remove the folder {landing} and land again.",
+        )
+    return written
+
+
+def _deliveries(
+    simulation: Simulation, start: date, end: date, truth: TruthWriter | None = None
+) -> Iterator[tuple[Contract, Delivery, pl.DataFrame]]:
+    """The files that sales of some days fill, and all files of products."""
+    lines = read_lines(simulation.first, simulation.last)
+    sold = lines["product_id"].value_counts().sort(["count", "product_id"], descending=[True, False])["product_id"]
+    products = product_versions(simulation, sold)
+    if truth:
+        truth.add("products", products)
+    yield from _in_files(RAW_PRODUCTS, products)
+    for stretch in play(simulation, lines, start, end):
+        if truth:
+            truth.add("transactions", stretch.truth)
+        yield from _in_files(RAW_TRANSACTIONS, stretch.delivered)
+
+
+def _in_files(contract: Contract, rows: pl.DataFrame) -> Iterator[tuple[Contract, Delivery, pl.DataFrame]]:
+    folder = contract.source.folder if contract.source else contract.table
+    by_file = rows.partition_by(["arrival_date", "file"], as_dict=True)
+    for (arrival, name), part in sorted(by_file.items(), key=lambda item: (item[0][0], item[0][1])):
+        refused, quarantined = (part.filter(kind=kind).height for kind in (REFUSED, QUARANTINED))
+        yield contract, Delivery(folder, arrival, name, len(part), refused, quarantined), part
+
+
+def _deliver(landing: Path, contract: Contract, delivery: Delivery, rows: pl.DataFrame) -> None:
+    file = landing / delivery.path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    _write(file, encode(rows, contract, delivery.file), delivered_at(delivery.arrival_date))
+
+
+def _write(file: Path, content: bytes, modified_s: float | None = None) -> None:
+    """Under a hidden name first, so that nobody ever sees half a file."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    if modified_s is not None:
+        os.utime(unfinished, (modified_s, modified_s))
+    unfinished.replace(file)

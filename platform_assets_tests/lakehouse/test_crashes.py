@@ -1,0 +1,123 @@
+"""All or nothing, also when the publisher dies at any instruction. Real processes, really killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.failpoints import NAMES
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets_tests.lakehouse.shelf import (
+    SALES,
+    STORES,
+    contents,
+    day,
+    everything,
+    in_process,
+    killed,
+    publish_elsewhere,
+    staged_manifest,
+)
+
+BEFORE = {SALES: {day(0): [("a", 1)], day(1): [("b", 1)]}, STORES: {day(0): [("s", 2)]}}
+AFTER = {SALES: {day(0): [("a", 5)]}, STORES: {day(0): [("s", 5)]}}
+REPLACES = [day(0), day(1)]
+BEGUN = NAMES.index("replace.after_commit")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishes_it(
+    lake: Lake, tmp_path: Path, name: str
+) -> None:
+    publish(lake, staged_manifest(lake, BEFORE))
+    dying = staged_manifest(lake, AFTER, REPLACES)
+    assert killed(publish_elsewhere(lake, dying, tmp_path, name))
+
+    released = name in ("release.after_commit", "publish.after_release")
+    assert everything(lake) == (AFTER if released else BEFORE)
+
+    other = staged_manifest(lake, {"gold.other": {day(3): [("o", 1)]}})
+    publish(lake, other)
+    begun = NAMES.index(name) >= BEGUN
+    assert everything(lake) == (AFTER if begun else BEFORE) | {"gold.other": {day(3): [("o", 1)]}}
+
+    # Who died asks again, and nothing happens twice.
+    again = publish(lake, dying)
+    assert again == (1 if begun else 2)
+    assert everything(lake) == AFTER | {"gold.other": {day(3): [("o", 1)]}}
+    assert sorted(name for _, name in published(lake)).count(dying.publication) == 1
+    assert recover(lake) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_publication_of_a_lake_can_die_anywhere(lake: Lake, tmp_path: Path, name: str) -> None:
+    dying = staged_manifest(lake, BEFORE)
+    assert killed(publish_elsewhere(lake, dying, tmp_path, name))
+    assert everything(lake) in ({}, BEFORE)
+    assert publish(lake, dying) == 0
+    assert everything(lake) == BEFORE
+    assert len(list(published(lake))) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["publish.after_table.0", "replace.before_commit", "publish.before_release", "release.after_commit"]
+)
+def test_whoever_finishes_a_dead_publication_may_die_too(lake: Lake, tmp_path: Path, name: str) -> None:
+    publish(lake, staged_manifest(lake, BEFORE))
+    publish_elsewhere(lake, staged_manifest(lake, AFTER, REPLACES), tmp_path, "replace.after_commit")
+    assert killed(in_process(recover, lake, failpoint=name))
+    recover(lake)
+    assert everything(lake) == AFTER
+    assert len(list(published(lake))) == 2
+
+
+def test_recovery_says_what_it_did(lake: Lake, tmp_path: Path) -> None:
+    dying = staged_manifest(lake, BEFORE)
+    publish_elsewhere(lake, dying, tmp_path, "publish.after_table.0")
+    assert recover(lake) == [f"Finished publication {dying.publication} as release 0."]
+
+
+@pytest.mark.parametrize("left", [0, 40])
+@pytest.mark.parametrize("table", [SALES, "_releases"])
+def test_a_commit_torn_by_a_power_cut_is_removed_and_done_again(
+    lake: Lake, tmp_path: Path, table: str, left: int
+) -> None:
+    publish(lake, staged_manifest(lake, BEFORE))
+    dying = staged_manifest(lake, AFTER, REPLACES)
+    point = "release.after_commit" if table == "_releases" else "replace.after_commit"
+    publish_elsewhere(lake, dying, tmp_path, point)
+    path = lake.releases_path if table == "_releases" else lake.table_path(table)
+    torn = commits.commit_file(path, 1)
+    torn.write_bytes(torn.read_bytes()[:left])
+    assert everything(lake) == BEFORE
+    assert recover(lake)[0] == f"Removed the torn commit 1 of {table}."
+    publish(lake, dying)
+    assert everything(lake) == AFTER
+
+
+def test_a_released_commit_that_is_torn_is_damage_and_is_not_hidden(lake: Lake) -> None:
+    publish(lake, staged_manifest(lake, BEFORE))
+    commits.commit_file(lake.table_path(SALES), 0).write_bytes(b"{")
+    with pytest.raises(DamagedTableError, match=r"Commit 0 of silver\.sales is torn"):
+        publish(lake, staged_manifest(lake, AFTER | {SALES: {}}))
+
+
+def test_a_failure_half_way_says_so_and_is_finished_later(lake: Lake) -> None:
+    from platform_assets.lakehouse.errors import InterruptedPublicationError
+
+    publish(lake, staged_manifest(lake, BEFORE))
+    failing = staged_manifest(lake, AFTER, REPLACES)
+    (lake.releases_path / f"{1:020d}-{failing.publication}.parquet").mkdir()  # where the release is to be written
+    with pytest.raises(InterruptedPublicationError, match="Keep its staged files"):
+        publish(lake, failing)
+    assert everything(lake) == BEFORE
+    (lake.releases_path / f"{1:020d}-{failing.publication}.parquet").rmdir()
+    publish(lake, staged_manifest(lake, {SALES: {day(7): [("z", 1)]}}))
+    assert everything(lake) == {SALES: AFTER[SALES] | {day(7): [("z", 1)]}, STORES: AFTER[STORES]}
+    assert contents(lake, SALES, current_release(lake).number - 1) == AFTER[SALES]

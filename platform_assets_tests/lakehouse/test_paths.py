@@ -1,0 +1,84 @@
+"""Names become paths only after they were checked, and odd characters survive the log's encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import staged_files
+from platform_assets.lakehouse.publish import publish
+from platform_assets_tests.lakehouse.shelf import (
+    SALES,
+    change,
+    content,
+    contents,
+    day,
+    live,
+    manifest,
+    stage,
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sales",
+        "silver",
+        "silver.",
+        "bronze.sales",
+        "silver.Sales",
+        "silver.a/b",
+        "silver...",
+        "../x.y",
+        "silver.a.b",
+        "",
+    ],
+)
+def test_a_name_that_is_no_table_never_becomes_a_path(lake: Lake, name: str) -> None:
+    with pytest.raises(LakeError, match="is not the name of a table"):
+        lake.table_path(name)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/a", "a b", "event_date=2017-01-01", "_delta_log", "a\n"])
+def test_a_name_that_is_no_publication_never_becomes_a_path(lake: Lake, name: str) -> None:
+    with pytest.raises(LakeError, match="is not the name of a publication"):
+        lake.publication_path(name)
+
+
+@pytest.mark.parametrize("folder", ["a%20b", "a\\b", "[a]"])
+def test_a_lake_where_delta_would_look_elsewhere_is_refused(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(LakeError, match=r"reads .* in a path as an escape"):
+        Lake(tmp_path / folder)
+
+
+@pytest.mark.parametrize("folder", ["with space", "Ümläut", "a#b", "a?b", "a+b", "a'b", 'a"b', "a=b", "a:b", "日本"])
+def test_a_lake_may_lie_in_an_oddly_named_folder(tmp_path: Path, folder: str) -> None:
+    lake = Lake(tmp_path / folder)
+    for cents in (1, 2):
+        publication = stage(lake, SALES, {day(0): [("a", cents)]})
+        publish(lake, manifest(publication, change(lake, SALES, publication)))
+    assert contents(lake, SALES) == {day(0): [("a", 2)]}
+
+
+@pytest.mark.parametrize("name", ["part a.parquet", "part-ä%20#?+&.parquet", "part-100%.parquet", "part='x'.parquet"])
+def test_odd_names_of_files_are_encoded_once_in_the_log_and_never_in_manifests(lake: Lake, name: str) -> None:
+    publication = stage(lake, SALES, {day(0): [("a", 1)]})
+    (file,) = staged_files(lake, SALES, publication)[1][day(0)]
+    folder = (lake.table_path(SALES) / file.path).parent
+    (lake.table_path(SALES) / file.path).rename(folder / name)
+    log = commits.commit_file(lake.stage_path(SALES, publication), 0)
+    old = file.path.rsplit("/", 1)[1]
+    log.write_text(log.read_text().replace(old, quote(name)))
+    (file,) = staged_files(lake, SALES, publication)[1][day(0)]
+    assert file.path == f"{publication}/event_date=2017-01-01/{name}"
+    publish(lake, manifest(publication, change(lake, SALES, publication)))
+    assert contents(lake, SALES) == {day(0): [("a", 1)]}
+    assert live(lake, SALES) == {day(0): (file,)}
+    empty = change(lake, SALES, publication).model_copy(update={"days": {day(0): content((), (file,))}})
+    publish(lake, manifest(f"{publication}-2", empty))
+    assert contents(lake, SALES) == {}

@@ -1,0 +1,119 @@
+"""Releases are numbered, kept, and fast to resolve."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL
+from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import live_files, snapshot
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import (
+    Release,
+    current_release,
+    manifest_of,
+    published,
+    release,
+)
+from platform_assets_tests.lakehouse.shelf import SALES, contents, day, staged_manifest
+
+MANY = 2 * CHECKPOINT_INTERVAL + 3
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with so many publications that checkpoints were written."""
+    lake = Lake(tmp_path_factory.mktemp("busy"))
+    for n in range(MANY):
+        publish(lake, staged_manifest(lake, {SALES: {day(n % 3): [("n", n)]}}))
+    return lake
+
+
+def expected(n: int) -> dict[object, list[tuple[str, int]]]:
+    return {day(d): [("n", last)] for d in range(3) if (last := n - (n - d) % 3) >= 0}
+
+
+def test_nothing_published_is_release_minus_one(lake: Lake) -> None:
+    assert current_release(lake) == Release(-1, {})
+    assert list(published(lake)) == []
+
+
+@pytest.mark.parametrize("number", [-1, 0, 7])
+def test_an_unknown_release_is_refused(lake: Lake, number: int) -> None:
+    with pytest.raises(UnknownReleaseError, match=f"no release {number}"):
+        release(lake, number)
+
+
+@pytest.mark.parametrize("n", [0, 1, CHECKPOINT_INTERVAL - 1, CHECKPOINT_INTERVAL, CHECKPOINT_INTERVAL + 1, MANY - 1])
+def test_every_release_stays_readable_across_checkpoints(busy: Lake, n: int) -> None:
+    assert contents(busy, SALES, n) == expected(n)
+    version = release(busy, n).versions[SALES]
+    assert {file.path for files in live_files(busy.table_path(SALES), version).values() for file in files} == {
+        Path(uri).relative_to(busy.table_path(SALES)).as_posix()
+        for uri in DeltaTable(busy.table_path(SALES), version=version).file_uris()
+    }
+
+
+def test_checkpoints_are_written_and_no_log_is_deleted(busy: Lake) -> None:
+    for table in (busy.table_path(SALES), busy.releases_path):
+        names = {file.name for file in (table / "_delta_log").iterdir()}
+        assert {f"{n:020d}.json" for n in range(MANY)} <= names
+        assert f"{CHECKPOINT_INTERVAL:020d}.checkpoint.parquet" in names
+        assert commits.checkpoint_hint(table) == 2 * CHECKPOINT_INTERVAL
+
+
+def test_files_read_from_a_checkpoint_are_those_read_from_its_commits(busy: Lake) -> None:
+    table = busy.table_path(SALES)
+    with_checkpoints = [snapshot(table, n) for n in range(MANY)]
+    aside = [file for file in (table / "_delta_log").iterdir() if "checkpoint" in file.name]
+    for file in aside:
+        file.rename(table / file.name)
+    try:
+        assert [snapshot(table, n).files for n in range(MANY)] == [found.files for found in with_checkpoints]
+        assert [snapshot(table, n).metadata for n in range(MANY)] == [found.metadata for found in with_checkpoints]
+        assert commits.head_version(table) == MANY - 1
+    finally:
+        for file in aside:
+            (table / file.name).rename(file)
+
+
+def test_a_torn_checkpoint_costs_time_and_nothing_else(busy: Lake) -> None:
+    table = busy.table_path(SALES)
+    torn = table / "_delta_log" / f"{2 * CHECKPOINT_INTERVAL:020d}.checkpoint.parquet"
+    good, whole = snapshot(table), torn.read_bytes()
+    torn.write_bytes(whole[: len(whole) // 2])
+    try:
+        assert snapshot(table) == good
+    finally:
+        torn.write_bytes(whole)
+
+
+def test_publications_are_listed_oldest_first_and_from_where_one_stopped(busy: Lake) -> None:
+    names = [name for _, name in published(busy)]
+    assert names == sorted(names)
+    assert list(published(busy, after=MANY - 3)) == [(n, names[n]) for n in (MANY - 2, MANY - 1)]
+    assert manifest_of(busy, names[5]).tables[0].table == SALES
+
+
+def test_the_current_release_takes_a_few_milliseconds(busy: Lake) -> None:
+    times = []
+    for _ in range(20):
+        started = time.perf_counter()
+        current_release(busy)
+        times.append(time.perf_counter() - started)
+    assert sorted(times)[10] < 0.02
+
+
+def test_any_delta_reader_can_read_the_releases(busy: Lake) -> None:
+    assert DeltaTable(busy.releases_path).to_pyarrow_table().to_pylist() == [{"table": SALES, "version": MANY - 1}]
+
+
+def test_a_manifest_that_is_not_there_is_named(lake: Lake) -> None:
+    with pytest.raises(ManifestError, match="p1"):
+        manifest_of(lake, "p1")

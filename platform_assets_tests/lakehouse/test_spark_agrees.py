@@ -1,0 +1,162 @@
+"""Spark reads what was published without it, at every version, and what Spark staged is published as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL
+from platform_assets.lakehouse.errors import ForeignCommitError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import live_files, snapshot
+from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.read import dataset, read_arrow
+from platform_assets.lakehouse.recovery import revert_foreign
+from platform_assets.lakehouse.releases import current_release
+from platform_assets_tests.lakehouse.shelf import (
+    SALES,
+    Days,
+    change,
+    content,
+    contents,
+    day,
+    live,
+    manifest,
+    rows_of,
+    spark_rows,
+    staged_manifest,
+)
+
+
+def stage_with_spark(spark: SparkSession, lake: Lake, days: Days) -> str:
+    """Stage days as the engine does."""
+    publication = new_publication()
+    rows = [(r["key"], r["cents"], r["price"], r["event_date"]) for r in rows_of(days).to_pylist()]
+    frame = spark.createDataFrame(rows, "key string, cents long, price decimal(10,2), event_date date")
+    folder = str(lake.stage_path(SALES, publication))
+    frame.repartition("event_date").write.format("delta").partitionBy("event_date").save(folder)
+    return publication
+
+
+def in_spark(spark: SparkSession, lake: Lake, version: int | None = None) -> DataFrame:
+    reader = spark.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(str(lake.table_path(SALES)))
+
+
+def in_arrow(lake: Lake, release: int) -> list[tuple[object, ...]]:
+    rows = read_arrow(lake, SALES, columns=["event_date", "key", "cents", "price"], release=release).to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+@pytest.fixture
+def history(spark: SparkSession, tmp_path: Path) -> Lake:
+    """Days published, replaced, emptied and rolled back, with odd text; staged by Spark and without it."""
+    lake = Lake(tmp_path / "lake")  # Polars' own Delta reader does not find files below a folder with a space
+    first = stage_with_spark(spark, lake, {day(n): [(f"ä%20 {n}/'\"\n", n), ("b", 10 * n)] for n in range(5)})
+    publish(lake, manifest(first, change(lake, SALES, first)))
+    original = live(lake, SALES)
+    second = staged_manifest(lake, {SALES: {day(0): [("new", 7)]}}, days=[day(0), day(1)])
+    publish(lake, second)
+    back = {day(1): content(original[day(1)], ())}
+    publish(lake, manifest(new_publication(), second.tables[0].model_copy(update={"days": back})))
+    return lake
+
+
+def test_spark_and_arrow_agree_on_every_release(spark: SparkSession, history: Lake) -> None:
+    counts = []
+    for number in range(3):
+        rows = spark_rows(in_spark(spark, history, number))
+        assert rows == in_arrow(history, number)
+        counts.append(len(rows))
+    assert counts == [10, 7, 9]
+    assert spark_rows(in_spark(spark, history)) == in_arrow(history, 2)
+
+
+def test_polars_and_duckdb_agree_with_spark(spark: SparkSession, history: Lake) -> None:
+    import duckdb
+    import polars as pl
+
+    for version in range(3):
+        (row,) = in_spark(spark, history, version).agg(F.count("*"), F.sum("cents"), F.sum("price")).collect()
+        expected = tuple(row)
+        frame = pl.read_delta(str(history.table_path(SALES)), version=version)
+        assert (frame.height, frame["cents"].sum(), frame["price"].sum()) == expected
+        relation = duckdb.connect().from_arrow(dataset(history, SALES, release=version))
+        assert relation.aggregate("count(*), sum(cents), sum(price)").fetchall() == [expected]
+
+
+def test_statistics_of_spark_are_carried_over_to_the_letter(spark: SparkSession, lake: Lake) -> None:
+    publication = stage_with_spark(spark, lake, {day(0): [("ä%20'\"", 1), ("z", 9)], day(1): [("€", 5)]})
+    staged = {a["add"]["stats"] for a in commits.actions(lake.stage_path(SALES, publication), 0) if "add" in a}
+    publish(lake, manifest(publication, change(lake, SALES, publication)))
+    assert {a["add"]["stats"] for a in commits.actions(lake.table_path(SALES), 0) if "add" in a} == staged
+    assert {json.loads(stats)["maxValues"]["cents"] for stats in staged} == {9, 5}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "files"), [("event_date = '2017-01-03'", 1), ("cents > 35", 1), ("event_date <= '2017-01-02'", 2)]
+)
+def test_spark_reads_only_the_files_a_predicate_can_match(
+    spark: SparkSession, history: Lake, predicate: str, files: int
+) -> None:
+    frame = in_spark(spark, history).where(predicate)
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()
+    scans = [leaf for leaf in _leaves(plan) if leaf.metrics().contains("numFiles")]
+    assert sum(scan.metrics().apply("numFiles").value() for scan in scans) == files
+
+
+def _leaves(plan: Any) -> list[Any]:
+    if plan.nodeName().startswith("AdaptiveSparkPlan"):
+        return _leaves(plan.executedPlan())
+    leaves = plan.collectLeaves()
+    return [leaves.apply(n) for n in range(leaves.size())]
+
+
+def test_a_commit_of_spark_is_named_and_can_be_undone(spark: SparkSession, history: Lake) -> None:
+    before = contents(history, SALES)
+    path = str(history.table_path(SALES))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE key = 'b'")
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    with pytest.raises(ForeignCommitError, match=r"Version 3 of silver\.sales .* DELETE of Apache-Spark/4"):
+        publish(history, staged_manifest(history, {SALES: {day(3): [("x", 1)]}}))
+    assert contents(history, SALES) == before
+    revert_foreign(history, SALES)
+    assert contents(history, SALES) == before
+    assert spark_rows(in_spark(spark, history)) == in_arrow(history, current_release(history).number)
+
+
+def test_spark_and_arrow_agree_beyond_checkpoints_of_either(spark: SparkSession, lake: Lake) -> None:
+    for n in range(CHECKPOINT_INTERVAL + 2):
+        publish(lake, staged_manifest(lake, {SALES: {day(n % 3): [("n", n)]}}))
+    for version in (0, CHECKPOINT_INTERVAL - 1, CHECKPOINT_INTERVAL, CHECKPOINT_INTERVAL + 1):
+        assert spark_rows(in_spark(spark, lake, version)) == in_arrow(lake, version)
+    table = lake.table_path(SALES)
+    before = live_files(table)
+    assert spark._jvm is not None
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(table)).checkpoint()
+    assert commits.checkpoint_hint(table) == CHECKPOINT_INTERVAL + 1
+    assert live_files(table) == before
+    assert snapshot(table).metadata == snapshot(table, 0).metadata
+
+
+def test_rows_staged_empty_by_spark_empty_their_days(spark: SparkSession, history: Lake) -> None:
+    publication = stage_with_spark(spark, history, {})
+    publish(history, manifest(publication, change(history, SALES, publication, days=[day(0), day(1), day(2)])))
+    assert sorted(contents(history, SALES)) == [day(3), day(4)]
+    assert spark_rows(in_spark(spark, history)) == in_arrow(history, 3)
+
+
+def test_a_lake_in_an_oddly_named_folder_is_read_by_spark(spark: SparkSession, lake: Lake) -> None:
+    assert " " in str(lake.root)
+    odd = Lake(lake.root.with_name("Ümläut #1 + a=b"))
+    publication = stage_with_spark(spark, odd, {day(0): [("a", 1)]})
+    publish(odd, manifest(publication, change(odd, SALES, publication)))
+    assert spark_rows(in_spark(spark, odd)) == in_arrow(odd, 0)

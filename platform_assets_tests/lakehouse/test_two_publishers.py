@@ -1,0 +1,86 @@
+"""Two writers of a day: one wins, the other is told. Disjoint days never conflict."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets_tests.lakehouse.shelf import (
+    SALES,
+    STORES,
+    contents,
+    day,
+    everything,
+    in_process,
+    staged_manifest,
+    try_to_publish,
+)
+
+
+def started(lake: Lake, folder: Path, *manifests: Manifest) -> list[tuple[BaseProcess, Path]]:
+    """Publish each from a process of its own, all at the same moment; and the files where they say what came of it."""
+    gate = folder / "gate"
+    said = [folder / f"{n}" for n in range(len(manifests))]
+    processes = [
+        in_process(try_to_publish, lake, what, file, gate, wait=False)
+        for what, file in zip(manifests, said, strict=True)
+    ]
+    deadline = time.monotonic() + 30
+    while not all(file.with_suffix(".ready").exists() for file in said):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    gate.touch()
+    return list(zip(processes, said, strict=True))
+
+
+def race(lake: Lake, folder: Path, *manifests: Manifest) -> list[str]:
+    """What each of the publishers said in the end."""
+    found = started(lake, folder, *manifests)
+    for process, _ in found:
+        process.join(60)
+    return [said.read_text() for _, said in found]
+
+
+def test_of_two_publishers_of_one_day_one_wins_and_the_other_is_told_which_day(lake: Lake, tmp_path: Path) -> None:
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 0)], day(1): [("b", 0)]}}))
+    both = [staged_manifest(lake, {SALES: {day(0): [("a", n)]}, STORES: {day(0): [("s", n)]}}) for n in (1, 2)]
+    said = race(lake, tmp_path, *both)
+    winner = next(n for n, text in enumerate(said) if text == "1")
+    assert said[1 - winner].startswith("Conflict (datetime.date(2017, 1, 1),)")
+    assert everything(lake) == {
+        SALES: {day(0): [("a", winner + 1)], day(1): [("b", 0)]},
+        STORES: {day(0): [("s", winner + 1)]},
+    }
+
+
+def test_publishers_of_disjoint_days_all_win(lake: Lake, tmp_path: Path) -> None:
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [("a", 0)] for n in range(4)}}))
+    said = race(lake, tmp_path, *(staged_manifest(lake, {SALES: {day(n): [("a", n + 1)]}}) for n in range(4)))
+    assert sorted(said) == ["1", "2", "3", "4"]
+    assert contents(lake, SALES) == {day(n): [("a", n + 1)] for n in range(4)}
+
+
+def test_one_publication_asked_for_by_two_processes_is_released_once(lake: Lake, tmp_path: Path) -> None:
+    what = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}})
+    assert race(lake, tmp_path, what, what) == ["0", "0"]
+    assert list(published(lake)) == [(0, what.publication)]
+
+
+def test_readers_never_see_half_of_a_publication_while_it_happens(lake: Lake, tmp_path: Path) -> None:
+    tables = [SALES, STORES, "gold.third"]
+    publish(lake, staged_manifest(lake, {table: {day(0): [("n", 0)]} for table in tables}))
+    manifests = [staged_manifest(lake, {table: {day(n): [("n", n)]} for table in tables}) for n in range(1, 7)]
+    processes = [process for process, _ in started(lake, tmp_path, *manifests)]
+    seen = 0
+    while any(process.is_alive() for process in processes):
+        now = current_release(lake)
+        first, *others = (contents(lake, table, now) for table in tables)
+        assert all(other == first for other in others)
+        seen += 1
+    assert seen > 3
+    assert current_release(lake).number == 6

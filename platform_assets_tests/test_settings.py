@@ -1,0 +1,160 @@
+"""Settings: where values come from, which of them wins, and what a bad one is told."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from platform_assets import settings as module
+from platform_assets.settings import Settings, SettingsError, load_settings
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, so that no file of the developer's is read."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.setattr(module, "project_root", lambda: folder)
+    return folder
+
+
+def test_everything_of_a_default_installation_lies_in_one_folder_of_the_project(project: Path) -> None:
+    settings = load_settings()
+    state = project / ".platform"
+    assert settings.state == state
+    assert (settings.lake, settings.landing, settings.jars) == (state / "lake", state / "landing", state / "jars")
+    assert settings.ledger_url.get_secret_value() == f"sqlite:///{state}/ledger.db"
+
+
+def test_arguments_win_over_variables_over_the_projects_file_over_the_state_folders(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = project / ".platform"
+    state.mkdir()
+    (state / "settings.toml").write_text('batch_days = 1\nsettle_s = 1\nlog_level = "ERROR"\ntoday = 2017-03-01\n')
+    (project / "platform.toml").write_text('batch_days = 2\nsettle_s = 2\nlog_level = "DEBUG"\n')
+    monkeypatch.setenv("PLATFORM_BATCH_DAYS", "3")
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "3")
+    settings = load_settings(batch_days=4)
+    assert (settings.batch_days, settings.settle_s, settings.log_level) == (4, 3, "DEBUG")
+    assert settings.today == date(2017, 3, 1)
+
+
+@pytest.mark.parametrize("named_by", ["argument", "variable", "project file"])
+def test_the_state_folder_that_was_named_is_the_one_whose_settings_count(
+    named_by: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, days in ((project / ".platform", 1), (tmp_path / "other", 7)):
+        folder.mkdir()
+        (folder / "settings.toml").write_text(f"batch_days = {days}\n")
+    other = str(tmp_path / "other")
+    if named_by == "variable":
+        monkeypatch.setenv("PLATFORM_STATE", other)
+    if named_by == "project file":
+        (project / "platform.toml").write_text(f"state = '{other}'\n")
+    settings = load_settings(**({"state": other} if named_by == "argument" else {}))
+    assert (settings.batch_days, settings.lake) == (7, tmp_path / "other" / "lake")
+
+
+@pytest.mark.parametrize(
+    ("variable", "field", "meant"),
+    [
+        ("var/state", "state", "{project}/var/state"),
+        ("", "state", "{project}/.platform"),
+        ("~/state", "state", "{home}/state"),
+        ("~/lake", "lake", "{home}/lake"),
+        ("elsewhere", "lake", "{project}/.platform/elsewhere"),
+        ("/srv/lake", "lake", "/srv/lake"),
+    ],
+)
+def test_folders_mean_the_same_from_every_working_directory(
+    variable: str, field: str, meant: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(f"PLATFORM_{field.upper()}", variable)
+    here = getattr(load_settings(), field)
+    monkeypatch.chdir(tmp_path)
+    assert getattr(load_settings(), field) == here
+    assert str(here) == meant.format(project=project, home=tmp_path / "home")
+
+
+def test_variables_hold_dates_lists_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_CALENDAR_FIRST", "2020-02-29")
+    monkeypatch.setenv("PLATFORM_CALENDAR_LAST", "")
+    monkeypatch.setenv("PLATFORM_TODAY", "2020-03-01")
+    monkeypatch.setenv("PLATFORM_DOMAINS", "a.b, c.d")
+    monkeypatch.setenv("PLATFORM_SPARK_CONF", '{"spark.sql.shuffle.partitions": 4, "spark.ui.enabled": true}')
+    settings = load_settings()
+    assert settings.calendar() == (date(2020, 2, 29), date(2020, 3, 1))
+    assert settings.domains == ("a.b", "c.d")
+    assert settings.spark_conf == {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "true"}
+
+
+def test_the_calendar_ends_today_or_where_it_is_declared_to() -> None:
+    def days(**given: object) -> int:
+        return len(load_settings(calendar_first="2017-01-01", **given).calendar())
+
+    assert days(calendar_last="2017-01-03", today="2024-01-01") == 3
+    assert days(calendar_last="2017-01-03", today="2017-01-02") == 2
+    assert days(calendar_last="2017-01-03", today="2016-12-31") == 0
+    assert days(calendar_last="", today="2017-01-31") == 31
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PLATFORM_CALENDAR_FIRST", "yesterday"),
+        ("PLATFORM_TODAY", "2017-02-30"),
+        ("PLATFORM_BATCH_DAYS", "0"),
+        ("PLATFORM_SETTLE_S", "-1"),
+        ("PLATFORM_LOG_LEVEL", "LOUD"),
+        ("PLATFORM_SPARK_MASTER", "lokal"),
+        ("PLATFORM_SPARK_DRIVER_MEMORY", "a lot"),
+        ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
+    ],
+)
+def test_a_bad_variable_is_named_with_what_came(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert name.removeprefix("PLATFORM_").lower() in caught.value.what
+    assert name == "PLATFORM_SPARK_CONF" or repr(value) in caught.value.what
+    assert "PLATFORM_" in caught.value.todo
+
+
+def test_a_calendar_that_ends_before_it_begins_names_both_days() -> None:
+    with pytest.raises(SettingsError, match="calendar_last 2016-12-31 is before calendar_first 2017-01-01"):
+        load_settings(calendar_last="2016-12-31")
+
+
+def test_a_misspelt_line_of_the_file_is_an_error(project: Path) -> None:
+    (project / "platform.toml").write_text("batchdays = 30\n")
+    with pytest.raises(SettingsError, match="batchdays"):
+        load_settings()
+
+
+@pytest.mark.parametrize("content", [b"batch_days = \n", b"\xff\xfe\x00"])
+def test_a_file_that_is_no_toml_is_named(content: bytes, project: Path) -> None:
+    (project / "platform.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"cannot be read") as caught:
+        load_settings()
+    assert str(project / "platform.toml") in caught.value.todo
+
+
+def test_secrets_stay_out_of_messages_and_of_the_settings_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_LEDGER_URL", "postgresql://user:geheim@db/ledger")
+    assert "geheim" not in repr(load_settings())
+    with pytest.raises(SettingsError) as caught:
+        load_settings(spark_conf={"spark.hadoop.fs.s3a.secret.key": ["geheim"]})
+    assert "geheim" not in str(caught.value)
+
+
+def test_settings_cannot_be_changed_in_place() -> None:
+    settings = load_settings()
+    with pytest.raises(ValueError, match="frozen"):
+        Settings.__setattr__(settings, "batch_days", 1)
+    assert isinstance(settings, Settings)
+    assert "PLATFORM_STATE" not in os.environ
