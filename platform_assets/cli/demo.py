@@ -103,7 +103,7 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, total: 
     with errors.status("starting Dagster"):
         import dagster as dg
 
-        from platform_assets.definitions import build_definitions
+        from platform_assets.orchestration.build import build_definitions
         from platform_assets.orchestration.in_process import materialize_range, run_job
 
         definitions = build_definitions(load_settings())

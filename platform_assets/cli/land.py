@@ -10,7 +10,8 @@ import typer
 
 from platform_assets.cli.console import UsageError, console, print_json
 from platform_assets.cli.progress import counting
-from platform_assets.domains.retail.sample import Rates, Simulation, land as land_files
+from platform_assets.domains.retail.sample import Rates, Simulation
+from platform_assets.domains.retail.sample import land as land_files
 from platform_assets.settings import load_settings
 
 

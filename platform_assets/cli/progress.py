@@ -53,4 +53,6 @@ def counting(label: str) -> Iterator[Callable[[str, int, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=errors, transient=True) as progress:
         task = progress.add_task(label, total=None)
-        yield lambda what, done, total: progress.update(task, description=f"{label} {what}", completed=done, total=total)
+        yield lambda what, done, total: progress.update(
+            task, description=f"{label} {what}", completed=done, total=total
+        )

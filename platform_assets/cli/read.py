@@ -11,8 +11,10 @@ from rich.table import Table
 
 from platform_assets.cli.console import console, parse_day
 from platform_assets.contracts import DAY
+from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import dataset
+from platform_assets.lakehouse.read import dataset, version_in
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.settings import load_settings
 
 
@@ -33,7 +35,10 @@ def read(
     """Print rows of a table as readers see them now."""
     settings = load_settings()
     days = [parse_day(day, settings)] if day else None
-    rows = dataset(Lake(settings.lake), table, days).head(limit)
+    lake = Lake(settings.lake)
+    release = current_release(lake)
+    version_in(lake, table, release, load_catalogue(settings).names)
+    rows = dataset(lake, table, days, release).scanner(use_threads=False).head(limit)
     match format:
         case Format.csv:
             import pyarrow.csv as pa_csv
@@ -48,7 +53,7 @@ def read(
         case Format.table:
             grid = Table(title=f"{table}{f' on {day}' if day else ''}", caption=_caption(rows.num_rows, limit))
             for name in rows.column_names:
-                grid.add_column(name, justify="left" if name == DAY else "right")
+                grid.add_column(name, justify="left" if name == DAY else "right", overflow="fold")
             for row in rows.to_pylist():
                 grid.add_row(*("" if value is None else str(value) for value in row.values()))
             console.print(grid)

@@ -65,7 +65,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
     with reading() as platform:
         holds = platform.ledger.holds()
         tables = [table_status(platform, contract, holds) for contract in platform.catalogue]
-        refused = platform.ledger.arrivals(refused_only=True)
+        refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
     problems = [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
     pending = sum(len(listing.pending) for listing in listings)
@@ -93,8 +93,10 @@ def _print(
     pending: int,
 ) -> None:
     grid = Table(title="Tables as readers see them")
-    for name in ("table", "newest day", "days", "missing", "held", "rows", "quarantined", "refused"):
-        grid.add_column(name, justify="left" if name in {"table", "newest day"} else "right")
+    grid.add_column("table", no_wrap=True)
+    grid.add_column("newest", no_wrap=True)
+    for name in ("days", "missing", "held", "rows", "set aside"):
+        grid.add_column(name, justify="right")
     for found in tables:
         grid.add_row(
             found.table,
@@ -103,8 +105,7 @@ def _print(
             _alarm(found.missing),
             _alarm(found.held),
             f"{found.rows:,}",
-            f"{found.quarantined:,}" if found.table.startswith("silver") else "",
-            f"{found.refused:,}" if found.table.startswith("raw") else "",
+            f"{aside:,}" if (aside := found.quarantined + found.refused) else "",
         )
     console.print(grid)
     for hold in holds:

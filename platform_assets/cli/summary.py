@@ -49,7 +49,7 @@ def summarise(platform: Platform) -> list[TableSummary]:
 def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float) -> None:
     """The whole demo at a glance."""
     grid = Table(title="The platform now", title_justify="left")
-    grid.add_column("table")
+    grid.add_column("table", no_wrap=True)
     for name in ("days", "rows", "set aside", *(phase.name for phase in phases)):
         grid.add_column(name, justify="right")
     for found in tables:
@@ -61,14 +61,12 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
         console.print("[green]Nothing to do:[/] every file was taken before and no day is out of date.")
     for phase in phases:
         console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")
-    console.print(
-        Panel(
-            "uv run platform-assets up                                    the Dagster UI, on loopback\n"
-            "uv run platform-assets status                                what is loaded, missing, held, set aside\n"
-            "uv run platform-assets read gold.daily_sales --day 2017-01-15\n"
-            "uv run platform-assets read quarantine.transactions          rows that broke a rule, with reasons",
-            title=f"Done in {seconds:.1f} s. Where to look next",
-            title_align="left",
-            expand=False,
-        )
-    )
+    looks = Table.grid(padding=(0, 2))
+    for command, shows in (
+        ("up", "the Dagster UI, on loopback"),
+        ("status", "what is loaded, missing, held, set aside"),
+        ("read gold.daily_sales --day 2017-01-15", "rows as readers see them"),
+        ("read quarantine.transactions", "rows that broke a rule, and why"),
+    ):
+        looks.add_row(f"uv run platform-assets {command}", f"[dim]{shows}[/]")
+    console.print(Panel(looks, title=f"Done in {seconds:.1f} s. Where to look next", title_align="left", expand=False))

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -23,7 +24,7 @@ def up(port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     settings = load_settings()
     environment = os.environ | {"DAGSTER_HOME": str(dagster_home(settings)), "PLATFORM_STATE": str(settings.state)}
-    dagster = shutil.which("dagster", path=os.path.dirname(sys.executable)) or "dagster"
+    dagster = shutil.which("dagster", path=str(Path(sys.executable).parent)) or "dagster"
     command = [dagster, "dev", "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
     console.print(f"Opening [bold]http://127.0.0.1:{port}[/] - stop with Ctrl-C")
     # A session of its own, so that everything Dagster starts can be ended together.

@@ -10,9 +10,7 @@ from platform_assets.contracts.errors import ContractError
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What may name a table or column: the allow-list behind every generated path and expression."""
 
-_TYPES = re.compile(
-    r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)"
-)
+_TYPES = re.compile(r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)")
 
 
 @dataclass(frozen=True)

@@ -56,17 +56,12 @@ class Catalogue:
                         f"{contract.name} reads {read.table}, which no domain declares.",
                         f"Declare it or read one of {', '.join(sorted(by_name))}.",
                     )
-        graph = {
-            name: [read.table for read in contract.inputs]
-            for name, contract in by_name.items()
-        }
+        graph = {name: [read.table for read in contract.inputs] for name, contract in by_name.items()}
         try:
             order = list(TopologicalSorter(graph).static_order())
         except CycleError as error:
             path = " -> ".join(error.args[1])
-            raise ContractError(
-                f"Tables read each other in a circle: {path}.", "Break the circle."
-            ) from error
+            raise ContractError(f"Tables read each other in a circle: {path}.", "Break the circle.") from error
         return cls(domains, tuple(by_name[name] for name in order))
 
     def __iter__(self) -> Iterator[Contract]:
@@ -81,9 +76,7 @@ class Catalogue:
         for contract in self.tables:
             if contract.name == name:
                 return contract
-        raise UnknownTableError(
-            f"There is no table {name!r}.", f"Use one of {', '.join(self.names)}."
-        )
+        raise UnknownTableError(f"There is no table {name!r}.", f"Use one of {', '.join(self.names)}.")
 
     def domain_of(self, name: str) -> Domain:
         """The domain that declares a table."""

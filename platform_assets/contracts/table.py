@@ -104,9 +104,7 @@ class Contract:
                 "Name it raw.x, silver.x or gold.x, in lower case.",
             )
         names = [column.name for column in self.columns]
-        for name in {name for name in names if names.count(name) > 1} | (
-            {DAY} & set(names)
-        ):
+        for name in {name for name in names if names.count(name) > 1} | ({DAY} & set(names)):
             raise self._error(
                 f"declares the column {name!r} twice or in place of the day",
                 "Remove it from `columns`.",
@@ -118,9 +116,7 @@ class Contract:
                     "Add it to `columns`.",
                 )
             if self.column(name).nullable:
-                raise self._error(
-                    f"allows nulls in its key column {name!r}", "Set nullable=False."
-                )
+                raise self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.")
         if not self.key:
             raise self._error("has no key", "Name the columns that identify a row.")
         self._check_raw() if self.layer == "raw" else self._check_derived()
@@ -130,22 +126,16 @@ class Contract:
 
     def _check_raw(self) -> None:
         if self.source is None or self.event_time is None:
-            raise self._error(
-                "has no source or no event time", "Give `source` and `event_time`."
-            )
+            raise self._error("has no source or no event time", "Give `source` and `event_time`.")
         if self.inputs or self.rules:
-            raise self._error(
-                "has inputs or rules", "Declare them on the silver table that reads it."
-            )
+            raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
         expected = {
             self.event_time: ("timestamp", "date"),
             self.updated_at: ("timestamp",),
             self.voided: ("boolean",),
         }
         for name, types in expected.items():
-            if name is not None and (
-                name not in self.column_names or self.column(name).type not in types
-            ):
+            if name is not None and (name not in self.column_names or self.column(name).type not in types):
                 raise self._error(
                     f"needs {name!r} as a column of type {' or '.join(types)}",
                     "Declare it so.",
@@ -155,16 +145,10 @@ class Contract:
         if not self.inputs:
             raise self._error("reads nothing", "Declare its `inputs`.")
         if len({i.parameter for i in self.inputs}) < len(self.inputs):
-            raise self._error(
-                "has two inputs of one name", "Read each table through one window."
-            )
+            raise self._error("has two inputs of one name", "Read each table through one window.")
         if self.layer == "silver":
             reads = self.inputs[0]
-            if (
-                len(self.inputs) > 1
-                or not reads.table.startswith("raw.")
-                or reads.window != Span(0, 0)
-            ):
+            if len(self.inputs) > 1 or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
                 raise self._error(
                     "does not read exactly one raw table on the same day",
                     "Give one same_day() input.",
@@ -174,10 +158,7 @@ class Contract:
                 "reads raw or has row rules",
                 "Read silver or gold; rules belong to silver tables.",
             )
-        if any(
-            isinstance(i.window, AsOf) and not i.table.startswith("silver.")
-            for i in self.inputs
-        ):
+        if any(isinstance(i.window, AsOf) and not i.table.startswith("silver.") for i in self.inputs):
             raise self._error(
                 "reads something else than a silver table as of a day",
                 "Use as_of() on silver tables.",

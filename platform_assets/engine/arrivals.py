@@ -37,7 +37,7 @@ class IngestError(PlatformError):
     """A file changed while it was taken; nothing of its batch was published."""
 
 
-class _Unaccounted(Exception):
+class _UnaccountedError(Exception):
     """Files of which fewer or more rows came out than lie in them."""
 
     def __init__(self, reasons: dict[LandedFile, str]) -> None:
@@ -63,7 +63,7 @@ def take(
     while True:
         try:
             return _take(platform, spark, contract, seen, refused, author)
-        except _Unaccounted as found:
+        except _UnaccountedError as found:
             refused |= found.reasons
 
 
@@ -186,7 +186,7 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
         if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused
     }
     if lost:
-        raise _Unaccounted(lost)
+        raise _UnaccountedError(lost)
     for file in arrivals:
         if not unchanged(file):
             raise IngestError(

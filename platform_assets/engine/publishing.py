@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -18,6 +17,7 @@ from platform_assets.lakehouse.manifest import (
     new_publication,
 )
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.stages import discard
 
 
 def publish_changes(
@@ -54,7 +54,7 @@ def publish_changes(
 
 @contextmanager
 def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Path]]]:
-    """A fresh publication and its private folder in each table; an error removes what was staged.
+    """A fresh publication and its private folder in each table; an error removes what was staged and not published.
 
     The folders appear with the first file that Spark writes.
     """
@@ -63,8 +63,8 @@ def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[s
     try:
         yield publication, folders
     except BaseException:
-        for folder in folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
+        for table in tables:
+            discard(platform.lake, table, publication, platform.lock_url)
         raise
 
 

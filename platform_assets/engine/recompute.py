@@ -169,9 +169,7 @@ def _changes(
         dead = quarantine_table(contract)
         bad = {day: str(found.digest) for day, found in staged.quarantined.items()}
         letters = {
-            day: content
-            for day, content in contents(dead, bad, figures=False).items()
-            if content.files or content.base
+            day: content for day, content in contents(dead, bad, figures=False).items() if content.files or content.base
         }
         changes.append(change(dead, DEAD_LETTERS.json(), letters))
     return changes

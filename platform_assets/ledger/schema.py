@@ -36,7 +36,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Refuse a moment without a zone rather than guess it."""
         if value is None:
             return None
@@ -44,7 +44,7 @@ class UtcDateTime(TypeDecorator[datetime]):
             raise ValueError(f"{value.isoformat()} has no time zone; the ledger stores UTC")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Give SQLite's naive values their zone back."""
         if value is None:
             return None
@@ -57,7 +57,7 @@ class FreeText(TypeDecorator[str]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Replace NUL by the replacement character, on every database alike."""
         return None if value is None else value.replace("\0", "\N{REPLACEMENT CHARACTER}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -201,7 +200,7 @@ def _sha256(file: Path) -> str:
 def unchanged(landed: LandedFile) -> bool:
     """Whether the file is still the one that was looked at."""
     try:
-        now = os.stat(landed.file)
+        now = landed.file.stat()
     except OSError:
         return False
     return (now.st_size, now.st_mtime_ns) == (landed.size, landed.modified_ns)

@@ -24,7 +24,9 @@ def _content(release: int, n: int) -> DayContent:
 
 def _manifest(release: int) -> Manifest:
     days = {nth(n): _content(release, n) for n in range(release, release + 4)}
-    change = TableChange(table=TABLE, schema_string="{}", days=days, reads={RAW: release}, code_version="c", seconds=8.0)
+    change = TableChange(
+        table=TABLE, schema_string="{}", days=days, reads={RAW: release}, code_version="c", seconds=8.0
+    )
     raw = TableChange(table=RAW, schema_string="{}", days={nth(0): _content(release, 0)})
     arrival = Arrival(
         table=RAW, path=f"{release}.csv", arrival_date=FIRST, size=1, sha256="a" * 64, modified_ns=1, notes=("x",)

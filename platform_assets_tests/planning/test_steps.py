@@ -75,7 +75,7 @@ def test_only_days_whose_inputs_changed_are_out_of_date(changed, never_computed)
     }
     now = before | {"raw.t0": before["raw.t0"] | dict.fromkeys(changed, "new")}
     found = {step.table: set(step.days) for step in out_of_date(catalogue, now, recorded, CALENDAR)}
-    expected = brute_force(catalogue, {"raw.t0": changed, **{n: never_computed for n in recorded}})
+    expected = brute_force(catalogue, {"raw.t0": changed, **dict.fromkeys(recorded, never_computed)})
     assert found == expected
 
 

@@ -6,6 +6,4 @@ Contracts in `contracts`, pure transforms in `transforms`, the sample year and i
 from platform_assets.contracts import Domain
 from platform_assets.domains.retail.contracts import TABLES
 
-DOMAIN = Domain(
-    name="retail", tables=TABLES, transforms="platform_assets.domains.retail.transforms"
-)
+DOMAIN = Domain(name="retail", tables=TABLES, transforms="platform_assets.domains.retail.transforms")

@@ -43,9 +43,7 @@ _LINE = (
     ),
     Column("retail_disc", MONEY, "Dollars of discount through the loyalty card."),
     Column("coupon_disc", MONEY, "Dollars of discount through manufacturers' coupons."),
-    Column(
-        "coupon_match_disc", MONEY, "Dollars with which the retailer matched coupons."
-    ),
+    Column("coupon_match_disc", MONEY, "Dollars with which the retailer matched coupons."),
     Column("week", "int", "Week of the year, 1 to 53."),
     Column(
         "transaction_timestamp",
@@ -125,9 +123,7 @@ SILVER_TRANSACTIONS = Contract(
     key=("basket_id", "product_id"),
     inputs=(Input("raw.transactions", same_day()),),
     rules=(
-        Rule(
-            "household_known", "household_id > 0", "Every line belongs to a household."
-        ),
+        Rule("household_known", "household_id > 0", "Every line belongs to a household."),
         Rule("store_known", "store_id > 0", "Every line belongs to a store."),
         Rule(
             "quantity_in_range",
@@ -207,15 +203,9 @@ HOUSEHOLD_28D = Contract(
     description="Each household with a trip in the trailing 28 days, the day included.",
     owner=OWNER,
     columns=(
-        Column(
-            "household_id", "long", "The household.", nullable=False, sensitive=True
-        ),
-        Column(
-            "spend", TOTAL, "Dollars received from it in the 28 days.", nullable=False
-        ),
-        Column(
-            "trips", "long", "Baskets per day, summed over the 28 days.", nullable=False
-        ),
+        Column("household_id", "long", "The household.", nullable=False, sensitive=True),
+        Column("spend", TOTAL, "Dollars received from it in the 28 days.", nullable=False),
+        Column("trips", "long", "Baskets per day, summed over the 28 days.", nullable=False),
         Column(
             "recency_days",
             "int",

@@ -27,7 +27,7 @@ _GENERATOR = 1
 """Raised whenever the same parameters give other files than before."""
 
 Progress = Callable[[str, int, int], None]
-"""Told (arrival date, dates done, dates in all) after every arrival date."""
+"""Told (arrival date, which of the dates it is, dates in all) after every file of transactions that is due."""
 
 
 def no_progress(arrival_date: str, done: int, total: int) -> None:

@@ -1,0 +1,63 @@
+"""The definitions load by themselves, and a change of any asset's spec shows up in review."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.settings import Settings, project_root
+
+SNAPSHOT = Path(__file__).with_name("asset_specs.json")
+
+
+def described(definitions: dg.Definitions) -> dict[str, Any]:
+    """Everything of the assets that a wiring change would alter, without what changes with code."""
+    found: dict[str, Any] = {}
+    for asset in definitions.get_repository_def().assets_defs_by_key.values():
+        for spec in asset.specs:
+            partitions = spec.partitions_def
+            assert isinstance(partitions, dg.DailyPartitionsDefinition)
+            found[spec.key.to_user_string()] = {
+                "deps": sorted(dep.asset_key.to_user_string() for dep in spec.deps),
+                "group": spec.group_name,
+                "owners": list(spec.owners),
+                "kinds": sorted(spec.kinds),
+                "partitions": [str(partitions.start.date()), str(partitions.end and partitions.end.date())],
+                "backfill": str(asset.backfill_policy and asset.backfill_policy.policy_type.value),
+                "columns": [
+                    f"{column.name} {column.type}" for column in spec.metadata["dagster/column_schema"].columns
+                ],
+                "has_code_version": spec.code_version is not None,
+            }
+    return dict(sorted(found.items()))
+
+
+def test_the_specs_of_all_assets_are_as_reviewed(settings: Settings) -> None:
+    found = described(build_definitions(settings))
+    if not SNAPSHOT.is_file():
+        SNAPSHOT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        pytest.fail(f"There was no snapshot; review and commit {SNAPSHOT.name}.")
+    assert found == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+
+
+def test_the_definitions_load_in_a_fresh_interpreter() -> None:
+    check = "from platform_assets.definitions import defs; import dagster as dg; dg.Definitions.validate_loadable(defs)"
+    done = subprocess.run(
+        [sys.executable, "-c", check], cwd=project_root(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_every_dependency_is_on_the_same_day(settings: Settings) -> None:
+    definitions = build_definitions(settings)
+    for asset in definitions.get_repository_def().assets_defs_by_key.values():
+        for spec in asset.specs:
+            assert all(dep.partition_mapping is None for dep in spec.deps)

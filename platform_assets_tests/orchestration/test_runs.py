@@ -1,0 +1,78 @@
+"""Real Dagster runs: ranges, single days, held days, and what their events say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import dagster as dg
+import pytest
+
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.in_process import materialize_range, run_job
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as ephemeral:
+        yield ephemeral
+
+
+@pytest.fixture
+def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Three days of sales, found by Dagster's resources through the environment."""
+    world = make_world(days=3)
+    for name in ("state", "jars", "calendar_first", "calendar_last", "today"):
+        monkeypatch.setenv(f"PLATFORM_{name.upper()}", str(getattr(world.settings, name)))
+    world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(1, "2017-01-01", "MEAT")])
+    for day in ("2017-01-01", "2017-01-02", "2017-01-03"):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(1, 1, day, basket_id=int(day[-2:]))])
+    return world
+
+
+def days_of(instance: dg.DagsterInstance, table: str) -> set[str]:
+    return instance.get_materialized_partitions(dg.AssetKey(table.split(".")))
+
+
+def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
+    world: World, instance: dg.DagsterInstance
+) -> None:
+    definitions = build_definitions(world.settings)
+    outcome = materialize_range(definitions, instance, FIRST, LAST)
+    assert outcome.failures == ()
+    for table in ("raw.products", "silver.transactions", "gold.daily_sales", "gold.household_28d"):
+        assert days_of(instance, table) == {"2017-01-01", "2017-01-02", "2017-01-03"}
+    event = instance.get_latest_materialization_event(dg.AssetKey(["gold", "daily_sales"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    digest = world.digests()["gold.daily_sales"][date.fromisoformat(str(event.partition))]
+    assert metadata["digest"].value == digest
+    assert {"dagster/row_count", "bytes", "files", "seconds"} <= set(metadata)
+
+    before = world.digests()
+    late = sale(2, 1, "2017-01-02", basket_id=22)
+    world.deliver_rows("transactions", "2017-01-03", "late.jsonl", [late])
+    assert run_job(definitions, instance, "refresh", {"platform/why": "late row"}).failures == ()
+    changed = {
+        table: {day.day for day, digest in days.items() if before[table][day] != digest}
+        for table, days in world.digests().items()
+    }
+    assert changed["silver.transactions"] == {2}
+    assert changed["gold.daily_sales"] == {2}
+    assert changed["gold.household_28d"] == {2, 3}
+    assert changed["raw.products"] == set()
+
+
+def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, instance: dg.DagsterInstance) -> None:
+    for file in (world.settings.landing / "transactions" / "2017-01-02").iterdir():
+        file.unlink()
+    (world.settings.landing / "transactions" / "2017-01-02").rmdir()
+    outcome = materialize_range(build_definitions(world.settings), instance, FIRST, LAST)
+    [failure] = outcome.failures
+    assert "2017-01-02: nothing was delivered" in failure
+    assert days_of(instance, "raw.transactions") == {"2017-01-01", "2017-01-03"}
+    assert days_of(instance, "silver.transactions") == set()

@@ -1,0 +1,73 @@
+"""The project's own files: Dagster's instance loads, pins name no addresses, a skipped test is a failure in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from platform_assets.settings import project_root
+
+ROOT = project_root()
+
+
+def test_dagsters_instance_loads_and_keeps_everything_in_the_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with dg.DagsterInstance.from_config(str(ROOT)) as instance:
+        assert (instance.telemetry_enabled, instance.nux_enabled, instance.freshness_enabled) == (False, False, True)
+        assert instance.run_retries_enabled
+        assert not instance.run_retries_retry_on_asset_or_op_failure, "a failed gate would be tried again"
+        assert instance.run_monitoring_enabled
+        assert instance.get_concurrency_config().run_queue_config is not None
+        assert instance.get_runs() == []
+    assert [path.name for path in tmp_path.iterdir()] == [".platform"]
+
+
+def test_the_workspace_names_a_module_that_has_definitions() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
+    assert f"module_name: {declared['code_location_target_module']}\n" in (ROOT / "workspace.yaml").read_text()
+
+
+def test_every_declared_dependency_is_pinned_without_an_address() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pins = project["tool"]["uv"]["constraint-dependencies"]
+    pinned = {pin.split("==")[0] for pin in pins}
+    for declared in (*project["project"]["dependencies"], *project["dependency-groups"]["dev"]):
+        name = declared.split("[")[0].split("=")[0].split(">")[0].split("<")[0].strip()
+        assert name in pinned
+    assert "://" not in "".join(pins) + (ROOT / "requirements.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("ci", "outcome"), [("true", "1 failed, 1 deselected, 1 error"), ("", "2 skipped, 1 deselected")]
+)
+def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> None:
+    package = tmp_path / "platform_assets_tests"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    shutil.copy(ROOT / "platform_assets_tests" / "conftest.py", package)
+    shutil.copy(ROOT / "platform_assets_tests" / "world.py", package)
+    (package / "test_skips.py").write_text(
+        "import pytest\n"
+        "def test_a(): pytest.skip('no database')\n"
+        "@pytest.fixture\n"
+        "def absent(): pytest.skip('no broker')\n"
+        "def test_b(absent): pass\n"
+        "@pytest.mark.slow\n"
+        "def test_c(): assert False\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", package],
+        cwd=tmp_path, env={**os.environ, "CI": ci, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert outcome in done.stdout, done.stdout + done.stderr
+    assert ("skipped although CI=true: Skipped: no database" in done.stdout) == bool(ci)
