@@ -49,7 +49,7 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     assert event is not None
     assert event.asset_materialization is not None
     metadata = event.asset_materialization.metadata
-    digest = world.digests()["gold.daily_sales"][date.fromisoformat(str(event.partition))]
+    digest = world.digests()["gold.daily_sales"][date.fromisoformat(str(event.asset_materialization.partition))]
     assert metadata["digest"].value == digest
     assert {"dagster/row_count", "bytes", "files", "seconds"} <= set(metadata)
 
