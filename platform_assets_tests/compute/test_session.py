@@ -105,23 +105,6 @@ def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(se
     assert cluster["spark.jars"] == ",".join(map(str, jars))
 
 
-def test_starting_computing_and_stopping_prints_nothing_and_leaves_no_process(settings: Settings) -> None:
-    done = run(
-        """
-from pyspark import SparkContext
-spark = create_session(settings, record_classes=False)
-spark.range(1000).selectExpr("sum(id)").collect()
-jvm = SparkContext._gateway.proc.pid
-listening = open(f"/proc/{jvm}/net/tcp").read(), open(f"/proc/{jvm}/net/tcp6").read()
-stop_session(spark)
-import os
-print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
-""",
-        settings,
-    )
-    assert (done.code, done.out, done.err) == (0, "False None\n", "")
-
-
 def test_it_listens_on_loopback_only(settings: Settings) -> None:
     done = run(
         """
@@ -161,19 +144,30 @@ for memory in ("600m", "700m"):
     assert (done.code, done.out.split()) == (0, ["False", "True"]), done.err
 
 
-def test_it_starts_with_an_empty_home_and_another_java_home_folder(settings: Settings, tmp_path: Path) -> None:
+def test_with_an_empty_home_it_starts_computes_and_stops_without_a_word_or_a_trace(
+    settings: Settings, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     environ = {**os.environ, "HOME": str(home), "JAVA_TOOL_OPTIONS": f"-Duser.home={home}"}
     done = run(
-        "spark = create_session(settings, record_classes=False); print(spark.range(3).count()); stop_session(spark)",
+        """
+import os
+from pyspark import SparkContext
+spark = create_session(settings, record_classes=False)
+print(spark.range(1000).repartition(4).selectExpr("sum(id) AS total").collect()[0].total)
+jvm = SparkContext._gateway.proc.pid
+stop_session(spark)
+print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
+""",
         settings,
         environ,
     )
-    assert (done.code, done.out, done.err) == (0, "3\n", "")
+    assert (done.code, done.out, done.err) == (0, "499500\nFalse None\n", "")
     assert not list(home.iterdir())
 
 
+@pytest.mark.slow
 def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
@@ -257,7 +251,14 @@ def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: 
     assert "org.apache.spark.sql.delta.catalog.DeltaCatalog source: shared objects file (top)" in log
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive at all" * 1000, b"\xa8\x0b\xba\xf0" * 4096])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no archive at all" * 1000,
+        pytest.param(b"", marks=pytest.mark.slow),
+        pytest.param(b"\xa8\x0b\xba\xf0" * 4096, marks=pytest.mark.slow),
+    ],
+)
 def test_a_broken_class_archive_does_not_keep_a_session_from_starting(content: bytes, own_jars: Settings) -> None:
     archive_path(own_jars, find_java()).write_bytes(content)
     done = run(START, own_jars)
