@@ -1,6 +1,6 @@
 """The year in DuckDB, written as Parquet: what the machine can do at best.
 
-    python -m benchmarks.bare_duckdb --landing DIR --lake DIR --first 2017-01-01 --last 2017-12-31
+python -m benchmarks.bare_duckdb --landing DIR --lake DIR --first 2017-01-01 --last 2017-12-31
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ TRANSACTION_RULES = """
 PRODUCT_RULES = "length(trim(department)) > 0"
 
 SILVER_TRANSACTIONS = """
-    SELECT COLUMNS(c -> NOT starts_with(c, '_') AND c NOT IN ('voided', 'event_date')),
+    SELECT COLUMNS(lambda c: NOT starts_with(c, '_') AND c NOT IN ('voided', 'event_date')),
            (sales_value - coupon_disc)::DECIMAL(12,2) AS net_amount, event_date
     FROM ({newest}) WHERE _kind = 'record'
 """
 SILVER_PRODUCTS = """
-    SELECT COLUMNS(c -> NOT starts_with(c, '_') AND c NOT IN ('updated_at', 'event_date')), event_date FROM ({newest})
+    SELECT COLUMNS(lambda c: NOT starts_with(c, '_') AND c NOT IN ('updated_at', 'event_date')), event_date
+    FROM ({newest})
 """
 DAILY_SALES = """
     SELECT t.event_date, store_id, coalesce(p.department, 'UNKNOWN') AS department,
@@ -95,8 +96,8 @@ class Load:
 
     def run(self) -> None:
         """Every table, in the order in which they read each other."""
-        self.raw("transactions", TRANSACTIONS, ("basket_id", "product_id"), "transaction_timestamp")
-        self.raw("products", PRODUCTS, ("product_id", "effective_date"), "effective_date")
+        self.raw("transactions", TRANSACTIONS, ("basket_id", "product_id"), "transaction_timestamp", quote="")
+        self.raw("products", PRODUCTS, ("product_id", "effective_date"), "effective_date", quote='"')
         self.silver("transactions", SILVER_TRANSACTIONS, TRANSACTION_RULES, "basket_id, product_id")
         self.silver("products", SILVER_PRODUCTS, PRODUCT_RULES, "product_id, effective_date")
         silver = {f"silver_{name}": self.table(f"silver/{name}") for name in ("transactions", "products")}
@@ -118,19 +119,18 @@ class Load:
         self.db.execute(f"COPY ({query}) TO '{self.lake / name}' ({options})")
         print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
 
-    def raw(self, source: str, types: dict[str, str], key: tuple[str, str], event_time: str) -> None:
+    def raw(self, source: str, types: dict[str, str], key: tuple[str, str], event_time: str, quote: str) -> None:
         """Rows as delivered with where they came from; rows without type, key or day apart."""
         files = f"{self.landing / source}/*/*"
-        texts = {name: "VARCHAR" for name in types}
         self.db.execute(f"""
             CREATE OR REPLACE TEMP VIEW landed AS
             SELECT {", ".join(types)}, NULL AS _broken, filename FROM read_parquet('{files}.parquet', filename = true)
             UNION ALL BY NAME
-            SELECT {_typed(types)} FROM read_csv('{files}.csv', header = true, delim = ',', quote = '', escape = '',
-                columns = {texts}, auto_detect = false, null_padding = true, strict_mode = false, filename = true)
+            SELECT *, NULL AS _broken FROM read_csv('{files}.csv', header = true, delim = ',', quote = '{quote}',
+                columns = {types}, auto_detect = false, filename = true, store_rejects = true)
             UNION ALL BY NAME
-            SELECT {_typed(types)} FROM read_json('{files}.jsonl', format = 'newline_delimited', columns = {texts},
-                ignore_errors = true, filename = true)
+            SELECT {_typed(types)} FROM read_json('{files}.jsonl', format = 'newline_delimited',
+                columns = {dict.fromkeys(types, "VARCHAR")}, ignore_errors = true, filename = true)
         """)
         day = f"CAST({event_time} AS DATE)"
         good = (
@@ -151,7 +151,11 @@ class Load:
         self.write(
             f"SELECT {arrival} AS _arrival, coalesce(_broken, 'no key or day') AS _reason, "
             f"to_json({_struct(types)})::VARCHAR AS _payload, {arrival_date} AS event_date "
-            f"FROM landed WHERE ({good}) IS NOT TRUE",
+            f"FROM landed WHERE ({good}) IS NOT TRUE UNION ALL "
+            # CSV lines that do not fit, noted by the reader both times; a line can have several errors
+            f"SELECT {arrival}, error_message, csv_line, {arrival_date} FROM (SELECT DISTINCT ON (filename, line) *, "
+            f"file_path AS filename FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "
+            f"WHERE contains(file_path, '/{source}/'))",
             f"refused/{source}",
         )
 

@@ -82,7 +82,9 @@ class Load:
             text.csv(f"{files}/*.csv", header=True, enforceSchema=True),
             text.json(f"{files}/*.jsonl"),
         )
-        located = [part.select("*", F.substring_index("_metadata.file_path", "/", -3).alias("_arrival")) for part in parts]
+        located = [
+            part.select("*", F.substring_index("_metadata.file_path", "/", -3).alias("_arrival")) for part in parts
+        ]
         return located[0].unionByName(located[1]).unionByName(located[2])
 
     def raw(self, source: str, schema: str, key: tuple[str, str], event_time: str) -> None:

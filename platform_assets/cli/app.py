@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from typing import NoReturn
 
 import typer
 
 from platform_assets.cli import demo, doctor, land, ledger, read, status, up
-from platform_assets.cli.console import EXIT_FAILED, errors
+from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
+from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
+
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 HELP = """Correct the past of a data platform safely.
 
@@ -31,6 +36,16 @@ def main() -> None:
     try:
         app()
     except PlatformError as error:
-        errors.print(f"[bold red]Error:[/] {error.what}", highlight=False, soft_wrap=True)
-        errors.print(f"[bold]What to do:[/] {error.todo}", highlight=False, soft_wrap=True)
-        sys.exit(EXIT_FAILED)
+        misspelt = isinstance(error, UsageError | UnknownTableError)
+        _fail(error.what, error.todo, EXIT_USAGE if misspelt else EXIT_FAILED)
+    except OSError as error:
+        what = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        if error.errno in _DISK_FULL:
+            _fail(what, "Free some disk space and run the same command again; what was published stays.", EXIT_FAILED)
+        _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
+
+
+def _fail(what: str, todo: str, code: int) -> NoReturn:
+    say("[bold red]Error:[/]", what, to=errors)
+    say("[bold]What to do:[/]", todo, to=errors)
+    sys.exit(code)

@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 
-from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Platform
 
 EXIT_LOOK = 1
 EXIT_USAGE = 2
@@ -45,8 +48,21 @@ def parse_day(text: str, settings: Settings) -> date:
 @contextmanager
 def reading() -> Iterator[Platform]:
     """The platform for a command that only reads."""
+    from platform_assets.engine.platform import open_platform
+
     with open_platform(load_settings()) as platform:
         yield platform
+
+
+def say(head: str, text: str, *, to: Console = console) -> None:
+    """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
+
+    Args:
+        head: in Rich's markup.
+        text: printed as it is.
+        to: standard output by default.
+    """
+    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=True, emoji=False)
 
 
 def print_json(value: Any) -> None:

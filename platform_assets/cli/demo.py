@@ -7,7 +7,7 @@ import shutil
 import time
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,11 +15,12 @@ from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import counting, watch_published
 from platform_assets.cli.summary import print_summary, summarise
-from platform_assets.domains.retail.sample import Simulation, land
-from platform_assets.engine.pending import has_arrivals, steps_to_refresh
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.domains.retail.sample import Simulation
 
 YEAR_DAYS = 366
 SEED = 1
@@ -54,6 +55,8 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
 ) -> None:
     """Land a real year of sales, build it, then land its late corrections and mend exactly the days they touch."""
+    from platform_assets.domains.retail.sample import Simulation
+
     started = time.monotonic()
     settings = load_settings()
     if fresh:
@@ -78,6 +81,9 @@ def demo(
 
 def _phase(settings: Settings, simulation: Simulation, name: str, last: date, today: date) -> Phase:
     """Land up to a date and bring everything up to date through Dagster."""
+    from platform_assets.domains.retail.sample import land
+    from platform_assets.engine.pending import has_arrivals, steps_to_refresh
+
     started = time.monotonic()
     _set_clock(settings, last, today)
     with counting(f"{name}: landing") as progress:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json
@@ -37,8 +38,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
             grid.add_column(name)
         for finding in findings:
             mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
-            todo = f"\n[bold]What to do:[/] {finding.todo}" if finding.todo else ""
-            grid.add_row(mark, finding.name, finding.message + todo)
+            todo = f"\n[bold]What to do:[/] {escape(finding.todo)}" if finding.todo else ""
+            grid.add_row(mark, finding.name, escape(finding.message) + todo)
         console.print(grid)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(EXIT_LOOK)

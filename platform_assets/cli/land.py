@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import date
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from platform_assets.cli.console import UsageError, console, print_json
 from platform_assets.cli.progress import counting
-from platform_assets.domains.retail.sample import Rates, Simulation
-from platform_assets.domains.retail.sample import land as land_files
 from platform_assets.settings import load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.domains.retail.sample import Rates
 
 
 def land(
@@ -24,6 +25,9 @@ def land(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
+    from platform_assets.domains.retail.sample import Simulation
+    from platform_assets.domains.retail.sample import land as land_files
+
     settings = load_settings()
     last = settings.calendar_last or settings.last_day()
     whole = (last - settings.calendar_first).days + 1
@@ -50,6 +54,8 @@ def _day(text: str) -> date:
 
 
 def _rates(given: list[str]) -> Rates:
+    from platform_assets.domains.retail.sample import Rates
+
     known = {rate.name for rate in fields(Rates)}
     values: dict[str, float] = {}
     for text in given:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.console import console, parse_day
@@ -55,7 +56,7 @@ def read(
             for name in rows.column_names:
                 grid.add_column(name, justify="left" if name == DAY else "right", overflow="fold")
             for row in rows.to_pylist():
-                grid.add_row(*("" if value is None else str(value) for value in row.values()))
+                grid.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
             console.print(grid)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading
+from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
 from platform_assets.contracts import Contract
 from platform_assets.engine.pending import list_arrivals
 from platform_assets.engine.platform import Platform
@@ -109,11 +109,11 @@ def _print(
         )
     console.print(grid)
     for hold in holds:
-        console.print(f"[red]held[/] {hold.table} {hold.day}: {hold.reason}", soft_wrap=True, highlight=False)
+        say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
     for arrival in refused:
-        console.print(f"[red]refused[/] {arrival.path} {arrival.reason}", soft_wrap=True, highlight=False)
+        say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
     for problem in problems:
-        console.print(f"[yellow]not taken[/] {problem.path} {problem.message}", soft_wrap=True, highlight=False)
+        say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
     if pending:
         console.print(f"{pending} files wait to be ingested: materialize the raw tables, or run the job `refresh`.")
 

@@ -46,24 +46,31 @@ def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule]) -> dict[dat
 
     Returns:
         By day: `raw` rows, `quarantined` rows, `voided` keys, and the `expected` rows that stay. Counted from the
-        keys alone and independently of `greatest`, so that the two can be held against each other.
+        keys and versions alone and independently of `greatest`, so that the two can be held against each other.
     """
-    good = keeps_rules(rules)
     is_row = F.col("_kind") != TOMBSTONE
-    judged = raw.select(DAY, *key, "_kind", *ORDER, good.alias("_good"))
+    judged = raw.select(DAY, *key, "_kind", *ORDER, keeps_rules(rules).alias("_good"))
+    newest = {
+        kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col("_version"))).alias(kind)
+        for kind in (RECORD, VOID, TOMBSTONE)
+    }
     per_key = judged.groupBy(DAY, *key).agg(
-        F.count_if(is_row).alias("rows"),
-        F.count_if(is_row & ~F.col("_good")).alias("quarantined"),
-        F.count_if(is_row & F.col("_good")).alias("good"),
-        F.bool_or(F.col("_kind") != RECORD).alias("special"),
+        F.count_if(is_row).alias("rows"), F.count_if(is_row & ~F.col("_good")).alias("quarantined"), *newest.values()
     )
+    # Only versions of the same instant need the rest of the order, and only few keys have such.
+    tied = (
+        F.col(RECORD).eqNullSafe(F.greatest(VOID, TOMBSTONE)) | F.col(VOID).eqNullSafe(F.greatest(RECORD, TOMBSTONE))
+    ) & F.isnotnull(F.coalesce(VOID, TOMBSTONE))
+    top = F.greatest(RECORD, VOID, TOMBSTONE)
     counts = (
-        per_key.groupBy(DAY)
+        per_key.withColumn("tied", F.coalesce(tied, F.lit(False)))
+        .groupBy(DAY)
         .agg(
             F.sum("rows").alias("raw"),
             F.sum("quarantined").alias("quarantined"),
-            F.count_if((F.col("good") > 0) & ~F.col("special")).alias("plain"),
-            F.count_if("special").alias("special"),
+            F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
+            F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
+            F.bool_or("tied").alias("tied"),
         )
         .collect()
     )
@@ -71,30 +78,28 @@ def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule]) -> dict[dat
         row[DAY]: {
             "raw": row["raw"],
             "quarantined": row["quarantined"],
-            "voided": 0,
-            "expected": row["plain"],
+            "voided": row["voided"],
+            "expected": row["kept"],
         }
         for row in counts
     }
-    if any(row["special"] for row in counts):
-        for day, kept, voided in _special_fates(judged, key):
+    if any(row["tied"] for row in counts):
+        ties = per_key.where(tied).select(DAY, *key)
+        for day, kept, voided in _tied_fates(judged, ties, key):
             found[day]["expected"] += kept
-            found[day]["voided"] = voided
+            found[day]["voided"] += voided
     return found
 
 
-def _special_fates(judged: DataFrame, key: Sequence[str]) -> list[tuple[date, int, int]]:
-    """Of the keys with a void or a tombstone: how many stay and how many are voided, by day."""
-    special = judged.where(F.col("_kind") != RECORD).select(DAY, *key).distinct()
-    order = F.struct(*ORDER)
+def _tied_fates(judged: DataFrame, ties: DataFrame, key: Sequence[str]) -> list[tuple[date, int, int]]:
+    """Of the keys whose newest versions are of one instant: how many stay and how many are voided, by day."""
     tops = (
         judged.where("_good")
-        .join(F.broadcast(special), [DAY, *key], "left_semi")
+        .join(F.broadcast(ties), [DAY, *key], "left_semi")
         .groupBy(DAY, *key)
-        .agg(F.max_by("_kind", order).alias("top"))
+        .agg(F.max_by("_kind", F.struct(*ORDER)).alias("top"))
     )
     rows = tops.groupBy(DAY).agg(
-        F.count_if(F.col("top") == RECORD).alias("kept"),
-        F.count_if(F.col("top") == VOID).alias("voided"),
+        F.count_if(F.col("top") == RECORD).alias("kept"), F.count_if(F.col("top") == VOID).alias("voided")
     )
     return [(row[DAY], row["kept"], row["voided"]) for row in rows.collect()]

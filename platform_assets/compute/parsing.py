@@ -5,7 +5,7 @@ Text is never guessed: every field is cast to the contract's type, and a field t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,17 @@ from platform_assets.contracts import Column as ContractColumn
 from platform_assets.planning.windows import Calendar
 
 _LINE = "_line"
+_IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
+
+
+_DIGITS_OF_A_DOUBLE = 15
+_SPARK_NAMES = {"long": "bigint"}
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+_WHOLE = {
+    "date": r"^\s*\d{4}-\d{1,2}-\d{1,2}\s*$",
+    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}(\s*$|[ T]\d{1,2}:\d{1,2})",
+}
+"""What a text must look like so that nothing of its meaning is made up or left out."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,11 @@ class Layout:
     format: str
     columns: tuple[str, ...]
     files: tuple[Path, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as Spark can name them: those of a CSV file may have no name."""
+        return tuple(name or f"_column_{n}" for n, name in enumerate(self.columns, 1))
 
 
 def parse(
@@ -67,77 +83,113 @@ def parse(
 
 def _read(spark: SparkSession, layout: Layout) -> DataFrame:
     paths = [str(file) for file in layout.files]
+    # Names are names: without this, brackets, stars and backslashes in them are patterns.
+    reader = spark.read.option("__globPaths__", False)
+    where = F.col("_metadata.file_path").alias("_file_path")
     if layout.format == "parquet":
-        return spark.read.parquet(*paths).select("*", "_metadata.file_path")
+        return reader.parquet(*paths).select("*", where)
     if layout.format == "json":
-        lines = (
-            spark.read.text(paths).where("trim(value) <> ''").select(F.col("value").alias(_LINE), "_metadata.file_path")
-        )
-        text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
-        parsed = F.from_json(_LINE, text, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken"})
-        fields = lines.withColumn("_fields", parsed)
-        return fields.select("_fields.*", _LINE, "file_path")
-    text = StructType([StructField(name, StringType()) for name in (*layout.columns, _LINE)])
-    reader = spark.read.schema(text).option("header", True).option("enforceSchema", True).option("mode", "PERMISSIVE")
-    frame = reader.option("columnNameOfCorruptRecord", _LINE).csv(paths)
-    return frame.withColumn("_broken", F.col(_LINE)).select("*", "_metadata.file_path")
+        return _json_fields(reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where), layout)
+    text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
+    # Quotes within quotes are doubled, as everybody but Spark writes them.
+    reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
+    frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
+    return frame.withColumn("_broken", F.col(_LINE)).select("*", where)
+
+
+def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
+    """Each line as the text of its fields; `_broken` where it is anything but exactly one object."""
+    text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken", "allowSingleQuotes": "false"}
+    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select("_fields.*", _LINE, "_file_path")
+    # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
+    # once more, as all but the last item of an array.
+    more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
+    one = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
+    return fields.withColumn(
+        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(one, F.lit(False)), F.col(_LINE)))
+    )
 
 
 def _located(frame: DataFrame) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
-    path = F.url_decode(F.replace("file_path", F.lit("+"), F.lit("%2B")))
-    located = frame.withColumn("_arrival", F.substring_index(path, "/", -3)).drop("file_path")
+    path = F.url_decode(F.replace("_file_path", F.lit("+"), F.lit("%2B")))
+    located = frame.withColumn("_arrival", F.substring_index(path, "/", -3)).drop("_file_path")
     return located.withColumn("_arrival_date", F.to_date(F.split("_arrival", "/")[1]))
 
 
-def _as_type(name: str, type_: str) -> Column:
-    source = F.col(f"`{name}`")
-    return source.try_cast(type_)
+def _named(name: str) -> Column:
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")
+
+
+def _delivered(column: ContractColumn, layout: Layout) -> Column:
+    """A field as it was delivered.
+
+    Spark reads JSON numbers with a fraction as floating-point ones. More digits than those have are taken from the
+    line, if what stands there is the same number.
+    """
+    field = _named(column.name)
+    if layout.format != "json" or not column.type.startswith("decimal") or _digits(column) <= _DIGITS_OF_A_DOUBLE:
+        return field
+    number = F.regexp_extract(_LINE, rf'"{column.name}"\s*:\s*(-?[0-9][0-9.eE+-]*)', 1)
+    return F.when(number.try_cast("double") == field.try_cast("double"), number).otherwise(field)
+
+
+def _digits(column: ContractColumn) -> int:
+    return int(column.type.partition("(")[2].partition(",")[0])
 
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """The contract's columns typed beside the delivered text, which is kept as `_as_delivered_<n>`."""
-    delivered = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-    extra = [name for name in layout.columns if name not in contract.column_names]
-    rescued = F.to_json(F.struct(*(F.col(f"`{name}`") for name in extra))) if extra else F.lit(None).cast("string")
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    extra = [name for name in layout.names if name not in contract.column_names]
+    rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
     if layout.format == "json":
-        names = F.array_sort(F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names))))
+        names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
-    typed = [
-        F.col(c.name)
-        if delivered[c.name] == c.type.replace("long", "bigint")
-        else _as_type(c.name, c.type).alias(c.name)
-        for c in contract.columns
-    ]
-    texts = [
-        F.col(f"`{c.name}`").alias(f"_as_delivered_{n}")
-        for n, c in enumerate(contract.columns)
-        if delivered[c.name] != c.type.replace("long", "bigint")
-    ]
-    kept = [name for name in ("_broken", _LINE) if name in delivered]
-    return frame.select(*typed, *texts, *kept, rescued.alias("_rescued"), "_arrival", "_arrival_date")
+    other = [(n, c) for n, c in enumerate(contract.columns) if types[c.name] != _SPARK_NAMES.get(c.type, c.type)]
+    kept = [name for name in ("_broken", _LINE) if name in types]
+    located = frame.select(
+        *(c.name for c in contract.columns),
+        *(_delivered(c, layout).alias(f"_as_delivered_{n}") for n, c in other),
+        *kept,
+        rescued.alias("_rescued"),
+        "_arrival",
+        "_arrival_date",
+    )
+    return located.withColumns({c.name: F.col(f"_as_delivered_{n}").try_cast(c.type) for n, c in other})
 
 
-def _lost(n: int, column: ContractColumn, names: Sequence[str]) -> Column | None:
-    """Whether casting a field lost something of it."""
-    text = f"_as_delivered_{n}"
-    if text not in names:
+def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | None:
+    """Whether casting a field lost something of it, or had to guess."""
+    name = f"_as_delivered_{n}"
+    if name not in types:
         return None
-    lost = F.isnotnull(text) & F.isnull(column.name)
-    if column.type.startswith("decimal"):
-        exact = F.col(text).try_cast("decimal(38,10)")
-        lost = lost | (F.isnotnull(column.name) & (F.isnull(exact) | (exact != F.col(column.name))))
+    came, given, got = types[name], F.col(name), F.col(column.name)
+    lost = F.isnotnull(given) & F.isnull(got)
+    kind = column.type.partition("(")[0]
+    if kind == "decimal":
+        # Ten decimals tell a rounded amount from the noise of a floating-point one.
+        exact = given.try_cast("decimal(38,10)")
+        return lost | (F.isnotnull(got) & (F.isnull(exact) | (exact != got)))
+    if came == "string":
+        # Spark takes "2017" for the first of January and "10:05" for today.
+        return lost | ~F.rlike(given, F.lit(_WHOLE[kind])) if kind in _WHOLE else lost
+    if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
+        return lost | (F.isnotnull(got) & (got.try_cast(came) != given))
     return lost
 
 
 def _refusal(typed: DataFrame, layout: Layout, contract: Contract, calendar: Calendar) -> Column:
     """Why a row is refused; null where it can enter raw. The first reason found is given."""
+    types = {field.name: field.dataType.simpleString() for field in typed.schema.fields}
     checks: list[tuple[Column, Column | str]] = []
-    if "_broken" in typed.columns:
-        what = "not a JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
+    if "_broken" in types:
+        what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
         checks.append((F.isnotnull("_broken"), f"broken line: {what}"))
     for n, column in enumerate(contract.columns):
-        if (lost := _lost(n, column, typed.columns)) is not None:
+        if (lost := _lost(n, column, types)) is not None:
             text = F.substring(F.col(f"_as_delivered_{n}").cast("string"), 1, 40)
             checks.append((lost, F.concat(F.lit(f"{column.name}: not {column.type}: "), text)))
     for name in (*contract.key, contract.event_time, contract.updated_at):

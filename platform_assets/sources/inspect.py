@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import csv
-import io
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
 from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.parquet import unreadable_column, unusable_type
+
+_BLANK = bytes(range(33))
+"""What Spark takes for white space when it drops blank lines."""
+
+_MOST_FIELDS = 20_000
+"""Spark's CSV parser gives up on a whole file at a line with more."""
+
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
+
+RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
+"""Names the platform needs for itself while it parses a file."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +46,19 @@ class Inspection:
 
 def inspect(file: LandedFile, contract: Contract) -> Inspection:
     """Read just enough of a file to say whether it can be taken."""
-    match file.format:
-        case "parquet":
-            return _inspect_parquet(file, contract)
-        case "csv":
-            return _inspect_csv(file, contract)
-        case _:
-            return _inspect_json(file, contract)
+    if file.format == "parquet":
+        return _inspect_parquet(file, contract)
+    try:
+        content = file.file.read_bytes()
+    except OSError as error:
+        return _refused(f"cannot be read: {error.strerror}")
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return _refused(f"is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}")
+    lines = [line for line in content.splitlines() if line.strip(_BLANK)]
+    return _inspect_csv(lines, contract) if file.format == "csv" else _inspect_json(lines, contract)
 
 
 def is_readable(file: LandedFile) -> str | None:
@@ -58,25 +76,26 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
 
 
+def _refused(reason: str, landed: int = 0) -> Inspection:
+    return Inspection((), "", landed, reason)
+
+
+def _wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
+    """Spark does not tell capital letters from small ones, so names that differ only in them are one name twice."""
+    folded = [name.casefold() for name in columns]
+    if repeated := sorted({name for name in columns if folded.count(name.casefold()) > 1}):
+        return f"has the column {', '.join(repeated)} more than once"
+    if missing := [name for name in contract.column_names if name not in columns]:
+        return f"lacks the column {', '.join(missing)}; expected are {', '.join(contract.column_names)}"
+    if reserved := sorted({name for name in columns if name.casefold() in RESERVED}):
+        return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
+    return None
+
+
 def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract) -> Inspection:
-    missing = [name for name in contract.column_names if name not in columns]
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
-    if repeated:
-        return Inspection(
-            columns,
-            schema,
-            landed,
-            f"has the column {', '.join(repeated)} more than once",
-        )
-    if missing:
-        expected = ", ".join(contract.column_names)
-        return Inspection(
-            columns,
-            schema,
-            landed,
-            f"lacks the column {', '.join(missing)}; expected are {expected}",
-        )
-    extra = [name for name in columns if name not in contract.column_names]
+    if reason := _wrong_columns(columns, contract):
+        return Inspection(columns, schema, landed, reason)
+    extra = [name or "without a name" for name in columns if name not in contract.column_names]
     notes = (f"extra column {', '.join(extra)} kept in _rescued",) if extra else ()
     return Inspection(columns, schema, landed, None, notes)
 
@@ -84,31 +103,66 @@ def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contrac
 def _inspect_parquet(file: LandedFile, contract: Contract) -> Inspection:
     try:
         parquet = pq.ParquetFile(file.file)
+        schema = parquet.schema_arrow.remove_metadata()
+        codecs = _codecs(parquet.metadata)
     except (pa.ArrowException, OSError) as error:
-        return Inspection((), "", 0, f"is not a Parquet file: {_first_line(error)}")
-    schema = parquet.schema_arrow.remove_metadata()
-    return _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
+        return _refused(f"is not a Parquet file: {_first_line(error)}")
+    found = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
+    if found.reason is not None:
+        return found
+    reason = _wrong_types(schema, contract)
+    if unreadable := unreadable_column(parquet.schema):
+        reason = f"has {unreadable}"
+    if unknown := sorted(codecs - _CODECS):
+        reason = f"is compressed with {', '.join(unknown)}; known are {', '.join(sorted(_CODECS))}"
+    return replace(found, reason=reason)
 
 
-def _lines(file: LandedFile) -> list[bytes]:
-    return [line for line in file.file.read_bytes().splitlines() if line.strip()]
+def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
+    if "" in schema.names:
+        return "has a column without a name"
+    for column in contract.columns:
+        if what := unusable_type(schema.field(column.name).type, column.type):
+            return f"has {column.name} as {what}, which cannot become {column.type}"
+    return None
 
 
-def _inspect_csv(file: LandedFile, contract: Contract) -> Inspection:
-    lines = _lines(file)
+def _codecs(metadata: pq.FileMetaData) -> set[str]:
+    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
+    return {group.column(n).compression for group in groups for n in range(group.num_columns)}
+
+
+def _inspect_csv(lines: list[bytes], contract: Contract) -> Inspection:
     if not lines:
-        return Inspection((), "", 0, "is empty: not even a header line")
+        return _refused("is empty: not even a header line")
+    header = lines[0].decode("utf-8-sig")
+    columns = tuple(name.strip() for name in next(csv.reader([header])))
+    found = _judge(columns, header, len(lines) - 1, contract)
+    for number, line in enumerate(lines if found.reason is None else (), 1):
+        if len(line) > _MOST_FIELDS and line.count(b",") >= _MOST_FIELDS:
+            return _refused(f"has {line.count(b',') + 1:,} fields in row {number}, header included", found.landed)
+        if b'"' in line and line.count(b'"') % 2 and _ends_open(line.decode(), len(columns)):
+            return _refused(
+                f"leaves a quote open at the end of row {number}, header included; records must not span lines",
+                found.landed,
+            )
+    return found
+
+
+def _ends_open(line: str, fields: int) -> bool:
+    """Whether a line looks complete, but its last field goes on in the next line.
+
+    Such a row would be taken with half of a value. With fewer fields it is a broken line, which is refused by itself.
+    """
     try:
-        header = lines[0].decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return Inspection((), "", 0, "is not UTF-8 text")
-    columns = tuple(name.strip() for name in next(csv.reader(io.StringIO(header))))
-    return _judge(columns, header, len(lines) - 1, contract)
+        next(csv.reader([line], strict=True))
+    except csv.Error:
+        return len(next(csv.reader([line]))) == fields
+    return False
 
 
-def _inspect_json(file: LandedFile, contract: Contract) -> Inspection:
-    lines = _lines(file)
+def _inspect_json(lines: list[bytes], contract: Contract) -> Inspection:
+    if lines and lines[0].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        return _refused("is a JSON array; deliver one object per line", len(lines))
     notes = () if lines else ("empty file: no rows",)
-    if lines and lines[0].lstrip().startswith(b"["):
-        return Inspection((), "", len(lines), "is a JSON array; deliver one object per line")
     return Inspection(contract.column_names, "", len(lines), None, notes)

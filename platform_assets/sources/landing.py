@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-
-from platform_assets.errors import PlatformError
 
 FORMATS = {
     ".parquet": "parquet",
@@ -19,10 +17,6 @@ FORMATS = {
     ".json": "json",
 }
 _CHUNK = 1 << 20
-
-
-class LandingError(PlatformError):
-    """The landing area cannot be listed."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +68,15 @@ class Listing:
     growing: tuple[Problem, ...]
     problems: tuple[Problem, ...]
     delivered: frozenset[date]
-    """Arrival dates that have a folder."""
+    """Arrival dates with files, of which none is growing, refused or in the way: nothing more of them is to come."""
 
 
 def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: date, settle_s: float) -> Listing:
     """Look for arrivals of one source that were not taken yet.
 
     A file that was taken and did not change is skipped, by size and modification time, without reading it. Names that
-    start with a dot or an underscore are left to whoever writes them.
+    start with a dot or an underscore are left to whoever writes them. What cannot be read is a problem of its own and
+    keeps nothing else from being taken.
 
     Args:
         root: landing root.
@@ -89,62 +84,64 @@ def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: 
         known: files taken or refused before, by path.
         until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
-
-    Raises:
-        LandingError: a folder cannot be read.
     """
-    base = root / folder
     pending: list[LandedFile] = []
     growing: list[Problem] = []
     problems: list[Problem] = []
     delivered: set[date] = set()
-    for day, entry in _date_folders(base, folder, problems):
-        if day > until:
+    base = root / folder
+    for entry in _entries(base, folder, problems) if base.exists() else ():
+        day = _arrival_date(entry, folder, problems)
+        if day is None or day > until:
             continue
-        delivered.add(day)
-        for file in _entries(entry):
+        known_problems = len(problems)
+        files = _entries(entry, f"{folder}/{entry.name}", problems)
+        left = len(problems) > known_problems
+        for file in files:
             path = f"{folder}/{entry.name}/{file.name}"
-            outcome = _look(root, path, file, day, known.get(path), settle_s)
+            had = known.get(path)
+            outcome = _look(root, path, file, day, had, settle_s)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
                 (growing if outcome.message.startswith("is still") else problems).append(outcome)
+            left |= isinstance(outcome, Problem) or (outcome is None and had is not None and had.refused)
+        if files and not left:
+            delivered.add(day)
     return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
 
 
-def _entries(folder: Path) -> list[Path]:
+def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
+    """What lies in a folder, without what is left to its writer; an unreadable folder or name is a problem."""
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+        entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:
-        raise LandingError(
-            f"The landing folder {folder} cannot be read: {error.strerror}.",
-            "Give this user the right to read and list it, then run again; nothing was taken from it.",
-        ) from error
+        problems.append(Problem(path, f"cannot be listed: {error.strerror}; give this user the right to read it"))
+        return []
+    found: list[Path] = []
+    for entry in entries:
+        if entry.name.encode("utf-8", "replace").decode() == entry.name:
+            found.append(entry)
+        else:
+            shown = entry.name.encode("utf-8", "backslashreplace").decode()
+            problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8; rename it"))
+    return found
 
 
-def _date_folders(base: Path, folder: str, problems: list[Problem]) -> Iterator[tuple[date, Path]]:
-    if not base.exists():
-        return
-    for entry in _entries(base):
-        try:
-            day = date.fromisoformat(entry.name)
-        except ValueError:
-            problems.append(
-                Problem(
-                    f"{folder}/{entry.name}",
-                    "is not a folder named after an arrival date",
-                )
-            )
-            continue
-        if entry.is_symlink() or not entry.is_dir():
-            problems.append(
-                Problem(
-                    f"{folder}/{entry.name}",
-                    "is a link or a file where a folder should be",
-                )
-            )
-            continue
-        yield day, entry
+def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | None:
+    try:
+        day = date.fromisoformat(entry.name)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != entry.name:
+        problems.append(
+            Problem(f"{folder}/{entry.name}", "is not a folder named after an arrival date, such as 2017-03-31")
+        )
+        return None
+    if entry.is_symlink() or not entry.is_dir():
+        problems.append(Problem(f"{folder}/{entry.name}", "is a link or a file where a folder should be"))
+        return None
+    return day
 
 
 def _look(

@@ -2,65 +2,58 @@
 
 from __future__ import annotations
 
-from platform_assets_tests.world import sale
+from platform_assets_tests.world import MakeWorld, World, sale
+
+DAY = "2017-01-01"
+LATER = f"{DAY}T12:00:00Z"
+SAME_INSTANT = f"{DAY}T10:05:00Z"
 
 
-def figures(world, table="silver.transactions"):
+def figures(world: World, table: str = "silver.transactions") -> dict[str, int]:
+    """Of the first day."""
     with world.open() as platform:
-        return {day: found.figures for day, found in platform.ledger.current_days(table).items()}
+        return next(iter(platform.ledger.current_days(table).values())).figures
 
 
-def test_raw_is_silver_superseded_voided_and_quarantined(make_world):
-    world = make_world(days=2)
+def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correction(make_world: MakeWorld) -> None:
+    world = make_world(days=1)
     rows = [
-        sale(1, 1, "2017-01-01"),
-        sale(1, 1, "2017-01-01"),
-        sale(2, 1, "2017-01-01"),
-        sale(2, 1, "2017-01-01", updated_at="2017-01-01T12:00:00Z", sales_value="3.00"),
-        sale(3, 1, "2017-01-01"),
-        sale(3, 1, "2017-01-01", updated_at="2017-01-01T12:00:00Z", voided=True),
-        sale(4, 1, "2017-01-01", quantity=-1),
-        sale(5, 1, "2017-01-01", sales_value=None),
+        sale(1, 1, DAY),
+        sale(1, 1, DAY),
+        sale(2, 1, DAY),
+        sale(2, 1, DAY, updated_at=LATER, sales_value="3.00"),
+        sale(3, 1, DAY),
+        sale(3, 1, DAY, updated_at=LATER, voided=True),
+        sale(4, 1, DAY, quantity=-1),
+        sale(5, 1, DAY, sales_value=None),
+        # A void and a record of one instant: the row hash decides, the same way in both counts.
+        sale(6, 1, DAY, updated_at=SAME_INSTANT),
+        sale(6, 1, DAY, updated_at=SAME_INSTANT, voided=True),
+        sale(7, 1, DAY, updated_at=SAME_INSTANT, sales_value="8.00"),
+        sale(7, 1, DAY, updated_at=SAME_INSTANT, voided=True, sales_value="8.00"),
     ]
-    world.deliver_rows("transactions", "2017-01-01", "a.jsonl", rows)
-    world.deliver("transactions", "2017-01-02", "empty.jsonl", "")
+    world.deliver_rows("transactions", DAY, "a.jsonl", rows)
     result = world.refresh()
-    [arrival] = [a for a in result.ingests[0].arrivals if a.path.endswith("a.jsonl")]
-    assert (arrival.landed, arrival.taken, arrival.refused) == (8, 8, 0)
-    first = min(figures(world))
-    assert figures(world)[first] == {"raw": 8, "superseded": 3, "voided": 1, "quarantined": 2}
-    assert [str(row["sales_value"]) for row in world.rows("silver.transactions")] == ["2.50", "3.00"]
+    [arrival] = result.ingests[0].arrivals
+    assert (arrival.landed, arrival.taken, arrival.refused) == (12, 12, 0)
+    found = figures(world)
+    left = len(world.rows("silver.transactions"))
+    assert found["raw"] == 12 == left + found["superseded"] + found["voided"] + found["quarantined"]
+    assert found["quarantined"] == 2
+    assert {row["basket_id"] for row in world.rows("silver.transactions")} >= {1, 2}
     reasons = sorted(row["_reason"] for row in world.rows("quarantine.transactions"))
     assert reasons == ["quantity_in_range", "sales_value_in_range"]
 
-
-def test_a_broken_correction_leaves_the_older_good_version(make_world):
-    world = make_world(days=1)
-    world.deliver_rows("transactions", "2017-01-01", "a.jsonl", [sale(1, 1, "2017-01-01")])
+    # A broken correction leaves the older good version; a good one of a broken row enters.
+    corrections = [sale(1, 1, DAY, updated_at=LATER, store_id=0), sale(4, 1, DAY, updated_at=LATER)]
+    world.deliver_rows("transactions", DAY, "b.jsonl", corrections)
     world.refresh()
-    bad = sale(1, 1, "2017-01-01", updated_at="2017-01-01T13:00:00Z", store_id=0)
-    world.deliver_rows("transactions", "2017-01-01", "b.jsonl", [bad])
-    world.refresh()
-    assert [row["store_id"] for row in world.rows("silver.transactions")] == [7]
-    assert [row["_reason"] for row in world.rows("quarantine.transactions")] == ["store_known"]
+    by_basket = {row["basket_id"]: row for row in world.rows("silver.transactions")}
+    assert by_basket[1]["store_id"] == 7
+    assert by_basket[4]["quantity"] == 1
+    reasons = sorted(row["_reason"] for row in world.rows("quarantine.transactions"))
+    assert reasons == ["quantity_in_range", "sales_value_in_range", "store_known"]
 
-
-def test_a_mended_row_leaves_quarantine_only_by_its_new_version(make_world):
-    world = make_world(days=1)
-    world.deliver_rows("transactions", "2017-01-01", "a.jsonl", [sale(1, 1, "2017-01-01", week=77)])
-    world.refresh()
-    assert world.rows("silver.transactions") == []
-    mended = sale(1, 1, "2017-01-01", updated_at="2017-01-01T13:00:00Z")
-    world.deliver_rows("transactions", "2017-01-01", "b.jsonl", [mended])
-    world.refresh()
-    assert len(world.rows("silver.transactions")) == 1
-    assert len(world.rows("quarantine.transactions")) == 1
-
-
-def test_a_second_refresh_does_nothing(make_world):
-    world = make_world(days=1)
-    world.deliver_rows("transactions", "2017-01-01", "a.jsonl", [sale(1, 1, "2017-01-01")])
-    world.refresh()
     before = world.digests()
     again = world.refresh()
     assert not again.steps

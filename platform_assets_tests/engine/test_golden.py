@@ -11,11 +11,26 @@ from platform_assets_tests.world import MakeWorld, product, sale
 
 GOLDEN = {
     1: {
-        "silver.transactions": ["", ""],
-        "silver.products": ["", ""],
-        "gold.daily_sales": ["", ""],
-        "gold.household_28d": ["", ""],
-        "gold.sales_month_to_date": ["", ""],
+        "silver.transactions": [
+            "1-52e48e4-64425578-61711bf3-c0341e89",
+            "2-e2852676-d078acbc-a567c69c-1afd1239",
+        ],
+        "silver.products": [
+            "1-cae6fcd6-ed37a042-4b93305b-b8aab1ad",
+            "1-7b3fe21c-13955066-d3380489-2614e738",
+        ],
+        "gold.daily_sales": [
+            "1-a8257e04-325e26cb-bdec1074-2ff3090e",
+            "1-59c36524-600252da-7f0e4757-8aa4087c",
+        ],
+        "gold.household_28d": [
+            "1-48239e56-8aed98dc-d566b210-68cda087",
+            "1-e0d54523-3d3d9718-a5e4198f-bd53c28c",
+        ],
+        "gold.sales_month_to_date": [
+            "1-a8257e04-325e26cb-bdec1074-2ff3090e",
+            "2-101e8e328-926079a5-13cfa57cb-ba97118a",
+        ],
     }
 }
 

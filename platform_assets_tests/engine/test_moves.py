@@ -2,57 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from platform_assets_tests.world import sale
+from platform_assets_tests.world import MakeWorld, World, sale
 
-FIRST = sale(1, 1, "2017-01-02")
-MOVED = sale(1, 1, "2017-01-05", updated_at="2017-01-06T00:00:00Z", sales_value="9.00")
-VOID = sale(1, 1, "2017-01-05", updated_at="2017-01-07T00:00:00Z", voided=True)
-BACK = sale(1, 1, "2017-01-02", updated_at="2017-01-08T00:00:00Z", sales_value="4.00")
+FIRST = {"day": "2017-01-02"}
+MOVED = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}
+VOID = {"day": "2017-01-05", "updated_at": "2017-01-07T00:00:00Z", "voided": True}
+BACK = {"day": "2017-01-02", "updated_at": "2017-01-08T00:00:00Z", "sales_value": "4.00"}
+Version = dict[str, Any]
 
 
 @pytest.fixture
-def world(make_world):
+def world(make_world: MakeWorld) -> World:
+    return prepared(make_world)
+
+
+def prepared(make_world: MakeWorld) -> World:
+    """Eight days on which a file without rows was delivered."""
     world = make_world(days=8)
     for day in range(1, 9):
         world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
     return world
 
 
-def land_in_turn(world, versions):
-    for n, row in enumerate(versions):
-        world.deliver_rows("transactions", "2017-01-08", f"{n}.jsonl", [row])
+def line(basket: int, version: Version) -> dict[str, Any]:
+    return sale(basket, 1, **version)
+
+
+def land_in_turn(world: World, orders: Sequence[Sequence[Version]]) -> None:
+    """The versions of basket n in the n-th order; in every round one version of each basket, then a refresh."""
+    for turn, versions in enumerate(zip(*orders, strict=True)):
+        rows = [line(basket, version) for basket, version in enumerate(versions)]
+        world.deliver_rows("transactions", "2017-01-08", f"turn-{turn}.jsonl", rows)
         world.refresh()
 
 
-@pytest.mark.parametrize("order", list(permutations([FIRST, MOVED])))
-def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world, order):
-    land_in_turn(world, order)
+def kept(world: World) -> list[tuple[int, str, str]]:
     rows = world.rows("silver.transactions")
-    assert [(str(row["event_date"]), str(row["sales_value"])) for row in rows] == [("2017-01-05", "9.00")]
+    return sorted((row["basket_id"], str(row["event_date"]), str(row["sales_value"])) for row in rows)
 
 
-@pytest.mark.parametrize("order", list(permutations([FIRST, MOVED, VOID])))
-def test_a_void_removes_a_sale_whatever_day_it_names(world, order):
-    land_in_turn(world, order)
-    assert world.rows("silver.transactions") == []
+def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world: World) -> None:
+    orders = list(permutations([FIRST, MOVED]))
+    land_in_turn(world, orders)
+    assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(len(orders))]
 
 
-def test_a_sale_that_moves_there_and_back_ends_where_it_began(world):
-    land_in_turn(world, [MOVED, FIRST, BACK])
-    rows = world.rows("silver.transactions")
-    assert [(str(row["event_date"]), str(row["sales_value"])) for row in rows] == [("2017-01-02", "4.00")]
+def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(world: World) -> None:
+    land_in_turn(world, list(permutations([FIRST, MOVED, VOID])))
+    assert kept(world) == []
 
 
-def test_versions_in_one_delivery_settle_as_versions_one_by_one(world, make_world):
-    land_in_turn(world, [FIRST, MOVED, BACK])
-    together = make_world(days=8)
-    for day in range(1, 9):
-        together.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
-    together.deliver_rows("transactions", "2017-01-08", "all.jsonl", [BACK, FIRST, MOVED, FIRST])
+def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWorld) -> None:
+    one_by_one = prepared(make_world)
+    orders = list(permutations([FIRST, MOVED, BACK]))
+    land_in_turn(one_by_one, orders)
+    assert kept(one_by_one) == [(basket, "2017-01-02", "4.00") for basket in range(len(orders))]
+
+    together = prepared(make_world)
+    rows = [line(basket, version) for basket in range(len(orders)) for version in (BACK, FIRST, MOVED, FIRST)]
+    together.deliver_rows("transactions", "2017-01-08", "all.jsonl", rows)
     together.refresh()
-    for layer in ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date"):
-        assert together.digests()[layer] == world.digests()[layer]
+    for table in ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date"):
+        assert together.digests()[table] == one_by_one.digests()[table]

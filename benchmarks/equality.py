@@ -1,0 +1,101 @@
+"""Whether lakes hold the same rows, however they were made: counted and hashed per table by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+from deltalake import DeltaTable
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.domains.retail.contracts import TABLES
+
+DEAD_LETTERS = ("_arrival",)
+"""What the sides agree on for a row refused or quarantined; each words its reason and payload in its own way."""
+
+
+class UnequalError(Exception):
+    """Two sides of a benchmark hold different rows, so their times must not be compared."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a table holds.
+
+    Args:
+        rows: how many.
+        net: sum of its money: `net`, `net_amount`, `spend` or `sales_value`; 0 where it has none.
+        hashed: sum of the hashes of all rows, over every column of the contract and the day.
+    """
+
+    rows: int
+    net: Decimal
+    hashed: int
+
+
+def contents(lake: Path, until: date | None = None) -> dict[str, Content]:
+    """Every table of a lake in Delta (the platform's or a bare script's) or in plain Parquet, up to a day if given."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
+        return {name: _content(db, lake, name, columns, until or date.max) for name, columns in _tables()}
+
+
+def check_equal(expected: dict[str, Content], found: dict[str, Content], what: str) -> None:
+    """Compare two lakes.
+
+    Raises:
+        UnequalError: naming every table that differs, with rows and money of both.
+    """
+    different = [
+        f"{name}: {one.rows:,} rows and {one.net} against {found[name].rows:,} rows and {found[name].net}"
+        + (", other values" if (one.rows, one.net) == (found[name].rows, found[name].net) else "")
+        for name, one in expected.items()
+        if one != found[name]
+    ]
+    if different:
+        raise UnequalError(f"{what} do not hold the same rows. " + "; ".join(different))
+
+
+def _tables() -> Iterator[tuple[str, dict[str, str]]]:
+    for contract in TABLES:
+        more = {"_arrival": "string"} if contract.layer == "raw" else {}
+        yield contract.name, {column.name: column.type for column in contract.columns} | more
+        if other := _dead_letters(contract):
+            yield f"{other}.{contract.table}", dict.fromkeys(DEAD_LETTERS, "string")
+
+
+def _dead_letters(contract: Contract) -> str | None:
+    return {"raw": "refused", "silver": "quarantine"}.get(contract.layer)
+
+
+def _content(db: duckdb.DuckDBPyConnection, lake: Path, name: str, columns: dict[str, str], until: date) -> Content:
+    files = _files(lake / name.replace(".", "/"))
+    if not files:
+        return Content(0, Decimal(0), 0)
+    # Rows of the platform's own bookkeeping: days on which a moved key lost
+    kept = "_kind <> 'tombstone'" if name.startswith("raw.") else "true"
+    # The day of a refused row is its arrival date, which a load by day does not wait for
+    kept += "" if name.startswith("refused.") else f" AND {DAY} <= DATE '{until}'"
+    typed = ", ".join(f"CAST({column} AS {_sql_type(type_)})" for column, type_ in columns.items())
+    money = next((column for column in ("net", "net_amount", "spend", "sales_value") if column in columns), "0")
+    found = db.execute(
+        f"SELECT count(*), coalesce(sum({money}), 0)::DECIMAL(18,2), coalesce(sum(hash({typed}, {DAY})), 0)::HUGEINT "
+        f"FROM read_parquet($files, hive_partitioning = true, hive_types = {{'{DAY}': DATE}}) WHERE {kept}",
+        {"files": files},
+    ).fetchone()
+    assert found is not None
+    return Content(*found)
+
+
+def _files(table: Path) -> list[str]:
+    if (table / "_delta_log").is_dir():
+        return DeltaTable(table).file_uris()
+    return [str(file) for file in sorted(table.glob("*/*.parquet"))]
+
+
+def _sql_type(type_: str) -> str:
+    return {"long": "BIGINT", "string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}.get(type_, type_)

@@ -1,0 +1,201 @@
+"""What every benchmark shares: whole processes timed, sides alternated, ratios judged against goals and printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+GIB = 1 << 30
+_SAMPLE_EVERY_S = 0.5
+_LAST_LINES = 25
+
+
+class BenchmarkError(Exception):
+    """A side did not run to its end."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One side of one round.
+
+    Args:
+        seconds: wall time of its processes, from start to end.
+        jvm_peak_bytes: most memory a JVM of it had resident; None where there was none, or no /proc to ask.
+        load: load average of the last minute when it began.
+        printed: what it said.
+    """
+
+    seconds: float
+    jvm_peak_bytes: int | None
+    load: float
+    printed: str = ""
+
+    def __add__(self, other: Run) -> Run:
+        """Both, one after the other."""
+        peaks = [peak for peak in (self.jvm_peak_bytes, other.jvm_peak_bytes) if peak is not None]
+        return replace(self, seconds=self.seconds + other.seconds, jvm_peak_bytes=max(peaks, default=None))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a ratio should be."""
+
+    name: str
+    relation: Literal["<=", ">="]
+    bound: float
+
+    def judge(self, ratios: Sequence[float]) -> Outcome:
+        """Hold the ratios of all rounds against the goal; none at all is a miss."""
+        if not ratios:
+            return Outcome(self.name, f"{self.relation} {self.bound:g}", None, None, held=False)
+        middle = median(ratios)
+        held = middle <= self.bound if self.relation == "<=" else middle >= self.bound
+        spread = round((max(ratios) - min(ratios)) / middle, 3) if len(ratios) > 1 else None
+        return Outcome(self.name, f"{self.relation} {self.bound:g}", round(middle, 3), spread, held)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal and what came of it.
+
+    Args:
+        name: of the goal.
+        goal: such as `<= 1.3`.
+        ratio: median over the rounds; None where nothing could be measured.
+        spread: greatest less smallest, as a share of the median; None for a single round.
+        held: whether the median keeps the goal.
+    """
+
+    name: str
+    goal: str
+    ratio: float | None
+    spread: float | None
+    held: bool
+
+
+def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Path) -> Run:
+    """Run a Python module in a process of its own.
+
+    Raises:
+        BenchmarkError: it failed; the message has its last lines.
+    """
+    os.sync()  # what an earlier process left to write is not this one's to wait for
+    load = os.getloadavg()[0]
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    with log.open("wb") as output:
+        started = time.monotonic()
+        process = subprocess.Popen(command, env=dict(env), stdout=output, stderr=subprocess.STDOUT)
+        peaks: dict[int, int] = {}
+        while True:
+            try:
+                process.wait(_SAMPLE_EVERY_S)
+                break
+            except subprocess.TimeoutExpired:
+                peaks |= {pid: peak for pid in _descendants(process.pid) if (peak := _java_peak_bytes(pid))}
+        seconds = time.monotonic() - started
+    printed = log.read_text(encoding="utf-8", errors="replace")
+    if process.returncode:
+        last = "\n".join(printed.splitlines()[-_LAST_LINES:])
+        raise BenchmarkError(f"`{' '.join(command[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
+    return Run(seconds, max(peaks.values(), default=None), load, printed)
+
+
+def alternate(
+    sides: Mapping[str, Callable[[int], Run]], rounds: int, deadline: float, check: Callable[[], None]
+) -> dict[str, list[Run]]:
+    """Run all sides round by round, every second round in reverse order.
+
+    Args:
+        sides: given the number of the round, from 0.
+        rounds: how many, at least one.
+        deadline: of `time.monotonic()`; no round is begun that would, as long as the last one, end after it.
+        check: called after every round, before its times count.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name in sides}
+    for number in range(rounds):
+        started = time.monotonic()
+        for name in list(sides) if number % 2 == 0 else list(sides)[::-1]:
+            runs[name].append(sides[name](number))
+        check()
+        if time.monotonic() + (time.monotonic() - started) > deadline:
+            break
+    return runs
+
+
+def ratios(runs: Mapping[str, Sequence[Run]], side: str, other: str) -> list[float]:
+    """Seconds of one side over those of another, round by round."""
+    return [a.seconds / b.seconds for a, b in zip(runs[side], runs[other], strict=True)]
+
+
+def print_runs(console: Console, title: str, runs: Mapping[str, Sequence[Run]]) -> None:
+    """Seconds and memory of every side."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("side")
+    for heading in ("rounds", "median s", "min to max s", "JVM peak GiB", "load average"):
+        table.add_column(heading, justify="right")
+    for name, done in runs.items():
+        seconds = [run.seconds for run in done]
+        peaks = [run.jvm_peak_bytes / GIB for run in done if run.jvm_peak_bytes is not None]
+        table.add_row(
+            name,
+            str(len(done)),
+            f"{median(seconds):.1f}",
+            f"{min(seconds):.1f} to {max(seconds):.1f}",
+            f"{max(peaks):.2f}" if peaks else "",
+            " ".join(f"{run.load:.1f}" for run in done),
+        )
+    console.print(table)
+
+
+def print_outcomes(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
+    """Every goal, held or missed."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("goal", overflow="fold")
+    for heading in ("wanted", "found", "spread", ""):
+        table.add_column(heading, justify="right")
+    for one in outcomes:
+        table.add_row(
+            one.name,
+            one.goal,
+            "not measured" if one.ratio is None else f"{one.ratio:.2f}",
+            "one round" if one.spread is None else f"{one.spread:.0%}",
+            "[green]held[/]" if one.held else "[red]missed[/]",
+        )
+    console.print(table)
+
+
+def write_json(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """The goals for programs: a list of name, goal, ratio, spread, held."""
+    path.write_text(json.dumps([asdict(one) for one in outcomes], indent=2) + "\n", encoding="utf-8")
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Processes below one, on systems with /proc."""
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue  # ended meanwhile
+        for child in map(int, children):
+            yield child
+            yield from _descendants(child)
+
+
+def _java_peak_bytes(pid: int) -> int:
+    """Most memory that a JVM ever had resident; 0 for other processes."""
+    try:
+        lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    except OSError:
+        return 0
+    return int(lines["VmHWM"].split()[0]) * 1024 if lines["Name"].strip() == "java" and "VmHWM" in lines else 0

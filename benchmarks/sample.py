@@ -1,0 +1,117 @@
+"""Landed files that all sides of a benchmark read, and the processes that read them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from benchmarks.equality import check_equal, contents
+from benchmarks.harness import BenchmarkError, Run, run_process
+from platform_assets.compute.cds import class_archive
+from platform_assets.compute.java import find_java
+from platform_assets.domains.retail.sample import Simulation, land
+from platform_assets.settings import load_settings, project_root
+
+_ARCHIVE_WITHIN_S = 120
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A landed sample, and where the sides put their lakes.
+
+    Args:
+        simulation: what was landed, to its last arrival.
+        folder: holds the landing area and a state folder for each side.
+        jars: folder of Delta's jars and the class archive.
+    """
+
+    simulation: Simulation
+    folder: Path
+    jars: Path
+
+    @property
+    def landing(self) -> Path:
+        """The landing area that all sides read."""
+        return self.folder / "landing"
+
+    def lake(self, side: str) -> Path:
+        """The lake of a side."""
+        return self._state(side) / "lake"
+
+    def empty(self, side: str) -> None:
+        """Remove what a side did before."""
+        shutil.rmtree(self._state(side), ignore_errors=True)
+
+    def platform(self, side: str, *arguments: object) -> Run:
+        """One process of the platform, on the side's lake as it is."""
+        return self._run("benchmarks.platform_load", side, *arguments)
+
+    def script(self, side: str, module: str) -> Run:
+        """One process of a script that loads everything without the platform, into an empty lake."""
+        self.empty(side)
+        where = ("--landing", self.landing, "--lake", self.lake(side))
+        return self._run(module, side, *where, "--first", self.simulation.first, "--last", self.simulation.last)
+
+    def check(self, side: str, other: str, until: date | None = None) -> None:
+        """Compare what two sides hold up to a day.
+
+        Raises:
+            UnequalError: it is not the same.
+        """
+        check_equal(contents(self.lake(side), until), contents(self.lake(other), until), f"{side} and {other}")
+
+    def _run(self, module: str, side: str, *arguments: object) -> Run:
+        state = self._state(side)
+        state.mkdir(parents=True, exist_ok=True)
+        return run_process(module, *arguments, env=self._env(state), log=state / "benchmark.log")
+
+    def _state(self, side: str) -> Path:
+        return self.folder / side.replace(" ", "-")
+
+    def _env(self, state: Path) -> dict[str, str]:
+        """Settings come from here and from nowhere else."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLATFORM_", "DAGSTER_"))}
+        return kept | {
+            "PYTHONPATH": str(project_root()),
+            "PLATFORM_STATE": str(state),
+            "PLATFORM_LANDING": str(self.landing),
+            "PLATFORM_JARS": str(self.jars),
+            "PLATFORM_CALENDAR_FIRST": str(self.simulation.first),
+            "PLATFORM_CALENDAR_LAST": str(self.simulation.last),
+            "PLATFORM_TODAY": str(self.simulation.last_arrival),
+        }
+
+
+@contextmanager
+def landed(root: Path, simulation: Simulation) -> Iterator[Sample]:
+    """Land a sample with all its late arrivals; it and everything made of it are gone afterwards."""
+    folder = root / f"{simulation.days}-days-x{simulation.scale}"
+    sample = Sample(simulation, folder, load_settings().jars)
+    try:
+        land(simulation, sample.landing, simulation.last_arrival)
+        yield sample
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def warm_up(root: Path) -> None:
+    """Have what a first session makes once for an installation: Delta's jars and the class archive.
+
+    Raises:
+        BenchmarkError: there is still no archive after a while, so that session starts would not be alike.
+    """
+    settings, java = load_settings(), find_java()
+    if class_archive(settings, java, record=False).file.is_file():
+        return
+    Sample(Simulation(days=1), root / "warm-up", settings.jars).platform("session", "start")
+    deadline = time.monotonic() + _ARCHIVE_WITHIN_S
+    while not class_archive(settings, java, record=False).file.is_file():  # its JVM writes it after the process ended
+        if time.monotonic() > deadline:
+            raise BenchmarkError(f"No class archive appeared in {settings.jars}.")
+        time.sleep(1)

@@ -1,0 +1,55 @@
+"""Which Parquet types can be read, and which can become a column of a contract without guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_Is = Callable[[pa.DataType], bool]
+
+_MOST_DIGITS = 38
+_IS = pa.types
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(_IS.is_string(type_) or _IS.is_large_string(type_) or _IS.is_string_view(type_))
+
+
+_NUMBERS: tuple[_Is, ...] = (_IS.is_integer, _IS.is_floating, _IS.is_decimal)
+_BECOMES: dict[str, tuple[_Is, ...]] = {
+    "long": _NUMBERS,
+    "int": _NUMBERS,
+    "double": _NUMBERS,
+    "decimal": _NUMBERS,
+    "boolean": (_IS.is_boolean,),
+    "timestamp": (_IS.is_timestamp, _IS.is_date),
+    "date": (_IS.is_date, _IS.is_timestamp),
+    "string": (*_NUMBERS, _IS.is_boolean, _IS.is_date, _IS.is_timestamp),
+}
+"""Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
+
+
+def unusable_type(type_: pa.DataType, wanted: str) -> str | None:
+    """The type, as a person may see it, if it cannot become a contract's type."""
+    type_ = _plain(type_)
+    possible = (_is_text, _IS.is_null, *_BECOMES[wanted.partition("(")[0]])
+    return None if any(is_(type_) for is_ in possible) else str(type_)
+
+
+def unreadable_column(schema: pq.ParquetSchema) -> str | None:
+    """The first column, with its type and what to do, that Spark cannot read; it then reads nothing of the file."""
+    for column in (schema.column(n) for n in range(len(schema))):
+        kind = column.logical_type.type
+        if kind == "TIMESTAMP" and "nanoseconds" in str(column.logical_type):
+            return f"{column.path} in nanoseconds, which Spark does not read; write microseconds"
+        if kind in {"TIME", "FLOAT16"}:
+            return f"{column.path} as {kind}, which Spark does not read; write it as text or as a number"
+        if kind == "DECIMAL" and column.precision > _MOST_DIGITS:
+            return f"{column.path} with {column.precision} digits; Spark reads at most {_MOST_DIGITS}"
+    return None
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if _IS.is_dictionary(type_) else type_

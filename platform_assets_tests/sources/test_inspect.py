@@ -1,0 +1,267 @@
+"""A file that cannot be taken whole is refused whole, with a reason that names what is wrong in it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from platform_assets.contracts import Column, Contract, LandingFiles
+from platform_assets.sources.inspect import Inspection, inspect, is_readable
+from platform_assets.sources.landing import list_landing
+
+CONTRACT = Contract(
+    name="raw.visits",
+    description="Visits.",
+    owner="tests@example.com",
+    columns=(
+        Column("id", "long", "Number.", nullable=False),
+        Column("at", "timestamp", "When.", nullable=False),
+        Column("paid", "decimal(12,2)", "Dollars."),
+        Column("note", "string", "Words."),
+    ),
+    key=("id",),
+    source=LandingFiles("visits"),
+    event_time="at",
+)
+HEADER = "id,at,paid,note"
+ROW = "1,2017-01-01T10:00:00Z,2.50,hello"
+WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def look(tmp_path):
+    def inspected(name: str, content: bytes | str) -> Inspection:
+        folder = tmp_path / "visits" / "2017-01-01"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+        return inspect(file, CONTRACT)
+
+    return inspected
+
+
+def columns(**other: pa.Array) -> dict[str, pa.Array]:
+    return {
+        "id": pa.array([1]),
+        "at": pa.array([WHEN], pa.timestamp("us", "UTC")),
+        "paid": pa.array([Decimal("2.50")], pa.decimal128(12, 2)),
+        "note": pa.array(["hello"]),
+    } | other
+
+
+def parquet(table: pa.Table | dict[str, pa.Array], **how: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table if isinstance(table, pa.Table) else pa.table(table), buffer, **how)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEADER}\n{ROW}\n{ROW}\n",
+        f"{HEADER}\r\n{ROW}\r\n{ROW}",
+        f"{HEADER}\r{ROW}\r{ROW}\r",
+        f"\ufeff{HEADER}\n{ROW}\n{ROW}\n",
+        f"\n \n{HEADER}\n\n{ROW}\n\t\n{ROW}\n\x00\n",
+        f'"id","at","paid","note"\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"a, ""b"""\n',
+        f' id , at,paid,note\n{ROW}\n1,2,"open\n',
+        f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,5" wide\n',
+    ],
+)
+def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
+    found = look("a.csv", text)
+    assert found.reason is None
+    assert found.landed == 2
+    assert found.columns == ("id", "at", "paid", "note")
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ("id,at,paid", "lacks the column note; expected are id, at, paid, note"),
+        ("id,at", "lacks the column paid, note; expected are id, at, paid, note"),
+        ("1,2017-01-01T10:00:00Z,2.50,hello", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
+        ("id,at,paid,note,paid", "has the column paid more than once"),
+        ("id,at,paid,note,PAID", "has the column PAID, paid more than once"),
+        ("id,at,paid,note,,", "has the column  more than once"),
+        ("ID,at,paid,note", "lacks the column id; expected are id, at, paid, note"),
+        ("id,at,paid,note,_line", "has the column _line, a name the platform keeps for itself; rename it"),
+        ("id;at;paid;note", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
+    ],
+)
+def test_columns_that_are_not_the_contracts_refuse_the_file(look, header, reason):
+    found = look("a.csv", f"{header}\n{ROW}\n")
+    assert found.reason == reason
+
+
+@pytest.mark.parametrize("header", ["note,paid,id,at", "id,at,paid,note,more", "id,at,paid,note,", "id,at,paid,note,`"])
+def test_another_order_or_an_extra_column_does_not(look, header):
+    assert look("a.csv", f"{header}\n").reason is None
+
+
+def test_an_extra_column_is_noted(look):
+    assert look("a.csv", f"{HEADER},more\n").notes == ("extra column more kept in _rescued",)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a.csv", "is empty: not even a header line"),
+        ("a.parquet", "is not a Parquet file: "),
+        ("a.jsonl", None),
+    ],
+)
+def test_a_file_of_no_bytes(look, name, reason):
+    found = look(name, b"")
+    assert found.landed == 0
+    assert (found.reason or "").startswith(reason or "")
+    assert (found.reason is None) == (reason is None)
+
+
+def test_a_header_alone_and_an_empty_file_of_json_lines_have_no_rows(look, tmp_path):
+    assert look("a.csv", HEADER).landed == 0
+    (tmp_path / "visits" / "2017-01-01" / "a.csv").unlink()
+    assert look("a.jsonl", "\n\n").notes == ("empty file: no rows",)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (f"{HEADER}\n{ROW}\n1,2,3,caf".encode() + b"\xe9\n", "line 3 has the byte 0xe9"),
+        (HEADER.encode("utf-16"), "line 1 has the byte 0xff"),
+    ],
+)
+def test_text_in_another_encoding_is_refused_with_its_line(look, name, content, where):
+    assert look(name, content).reason == f"is not UTF-8 text: {where}"
+
+
+def test_a_record_that_spans_lines_refuses_its_file(look):
+    found = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"two\nlines"\n')
+    assert found.reason == "leaves a quote open at the end of row 3, header included; records must not span lines"
+
+
+def test_a_line_with_more_fields_than_spark_can_split_refuses_its_file(look):
+    found = look("a.csv", f"{HEADER}\n{ROW}\n{',' * 30_000}\n")
+    assert found.reason == "has 30,001 fields in row 3, header included"
+
+
+@pytest.mark.parametrize("text", ['[{"id": 1}]', '\ufeff [\n{"id": 1},\n{"id": 2}\n]\n'])
+def test_a_json_array_is_refused_with_what_to_deliver_instead(look, text):
+    assert look("a.json", text).reason == "is a JSON array; deliver one object per line"
+
+
+def test_a_whole_parquet_file_has_the_rows_of_its_footer(look):
+    found = look("a.parquet", parquet(columns()))
+    assert (found.reason, found.landed, found.columns) == (None, 1, ("id", "at", "paid", "note"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda content: b"PAR1 no parquet at all", "is not a Parquet file: "),
+        (lambda content: content[: len(content) // 2], "is not a Parquet file: "),
+        (lambda content: content[:-4] + b"PAR2", "is not a Parquet file: "),
+        (lambda content: content[:-60] + b"\xff" * 52 + content[-8:], "is not a Parquet file: "),
+    ],
+)
+def test_a_parquet_file_without_a_sound_footer_is_refused(look, change, reason):
+    found = look("a.parquet", change(parquet(columns())))
+    assert (found.reason or "").startswith(reason)
+    assert found.landed == 0
+
+
+def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_path):
+    content = bytearray(parquet(columns(note=pa.array(["hello " * 50])), compression="zstd"))
+    content[40:90] = b"\xff" * 50
+    assert look("a.parquet", bytes(content)).reason is None
+    [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    assert (is_readable(file) or "").startswith("is corrupt: ")
+    file.file.write_bytes(parquet(columns()))
+    assert is_readable(file) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"paid": pa.array([b"x"])}, "has paid as binary, which cannot become decimal(12,2)"),
+        ({"paid": pa.array([[1]])}, "has paid as list<element: int64>, which cannot become decimal(12,2)"),
+        ({"note": pa.array([b"caf\xe9"])}, "has note as binary, which cannot become string"),
+        ({"at": pa.array([1])}, "has at as int64, which cannot become timestamp"),
+        ({"id": pa.array([True])}, "has id as bool, which cannot become long"),
+        ({"id": pa.array([date(2017, 1, 1)])}, "has id as date32[day], which cannot become long"),
+        (
+            {"at": pa.array([WHEN], pa.timestamp("ns", "UTC"))},
+            "has at in nanoseconds, which Spark does not read; write microseconds",
+        ),
+        (
+            {"more": pa.array([[WHEN]], pa.list_(pa.timestamp("ns")))},
+            "has more.list.element in nanoseconds, which Spark does not read; write microseconds",
+        ),
+        (
+            {"more": pa.array([time(1)], pa.time64("us"))},
+            "has more as TIME, which Spark does not read; write it as text or as a number",
+        ),
+        (
+            {"more": pa.array([1.5], pa.float16())},
+            "has more as FLOAT16, which Spark does not read; write it as text or as a number",
+        ),
+        (
+            {"more": pa.array([Decimal("1.5")], pa.decimal256(50, 2))},
+            "has more with 50 digits; Spark reads at most 38",
+        ),
+        ({"_metadata": pa.array([1])}, "has the column _metadata, a name the platform keeps for itself; rename it"),
+        ({"Note": pa.array([1])}, "has the column Note, note more than once"),
+        ({"": pa.array([1])}, "has a column without a name"),
+    ],
+)
+def test_a_parquet_type_that_cannot_be_read_or_would_have_to_be_guessed_is_named(look, other, reason):
+    assert look("a.parquet", parquet(columns(**other))).reason == reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"id": pa.array([1], pa.uint16())},
+        {"id": pa.array([1.0])},
+        {"id": pa.array(["1"])},
+        {"paid": pa.array([2.5])},
+        {"paid": pa.nulls(1)},
+        {"at": pa.array(["2017-01-01T10:00:00Z"])},
+        {"at": pa.array([WHEN], pa.timestamp("ms"))},
+        {"at": pa.array([date(2017, 1, 1)])},
+        {"note": pa.array(["a"]).dictionary_encode()},
+        {"note": pa.array(["a"], pa.large_string())},
+        {"note": pa.array([1.5])},
+        {"more": pa.array([[{"a": {"b": 1}}]])},
+        {"odd `name.": pa.array([1])},
+    ],
+)
+def test_other_parquet_types_can_be_taken_value_by_value(look, other):
+    assert look("a.parquet", parquet(columns(**other))).reason is None
+
+
+def test_nanoseconds_in_the_older_form_can_be_taken(look):
+    table = pa.table(columns(at=pa.array([WHEN], pa.timestamp("ns"))))
+    assert look("a.parquet", parquet(table, use_deprecated_int96_timestamps=True)).reason is None
+
+
+def test_a_codec_that_spark_lacks_is_named(look):
+    found = look("a.parquet", parquet(columns(), compression="brotli"))
+    assert found.reason == "is compressed with BROTLI; known are GZIP, LZ4, SNAPPY, UNCOMPRESSED, ZSTD"
+
+
+def test_a_file_that_vanished_is_refused_and_can_come_back(look, tmp_path):
+    look("a.csv", f"{HEADER}\n")
+    [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    gone = replace(file, file=Path(f"{file.file}.gone"))
+    assert inspect(gone, CONTRACT).reason == "cannot be read: No such file or directory"
+    parquet_gone = replace(gone, format="parquet")
+    assert "gone" in (inspect(parquet_gone, CONTRACT).reason or "")

@@ -1,0 +1,294 @@
+"""Every delivery is taken once and whole, later, or named with the reason why not."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from platform_assets.sources.landing import Known, LandedFile, Listing, list_landing, unchanged
+
+DAY = "2017-01-02"
+UNTIL = date(2017, 1, 5)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "landing"
+
+
+def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY, age_s: float = 60) -> Path:
+    file = root / "sales" / day / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    when = time.time() - age_s
+    os.utime(file, (when, when))
+    return file
+
+
+def look(root: Path, known: dict[str, Known] | None = None, settle_s: float = 2) -> Listing:
+    return list_landing(root, "sales", known or {}, until=UNTIL, settle_s=settle_s)
+
+
+def remembered(files: Iterable[LandedFile], *, refused: bool = False) -> dict[str, Known]:
+    return {file.path: Known(file.size, file.modified_ns, file.sha256, refused) for file in files}
+
+
+def said(listing: Listing) -> dict[str, str]:
+    return {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}
+
+
+def test_a_file_is_known_by_path_size_and_sha256(root):
+    deliver(root, "a.csv", b"abc")
+    [file] = look(root).pending
+    assert (file.path, file.arrival_date, file.format, file.size) == (f"sales/{DAY}/a.csv", date(2017, 1, 2), "csv", 3)
+    assert file.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_file_is_pending_until_it_was_taken_and_then_never_again(root):
+    deliver(root, "a.csv")
+    [file] = look(root).pending
+    assert look(root, remembered([file])) == Listing((), (), (), frozenset({date(2017, 1, 2)}))
+
+
+def test_a_file_touched_without_a_change_is_not_taken_again(root):
+    file = deliver(root, "a.csv")
+    known = remembered(look(root).pending)
+    os.utime(file, (1, 1))
+    listing = look(root, known)
+    assert not listing.pending
+    assert not said(listing)
+
+
+def test_a_file_taken_and_then_removed_is_no_problem(root):
+    deliver(root, "a.csv").unlink()
+    assert not said(look(root))
+
+
+def test_the_same_content_under_two_names_is_two_deliveries(root):
+    deliver(root, "a.csv")
+    deliver(root, "b.csv")
+    pending = look(root).pending
+    assert [file.path[-5:] for file in pending] == ["a.csv", "b.csv"]
+    assert len({file.sha256 for file in pending}) == 1
+
+
+def test_a_file_that_changed_just_now_is_left_for_later(root):
+    file = deliver(root, "a.csv", age_s=0)
+    listing = look(root, settle_s=30)
+    assert not listing.pending
+    [problem] = listing.growing
+    assert problem.message.startswith("is still growing")
+    assert listing.delivered == frozenset()
+    os.utime(file, (time.time() - 31,) * 2)
+    assert len(look(root, settle_s=30).pending) == 1
+
+
+def test_a_file_dated_in_the_future_is_taken(root):
+    deliver(root, "a.csv", age_s=-3600)
+    assert len(look(root).pending) == 1
+
+
+def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
+    file = deliver(root, "a.csv")
+    os.truncate(file, 200 << 20)
+    stop = threading.Event()
+
+    def write() -> None:
+        with file.open("ab") as stream:
+            while not stop.wait(0.002):
+                stream.write(b"x")
+                stream.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        listing = look(root, settle_s=0)
+    finally:
+        stop.set()
+        writer.join()
+    assert not listing.pending
+    [problem] = listing.growing
+    assert problem.message == "is still growing, changed while it was read"
+
+
+def test_a_file_replaced_after_it_was_taken_is_not_taken_and_both_versions_are_named(root):
+    deliver(root, "a.csv", b"first")
+    [first] = look(root).pending
+    deliver(root, "a.csv", b"another", age_s=50)
+    listing = look(root, remembered([first]))
+    assert not listing.pending
+    [problem] = listing.problems
+    assert problem.message.startswith(f"was replaced: 5 bytes with sha256 {first.sha256[:12]} were taken")
+    assert "now there are 7 bytes with" in problem.message
+    assert problem.message.endswith("deliver a correction under a new name")
+
+
+def test_a_refused_file_is_left_alone_until_it_is_repaired(root):
+    deliver(root, "a.csv", b"broken")
+    known = remembered(look(root).pending, refused=True)
+    listing = look(root, known)
+    assert not listing.pending
+    assert listing.delivered == frozenset()
+    deliver(root, "a.csv", b"mended", age_s=50)
+    [file] = look(root, known).pending
+    assert file.size == 6
+
+
+def test_whoever_changes_a_file_after_it_was_listed_is_noticed(root):
+    file = deliver(root, "a.csv")
+    [landed] = look(root).pending
+    assert unchanged(landed)
+    file.write_bytes(b"longer than before")
+    assert not unchanged(landed)
+    file.unlink()
+    assert not unchanged(landed)
+
+
+@pytest.mark.parametrize("name", [".a.csv", "_a.csv", ".a.csv.crc", "_SUCCESS"])
+def test_names_that_belong_to_their_writer_are_passed_over(root, name):
+    deliver(root, name)
+    assert look(root) == Listing((), (), (), frozenset())
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.csv.gz", "a.CSV.bak"])
+def test_an_unknown_ending_is_named_and_not_taken(root, name):
+    deliver(root, name)
+    listing = look(root)
+    assert not listing.pending
+    assert "has the unknown ending" in said(listing)[f"sales/{DAY}/{name}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "format_"),
+    [("a.CSV", "csv"), ("a.ndjson", "json"), ("a.json", "json"), ("a.jsonl", "json"), ("a.b.PARQUET", "parquet")],
+)
+def test_the_ending_says_the_format_whatever_its_case(root, name, format_):
+    deliver(root, name)
+    assert [file.format for file in look(root).pending] == [format_]
+
+
+def test_a_link_out_of_the_landing_root_is_not_followed(root, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    deliver(root, "a.csv")
+    (root / "sales" / DAY / "link.csv").symlink_to(secret)
+    (root / "sales" / "2017-01-03").symlink_to(tmp_path)
+    (root / "sales" / DAY / "gone.csv").symlink_to(tmp_path / "nothing.csv")
+    listing = look(root)
+    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
+    assert said(listing) == {
+        f"sales/{DAY}/link.csv": "is a symbolic link; only files inside the landing root are taken",
+        f"sales/{DAY}/gone.csv": "is a symbolic link; only files inside the landing root are taken",
+        "sales/2017-01-03": "is a link or a file where a folder should be",
+    }
+
+
+def test_a_source_whose_folder_leads_out_of_the_landing_root_is_not_taken(root, tmp_path):
+    deliver(tmp_path / "elsewhere", "a.csv")
+    root.mkdir()
+    (root / "sales").symlink_to(tmp_path / "elsewhere" / "sales")
+    listing = look(root)
+    assert not listing.pending
+    assert "only files inside the landing root are taken" in said(listing)[f"sales/{DAY}/a.csv"]
+
+
+def test_a_landing_root_that_is_itself_a_link_is_fine(root, tmp_path):
+    deliver(tmp_path / "elsewhere", "a.csv")
+    root.symlink_to(tmp_path / "elsewhere")
+    assert len(look(root).pending) == 1
+
+
+@pytest.mark.parametrize("name", ["january", "2017-13-01", "20170102", "2017-W01-1", "2017-1-2", "2017-01-02T00"])
+def test_a_folder_that_is_no_date_is_named_and_nothing_else_suffers(root, name):
+    deliver(root, "a.csv", day=name)
+    deliver(root, "b.csv")
+    listing = look(root)
+    assert [file.path for file in listing.pending] == [f"sales/{DAY}/b.csv"]
+    assert said(listing)[f"sales/{name}"].startswith("is not a folder named after an arrival date")
+
+
+def test_a_file_where_a_date_folder_should_be_and_a_folder_where_a_file_should_be_are_named(root):
+    deliver(root, "b.csv")
+    (root / "sales" / "2017-01-03").write_text("")
+    (root / "sales" / DAY / "folder.csv").mkdir()
+    os.mkfifo(root / "sales" / DAY / "pipe.csv")
+    listing = look(root)
+    assert len(listing.pending) == 1
+    assert said(listing) == {
+        "sales/2017-01-03": "is a link or a file where a folder should be",
+        f"sales/{DAY}/folder.csv": "is not a file",
+        f"sales/{DAY}/pipe.csv": "is not a file",
+    }
+
+
+def test_a_source_folder_that_cannot_be_listed_is_a_problem_and_no_end(root):
+    root.mkdir()
+    (root / "sales").write_text("")
+    listing = look(root)
+    assert not listing.pending
+    assert said(listing)["sales"].startswith("cannot be listed: Not a directory")
+
+
+def test_a_source_that_never_delivered_has_nothing_pending(root):
+    assert look(root) == Listing((), (), (), frozenset())
+
+
+def test_files_newer_than_the_clock_are_left_where_they_are(root):
+    deliver(root, "a.csv", day="2017-01-05")
+    deliver(root, "a.csv", day="2017-01-06")
+    listing = look(root)
+    assert [file.arrival_date for file in listing.pending] == [date(2017, 1, 5)]
+    assert listing.delivered == frozenset({date(2017, 1, 5)})
+
+
+def test_a_date_counts_as_delivered_only_once_nothing_of_it_is_to_come(root):
+    deliver(root, "whole.csv", day="2017-01-01")
+    deliver(root, "whole.csv", day="2017-01-02")
+    deliver(root, "growing.csv", day="2017-01-02", age_s=0)
+    deliver(root, "whole.csv", day="2017-01-03")
+    deliver(root, "unknown.txt", day="2017-01-03")
+    (root / "sales" / "2017-01-04").mkdir()
+    deliver(root, "_writing.csv", day="2017-01-05")
+    assert look(root, settle_s=30).delivered == frozenset({date(2017, 1, 1)})
+
+
+ODD = [
+    "a b",
+    "a+b",
+    "a%20b",
+    "[1]",
+    "{x,y}",
+    "a*",
+    "a?",
+    "a:b",
+    "ünï☃",
+    "a#b",
+    "a&b=c",
+    "a\nb",
+    "a\\b",
+    "'\"",
+    "~;$(x)",
+]
+
+
+def test_names_may_hold_any_character(root):
+    for name in ODD:
+        deliver(root, f"{name}.csv")
+    assert {file.path for file in look(root).pending} == {f"sales/{DAY}/{name}.csv" for name in ODD}
+
+
+def test_a_name_that_is_no_utf8_is_named_so_that_it_can_be_printed(root):
+    deliver(root, "a.csv")
+    folder = os.fsencode(root / "sales" / DAY)
+    Path(os.fsdecode(folder + b"/caf\xe9.csv")).write_bytes(b"a\n1\n")
+    listing = look(root)
+    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
+    [problem] = listing.problems
+    assert problem.path == f"sales/{DAY}/caf\\udce9.csv"
+    assert problem.message == "has a name that is not UTF-8; rename it"
