@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -49,8 +48,8 @@ from platform_assets.domains.retail.sample import Simulation
 
 YEAR_DAYS = 366
 MONTH_DAYS = 30
-QUICK_S = 13 * 60
-"""`--quick` begins no round that would, as long as the one before, end later than this."""
+QUICK_ROUNDS_S = 240
+"""In `--quick` a comparison begins no round that would, as long as the one before, end later than this."""
 
 PLATFORM, BARE_SPARK, DUCKDB, DAGSTER = "platform", "bare Spark", "DuckDB", "platform through Dagster"
 _UNITS_GIB = {"k": 1 / (1 << 20), "m": 1 / (1 << 10), "g": 1, "t": 1 << 10}
@@ -68,7 +67,7 @@ class Plan:
         scale: factor of the load against DuckDB.
         rounds: of these two; the comparison by day has one.
         daily_runs: of the 30 days, how many are really run one by one; the rest is extrapolated.
-        deadline: of `time.monotonic()`; no round is begun that would end after it.
+        rounds_within_s: a comparison begins no round that would end later than this after its first.
     """
 
     days: int
@@ -76,12 +75,12 @@ class Plan:
     scale: int
     rounds: int
     daily_runs: int
-    deadline: float
+    rounds_within_s: float
 
     @classmethod
     def quick(cls, scale: int) -> Plan:
         """What fits into a quarter of an hour."""
-        return cls(60, 30, scale, 2, 3, time.monotonic() + QUICK_S)
+        return cls(30, 30, scale, 2, 3, QUICK_ROUNDS_S)
 
 
 def against_bare_spark(root: Path, plan: Plan) -> list[Outcome]:
@@ -141,7 +140,7 @@ def _compare(sample: Sample, plan: Plan, other: str, module: str) -> dict[str, l
         return sample.platform(PLATFORM, "engine")
 
     sides: dict[str, Callable[[int], Run]] = {PLATFORM: platform, other: lambda _: sample.script(other, module)}
-    return alternate(sides, plan.rounds, plan.deadline, lambda: sample.check(PLATFORM, other))
+    return alternate(sides, plan.rounds, plan.rounds_within_s, lambda: sample.check(PLATFORM, other))
 
 
 def _print_tables(runs: dict[str, list[Run]]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -30,21 +31,18 @@ class Run:
     """One side of one round.
 
     Args:
-        seconds: wall time of its processes, from start to end.
+        seconds: wall time of its process, from start to end.
+        cpu_s: processor time of it and of what it started; on a busy machine it says more than the wall time.
         jvm_peak_bytes: most memory a JVM of it had resident; None where there was none, or no /proc to ask.
         load: load average of the last minute when it began.
         printed: what it said.
     """
 
     seconds: float
+    cpu_s: float
     jvm_peak_bytes: int | None
     load: float
-    printed: str = ""
-
-    def __add__(self, other: Run) -> Run:
-        """Both, one after the other."""
-        peaks = [peak for peak in (self.jvm_peak_bytes, other.jvm_peak_bytes) if peak is not None]
-        return replace(self, seconds=self.seconds + other.seconds, jvm_peak_bytes=max(peaks, default=None))
+    printed: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Pa
     load = os.getloadavg()[0]
     command = [sys.executable, "-m", module, *map(str, arguments)]
     with log.open("wb") as output:
-        started = time.monotonic()
+        started, cpu_before_s = time.monotonic(), _cpu_of_children_s()
         process = subprocess.Popen(command, env=dict(env), stdout=output, stderr=subprocess.STDOUT)
         peaks: dict[int, int] = {}
         while True:
@@ -108,27 +106,28 @@ def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Pa
     if process.returncode:
         last = "\n".join(printed.splitlines()[-_LAST_LINES:])
         raise BenchmarkError(f"`{' '.join(command[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
-    return Run(seconds, max(peaks.values(), default=None), load, printed)
+    return Run(seconds, _cpu_of_children_s() - cpu_before_s, max(peaks.values(), default=None), load, printed)
 
 
 def alternate(
-    sides: Mapping[str, Callable[[int], Run]], rounds: int, deadline: float, check: Callable[[], None]
+    sides: Mapping[str, Callable[[int], Run]], rounds: int, within_s: float, check: Callable[[], None]
 ) -> dict[str, list[Run]]:
     """Run all sides round by round, every second round in reverse order.
 
     Args:
         sides: given the number of the round, from 0.
         rounds: how many, at least one.
-        deadline: of `time.monotonic()`; no round is begun that would, as long as the last one, end after it.
+        within_s: no round is begun that would, as long as the one before, end later than this after the first began.
         check: called after every round, before its times count.
     """
     runs: dict[str, list[Run]] = {name: [] for name in sides}
+    begun = time.monotonic()
     for number in range(rounds):
         started = time.monotonic()
         for name in list(sides) if number % 2 == 0 else list(sides)[::-1]:
             runs[name].append(sides[name](number))
         check()
-        if time.monotonic() + (time.monotonic() - started) > deadline:
+        if 2 * time.monotonic() - started - begun > within_s:
             break
     return runs
 
@@ -142,7 +141,7 @@ def print_runs(console: Console, title: str, runs: Mapping[str, Sequence[Run]]) 
     """Seconds and memory of every side."""
     table = Table(title=title, title_justify="left")
     table.add_column("side")
-    for heading in ("rounds", "median s", "min to max s", "JVM peak GiB", "load average"):
+    for heading in ("rounds", "median s", "min to max s", "CPU s", "JVM peak GiB", "load average"):
         table.add_column(heading, justify="right")
     for name, done in runs.items():
         seconds = [run.seconds for run in done]
@@ -152,6 +151,7 @@ def print_runs(console: Console, title: str, runs: Mapping[str, Sequence[Run]]) 
             str(len(done)),
             f"{median(seconds):.1f}",
             f"{min(seconds):.1f} to {max(seconds):.1f}",
+            f"{median(run.cpu_s for run in done):.1f}",
             f"{max(peaks):.2f}" if peaks else "",
             " ".join(f"{run.load:.1f}" for run in done),
         )
@@ -178,6 +178,12 @@ def print_outcomes(console: Console, title: str, outcomes: Sequence[Outcome]) ->
 def write_json(path: Path, outcomes: Sequence[Outcome]) -> None:
     """The goals for programs: a list of name, goal, ratio, spread, held."""
     path.write_text(json.dumps([asdict(one) for one in outcomes], indent=2) + "\n", encoding="utf-8")
+
+
+def _cpu_of_children_s() -> float:
+    """Processor time of all processes that ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _descendants(pid: int) -> Iterator[int]:

@@ -96,6 +96,8 @@ def _release(settings: Settings) -> Finding:
         release = current_release(Lake(settings.lake))
     except PlatformError as error:
         return Finding("Release", False, error.what, error.todo)
+    except OSError as error:
+        return Finding("Release", False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
     if not release.versions:
         return Finding("Release", True, "Nothing was published yet.")
     return Finding("Release", True, f"Release {release.number} of {len(release.versions)} tables")

@@ -18,22 +18,25 @@ if TYPE_CHECKING:
 
 def land(
     until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed lets other lines go wrong.")] = 1,
-    days: Annotated[int | None, typer.Option(help="Days of sales; the whole calendar by default.")] = None,
-    scale: Annotated[int, typer.Option(help="Times as many lines a day.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = 1,
+    days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
+    scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
     rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
-    from platform_assets.domains.retail.sample import Simulation
+    from platform_assets.domains.retail.sample import SampleError, Simulation
     from platform_assets.domains.retail.sample import land as land_files
 
     settings = load_settings()
     last = settings.calendar_last or settings.last_day()
     whole = (last - settings.calendar_first).days + 1
-    simulation = Simulation(
-        seed=seed, first=settings.calendar_first, days=days or whole, scale=scale, rates=_rates(rate or [])
-    )
+    try:
+        simulation = Simulation(
+            seed=seed, first=settings.calendar_first, days=days or whole, scale=scale, rates=_rates(rate or [])
+        )
+    except SampleError as error:
+        raise UsageError(error.what, error.todo) from error
     newest = _day(until) if until else simulation.last_arrival
     with counting("landing arrival dates") as progress:
         landed = land_files(simulation, settings.landing, newest, progress)

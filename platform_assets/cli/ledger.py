@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console
+from platform_assets.cli.console import console, print_json
 from platform_assets.lakehouse.index import rebuild as rebuild_index
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.ledger.ledger import Ledger
@@ -21,7 +22,7 @@ def _group() -> None:
 
 
 @app.command()
-def rebuild() -> None:
+def rebuild(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Rebuild the index from the lake's manifests; holds and people's decisions stay."""
     started = time.monotonic()
     settings = load_settings()
@@ -31,4 +32,7 @@ def rebuild() -> None:
     finally:
         ledger.close()
     seconds = time.monotonic() - started
+    if as_json:
+        print_json({"publications": len(result.added), "seconds": round(seconds, 3)})
+        return
     console.print(f"Rebuilt the ledger from {len(result.added)} publications in {seconds:.1f} s.")

@@ -29,14 +29,9 @@ def watch_published(label: str, total: int | None) -> Iterator[None]:
         task = progress.add_task(label, total=total)
 
         def poll() -> None:
-            while not done.wait(_EVERY_S):
-                with reading() as platform:
-                    published = sum(
-                        record.publication > since
-                        for name in platform.catalogue.names
-                        for record in platform.ledger.current_days(name).values()
-                    )
-                progress.update(task, completed=published)
+            with reading() as platform:
+                while not done.wait(_EVERY_S):
+                    progress.update(task, completed=platform.ledger.days_since(since, platform.catalogue.names))
 
         watcher = threading.Thread(target=poll, daemon=True)
         watcher.start()

@@ -5,6 +5,7 @@ Text is never guessed: every field is cast to the contract's type, and a field t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from platform_assets.compute.dedup import RECORD, VOID
 from platform_assets.compute.digests import row_hash
+from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
@@ -23,6 +25,9 @@ from platform_assets.planning.windows import Calendar
 _LINE = "_line"
 _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
 
+
+_PATTERN = re.compile(r"[\\{}\[\]*?]")
+"""What is not taken literally in a path, unless there is a backslash before it."""
 
 _DIGITS_OF_A_DOUBLE = 15
 _SPARK_NAMES = {"long": "bigint"}
@@ -77,14 +82,13 @@ def parse(
         taken = good if taken is None else taken.unionByName(good)
         refused = bad if refused is None else refused.unionByName(bad)
     if taken is None or refused is None:
-        return spark.createDataFrame([], raw_schema(contract)), spark.createDataFrame([], DEAD_LETTERS)
+        return no_rows(spark, raw_schema(contract)), no_rows(spark, DEAD_LETTERS)
     return taken, refused
 
 
 def _read(spark: SparkSession, layout: Layout) -> DataFrame:
-    paths = [str(file) for file in layout.files]
-    # Names are names: without this, brackets, stars and backslashes in them are patterns.
-    reader = spark.read.option("__globPaths__", False)
+    paths = [_PATTERN.sub(r"\\\g<0>", str(file)) for file in layout.files]
+    reader = spark.read
     where = F.col("_metadata.file_path").alias("_file_path")
     if layout.format == "parquet":
         return reader.parquet(*paths).select("*", where)

@@ -14,6 +14,11 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import DAY
 
 
+def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    """A frame without rows, planned in the JVM: a list of none would start a Python worker."""
+    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields))
+
+
 def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
     """The days of some ranges, as a predicate Delta prunes partitions with."""
     day = F.col(DAY)
@@ -39,6 +44,6 @@ def read_days(
     """
     spans = tuple(spans)
     if version is None or not spans:
-        return spark.createDataFrame([], schema)
+        return no_rows(spark, schema)
     frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
     return frame.where(in_ranges(spans)).select(*schema.fieldNames())

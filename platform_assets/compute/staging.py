@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from platform_assets.compute.failures import full_disk_explained
 from platform_assets.contracts import DAY
 from platform_assets.errors import PlatformError
 
@@ -40,6 +41,10 @@ def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
         frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
         clustered: the rows of a day already lie in one Spark partition, so no shuffle is needed.
+
+    Raises:
+        DiskFullError: there is no room for them.
     """
     frame = frame if clustered else frame.repartition(DAY)
-    frame.write.format("delta").mode("append").partitionBy(DAY).save(str(folder))
+    with full_disk_explained(str(folder)):
+        frame.write.format("delta").mode("append").partitionBy(DAY).save(str(folder))

@@ -6,12 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.contracts import DAY, Window
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.compute.reading import in_ranges
+from platform_assets.contracts import DAY, MonthToDate, Span, Window
+from platform_assets.planning.windows import ranges
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,11 @@ class Windowed:
         frame: those rows; `event_date` is the day they happened.
         window: as declared.
         days: the days to compute.
-        calendar: the days that exist.
     """
 
     frame: DataFrame
     window: Window
     days: Collection[date]
-    calendar: Calendar
 
     def per_day(self, frame: DataFrame | None = None) -> DataFrame:
         """Each row once for every day to compute whose window holds it.
@@ -41,14 +40,20 @@ class Windowed:
             The rows with `source_date`, the day they happened, and `event_date`, the day being computed.
         """
         frame = self.frame if frame is None else frame
-        spans = [(day, *days_read(self.window, day, self.calendar)) for day in sorted(self.days)]
-        reached: dict[date, list[date]] = {}
-        for day, start, end in spans:
-            for ordinal in range(start.toordinal(), end.toordinal() + 1):
-                reached.setdefault(date.fromordinal(ordinal), []).append(day)
-        pairs = frame.sparkSession.createDataFrame(list(reached.items()), f"source_date date, {DAY} array<date>")
-        spread = frame.withColumnRenamed(DAY, "source_date").join(F.broadcast(pairs), "source_date")
-        return spread.withColumn(DAY, F.explode(DAY))
+        reached = F.explode(F.sequence(*self._reach()))
+        spread = frame.withColumnRenamed(DAY, "source_date").withColumn(DAY, reached)
+        return spread.where(in_ranges(ranges(self.days)))
+
+    def _reach(self) -> tuple[Column, Column]:
+        """First and last day that a row of `source_date` may count for, in the calendar or not."""
+        source = F.col("source_date")
+        match self.window:
+            case Span(before, after):
+                return F.date_sub(source, after), F.date_add(source, before)
+            case MonthToDate():
+                return source, F.last_day(source)
+            case _:
+                return source, F.greatest(source, F.lit(max(self.days)))
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _input(
             effective = platform.catalogue[source.inputs[0].table].event_time
             return History(frame, tuple(name for name in source.key if name != effective))
         case _:
-            return Windowed(frame, read.window, days, platform.calendar)
+            return Windowed(frame, read.window, days)
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
 from types import TracebackType
@@ -165,6 +165,11 @@ class Ledger:
             at: as readers of this release see it, whatever was published since.
         """
         return {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at))}
+
+    def days_since(self, publication: str, tables: Sequence[str]) -> int:
+        """How many days of some tables were published after a publication; cheap enough to ask every second."""
+        count: int = self._rows(statements.days_since(publication, tables))[0]["days"]
+        return count
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
         """Everything a day has ever been, newest first."""

@@ -26,6 +26,12 @@ def current_days(table: str, at: int | None) -> Select[Any]:
     return _columns(ranked, days).where(ranked.c.newest == 1).order_by(ranked.c.day)
 
 
+def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
+    """How many days of some tables were published after a publication."""
+    newer = select(days.c.table, days.c.day).where(days.c.publication > publication, days.c.table.in_(tables))
+    return select(func.count().label("days")).select_from(newer.distinct().subquery())
+
+
 def history(table: str, day: date) -> Select[Any]:
     """All that one day of a table has ever been, newest first."""
     query = select(days).join(publications).where(days.c.table == table, days.c.day == day)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ _BLANK = bytes(range(33))
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
 
+_PATTERN = re.compile(r"[\\{}\[\]*?]")
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 
 RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
@@ -46,6 +48,8 @@ class Inspection:
 
 def inspect(file: LandedFile, contract: Contract) -> Inspection:
     """Read just enough of a file to say whether it can be taken."""
+    if ":" in str(file.file) and _PATTERN.search(str(file.file)):
+        return _refused("has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it")
     if file.format == "parquet":
         return _inspect_parquet(file, contract)
     try:

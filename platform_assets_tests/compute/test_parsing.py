@@ -65,8 +65,8 @@ GOOD = {
 REFUSED = "refused"
 
 
-def at(*time: int) -> datetime:
-    return datetime(2017, 1, *time, tzinfo=UTC)
+def at(day: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> datetime:
+    return datetime(2017, 1, day, hour, minute, second, microsecond, UTC)
 
 
 TEXTS: list[tuple[str, str, Any]] = [

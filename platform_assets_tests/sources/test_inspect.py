@@ -265,3 +265,8 @@ def test_a_file_that_vanished_is_refused_and_can_come_back(look, tmp_path):
     assert inspect(gone, CONTRACT).reason == "cannot be read: No such file or directory"
     parquet_gone = replace(gone, format="parquet")
     assert "gone" in (inspect(parquet_gone, CONTRACT).reason or "")
+
+
+def test_a_name_that_spark_cannot_open_is_refused(look):
+    reason = "has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it"
+    assert look("10:05 [a].csv", f"{HEADER}\n{ROW}\n").reason == reason

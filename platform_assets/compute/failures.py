@@ -1,0 +1,52 @@
+"""What Spark's errors mean to a person, where that can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from platform_assets.errors import PlatformError
+
+_FULL = ("No space left on device", "Disk quota exceeded")
+_MOST_CAUSES = 30
+
+
+class DiskFullError(PlatformError):
+    """There was no room for what Spark had to write; nothing of it was published."""
+
+
+@contextmanager
+def full_disk_explained(what: str) -> Iterator[None]:
+    """Turn Spark's error about a full disk into one that says what to do; all others pass.
+
+    Args:
+        what: was being written.
+
+    Raises:
+        DiskFullError: the disk is full, or the user's share of it.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        said = "\n".join(_causes(error))
+        if not any(sign in said for sign in _FULL):
+            raise
+        raise DiskFullError(
+            f"The disk is full: {what} could not be written.",
+            "Free some space, or move the lake (PLATFORM_LAKE) or Spark's temporary files (spark.local.dir in "
+            "PLATFORM_SPARK_CONF), and run the same command again: what was published stays, the rest is done anew.",
+        ) from error
+
+
+def _causes(error: Exception) -> Iterator[str]:
+    """What the error says, and what Java says of its causes."""
+    yield str(error)
+    java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    for _ in range(_MOST_CAUSES):
+        if java is None:
+            return
+        yield str(java.toString())
+        java = java.getCause()

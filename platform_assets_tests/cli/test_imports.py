@@ -1,0 +1,44 @@
+"""Commands that only read start neither Dagster nor Spark, nor even import them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from platform_assets_tests.cli.conftest import TABLE
+
+PROBE = """
+import sys
+from platform_assets.cli import main
+sys.argv = ["platform-assets", *sys.argv[1:]]
+try:
+    main()
+finally:
+    heavy = {"dagster", "pyspark", "py4j", "pandas", "polars", "duckdb"} & set(sys.modules)
+    print("imported", *sorted(heavy), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        (["--help"], ()),
+        (["status"], ()),
+        (["read", TABLE], ()),
+        (["read", TABLE, "--format", "csv"], ()),
+        (["read", TABLE, "--format", "json"], ()),
+        (["doctor"], ()),
+        (["ledger", "rebuild"], ()),
+        (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published, command, allowed):
+    ended = subprocess.run(
+        [sys.executable, "-c", PROBE, *command], capture_output=True, text=True, env=os.environ, timeout=120
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    assert ended.stderr.splitlines()[-1].split()[1:] == sorted(allowed)

@@ -1,0 +1,146 @@
+"""Wrong command lines, settings and files end in a message with a next step and the documented exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from platform_assets_tests.cli.conftest import TABLE
+
+USAGE, FAILED = 2, 3
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (
+            ["read", "gold.daily_sale"],
+            "There is no table 'gold.daily_sale'. What to do: Did you mean gold.daily_sales?",
+        ),
+        (["read", "[/nothing]"], "There is no table '[/nothing]'."),
+        (["read", "../../etc"], "There is no table '../../etc'."),
+        (["read", TABLE, "--day", "yesterday"], "'yesterday' is not a day. What to do: Write it as YYYY-MM-DD"),
+        (["read", TABLE, "--day", "2017-02-30"], "'2017-02-30' is not a day."),
+        (["read", TABLE, "--day", "2016-12-31"], "2016-12-31 is outside the calendar, 2017-01-01 to 2017-01-03."),
+        (["read", TABLE, "--day", "2017-01-04"], "2017-01-04 is outside the calendar"),
+        (["read", TABLE, "--limit", "0"], "Invalid value for '--limit'"),
+        (["read", TABLE, "--format", "xml"], "Invalid value for '--format'"),
+        (["read"], "Missing argument"),
+        (["reed"], "No such command 'reed'"),
+        (["land", "--until", "soon"], "'soon' is not a day."),
+        (["land", "--rate", "late"], "'late' is not a rate. What to do: Write <name>=<share>, with one of corrected"),
+        (["land", "--rate", "late=many"], "'late=many' is not a rate."),
+        (["land", "--rate", "lste=0.1"], "'lste=0.1' is not a rate."),
+        (["land", "--rate", "late=2"], "The rate late is 2.0. What to do: Give a share"),
+        (["land", "--rate", "late=nan"], "The rate late is nan."),
+        (["land", "--rate", "late=0.9", "--rate", "very_late=0.9"], "are more than all lines together"),
+        (["land", "--days", "0"], "Invalid value for '--days'"),
+        (["land", "--days", "400"], "The source has sales from 2017-01-01 to 2018-01-01"),
+        (["land", "--scale", "0"], "Invalid value for '--scale'"),
+        (["demo", "--days", "0"], "Invalid value for '--days'"),
+        (["up", "--port", "0"], "Invalid value for '--port'"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(run, published, command, says):
+    said = run(*command)
+    assert said.code == USAGE
+    assert says in flat(said.err)
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("command", [["status"], ["read", TABLE], ["doctor"], ["ledger", "rebuild"], ["land"]])
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("CALENDAR_FIRST", "xyz", "calendar_first: "),
+        ("CALENDAR_LAST", "2016-01-01", "calendar_last 2016-01-01 is before calendar_first 2017-01-01"),
+        ("SPARK_CONF", "{", "spark_conf"),
+        ("SETTLE_S", "-1", "settle_s: "),
+    ],
+)
+def test_a_bad_setting_is_named(run, monkeypatch, command, name, value, says):
+    monkeypatch.setenv(f"PLATFORM_{name}", value)
+    said = run(*command)
+    assert said.code == FAILED
+    assert says in said.err
+    assert "What to do: Correct the PLATFORM_… variable" in said.err
+
+
+def test_a_domain_that_is_not_there_is_named(run, monkeypatch):
+    monkeypatch.setenv("PLATFORM_DOMAINS", "no.such.domain")
+    said = run("status")
+    assert said.code == FAILED
+    assert "The domain 'no.such.domain' cannot be loaded" in said.err
+
+
+def test_a_table_never_published_is_told_from_an_unknown_one(run):
+    said = run("read", TABLE)
+    assert said.code == FAILED
+    assert f"{TABLE} has never been published" in said.err
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql+psycopg://me:s3cret@127.0.0.1:1/db", "postgresql://me:s3cret@[/x", "nosql://me:s3cret@here/db"]
+)
+@pytest.mark.parametrize("command", [["status"], ["ledger", "rebuild"], ["doctor"], ["doctor", "--json"]])
+def test_a_ledger_that_cannot_be_reached_is_named_without_its_password(run, monkeypatch, url, command):
+    monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
+    said = run(*command)
+    assert said.code == (1 if command[0] == "doctor" else FAILED)
+    assert "ledger" in (said.out + said.err).lower()
+    assert "s3cret" not in said.out + said.err
+
+
+def test_a_damaged_ledger_is_named_and_rebuilt_as_it_was(run, published):
+    before = run("status", "--json").out
+    ledger = published.state / "ledger.db"
+    for file in published.state.glob("ledger.db-*"):
+        file.unlink()
+    ledger.write_bytes(b"this is no ledger" * 1000)
+    for command in (["status"], ["ledger", "rebuild"]):
+        said = run(*command)
+        assert said.code == FAILED
+        assert "is damaged or is not a ledger" in said.err
+        assert "ledger rebuild" in said.err
+    ledger.unlink()
+    assert run("ledger", "rebuild", "--json").json["publications"] == 2
+    assert run("status", "--json").out == before
+
+
+def test_a_ledger_rebuilt_over_a_sound_one_is_the_same(run, published):
+    before = run("status", "--json").out
+    assert "2 publications" in run("ledger", "rebuild").out
+    assert run("status", "--json").out == before
+
+
+def test_a_state_folder_that_is_a_file_is_named(run, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PLATFORM_STATE", str(tmp_path / "file"))
+    for command in (["status"], ["land", "--until", "2017-01-01"], ["ledger", "rebuild"]):
+        said = run(*command)
+        assert said.code == FAILED, command
+        assert str(tmp_path / "file") in said.err
+        assert "What to do:" in said.err
+    assert run("doctor").code == 1
+
+
+def test_a_reader_that_has_enough_ends_a_command_quietly(published):
+    command = f"{sys.executable} -m platform_assets.cli read {TABLE} --format csv | true"
+    script = command.replace("-m platform_assets.cli", "-c 'from platform_assets.cli import main; main()'")
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=os.environ, timeout=120)
+    assert ended.stderr == ""
+
+
+def test_the_console_script_ends_with_the_code_and_without_a_traceback(state):
+    script = Path(sys.executable).parent / "platform-assets"
+    ended = subprocess.run([script, "read", "nope"], capture_output=True, text=True, env=os.environ, timeout=120)
+    assert ended.returncode == USAGE
+    assert ended.stderr.startswith("Error: There is no table 'nope'.")
