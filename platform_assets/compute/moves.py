@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import ORDER, TOMBSTONE
 from platform_assets.contracts import DAY
 
 
-def tombstones(arriving: DataFrame, present: DataFrame, key: Sequence[str], within_days: int) -> DataFrame | None:
+def tombstones(
+    arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int
+) -> DataFrame | None:
     """A tombstone for every day whose newest version of a key is older than another day's.
 
     Days are compared two by two and only within `within_days` of each other, so that the outcome does not depend on
@@ -19,41 +21,41 @@ def tombstones(arriving: DataFrame, present: DataFrame, key: Sequence[str], with
 
     Args:
         arriving: raw rows being ingested.
-        present: raw rows already there, without tombstones, of every day within reach.
+        present: raw rows already there, without tombstones, of every day within reach; None where there are none.
         key: columns of the natural key.
         within_days: how far apart two versions of one key can lie.
 
     Returns:
-        Raw rows of kind tombstone with key, order and day, at most one per key and day; None where no key lies on
-        two days.
+        Raw rows of kind tombstone with key, order and day, at most one per key and day; None where no day loses.
     """
     columns = [DAY, *key, *ORDER]
-    arriving = arriving.select(*columns)
-    keys = arriving.select(*key).distinct()
-    earlier = present.select(*columns).join(keys, list(key), "left_semi")
-    both = arriving.select(*columns, F.lit(True).alias("_new")).unionByName(
-        earlier.select(*columns, F.lit(False).alias("_new"))
-    )
-    moving = both.groupBy(*key).agg(F.min(DAY).alias("_a"), F.max(DAY).alias("_b")).where("_a < _b")
-    moving = moving.select(*key).localCheckpoint()
-    if moving.isEmpty():
-        return None
+    versions = arriving.select(*columns, F.lit(True).alias("_new"))
+    if present is not None:
+        earlier = present.join(arriving.select(*key), list(key), "left_semi")
+        versions = versions.unionByName(earlier.select(*columns, F.lit(False).alias("_new")))
+    # Nearly every key lies on one day; telling the others costs two numbers per key, and only they are looked at.
+    on_days = versions.groupBy(*key).agg(F.min(DAY).alias("_first"), F.max(DAY).alias("_last"))
+    moving = on_days.where("_first < _last").select(*key)
     tops = (
-        both.join(F.broadcast(moving), list(key), "left_semi")
+        versions.join(moving, list(key), "left_semi")
         .groupBy(DAY, *key)
-        .agg(F.max(F.struct(*ORDER)).alias("_top"), F.bool_or("_new").alias("_new"))
+        .agg(F.max(F.struct(*ORDER)).alias("top"), F.bool_or("_new").alias("new"))
     )
-    loser, winner = tops.alias("loser"), tops.alias("winner")
-    beaten = (
-        (F.col(f"loser.{DAY}") != F.col(f"winner.{DAY}"))
-        & (F.abs(F.date_diff(f"loser.{DAY}", f"winner.{DAY}")) <= within_days)
-        & (F.col("loser._top") < F.col("winner._top"))
-        & (F.col("loser._new") | F.col("winner._new"))
+    days = tops.groupBy(*key).agg(F.collect_list(F.struct(DAY, "top", "new")).alias("_days"))
+    losers = days.withColumn("_loser", F.explode("_days")).withColumn("_top", _beaten_by(within_days))
+    found = losers.where(F.isnotnull("_top")).select(
+        *key, "_top.*", F.lit(TOMBSTONE).alias("_kind"), F.col(f"_loser.{DAY}").alias(DAY)
     )
-    same_key = [F.col(f"loser.{name}") == F.col(f"winner.{name}") for name in key]
-    beats = loser.join(winner, [*same_key, beaten]).groupBy(
-        F.col(f"loser.{DAY}").alias(DAY),
-        *(F.col(f"loser.{name}").alias(name) for name in key),
-    )
-    found = beats.agg(F.max("winner._top").alias("_top"))
-    return found.select(*key, "_top.*", F.lit(TOMBSTONE).alias("_kind"), DAY)
+    found = found.localCheckpoint()
+    return None if found.isEmpty() else found
+
+
+def _beaten_by(within_days: int) -> Column:
+    """Of the versions on other days that beat `_loser`, the greatest; pairs that are both old were settled before."""
+    loser = F.col("_loser")
+
+    def beats(other: Column) -> Column:
+        near = F.abs(F.date_diff(other[DAY], loser[DAY])) <= within_days
+        return near & (other[DAY] != loser[DAY]) & (other["top"] > loser["top"]) & (other["new"] | loser["new"])
+
+    return F.array_max(F.transform(F.filter("_days", beats), lambda other: other["top"]))

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dead_letters import refused_table
 from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.moves import tombstones
 from platform_assets.compute.parsing import Layout, parse
 from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
@@ -62,7 +63,8 @@ def take(
     refused = {file: found.reason for file, found in seen.items() if found.reason is not None}
     while True:
         try:
-            return _take(platform, spark, contract, seen, refused, author)
+            with full_disk_explained(contract.name):
+                return _take(platform, spark, contract, seen, refused, author)
         except _UnaccountedError as found:
             refused |= found.reasons
 
@@ -142,9 +144,11 @@ def _stage_tombstones(
     touched = staged_at(platform.lake, contract.name, publication)
     near = {day + timedelta(days=n) for day in touched for n in reach}
     schema = raw_schema(contract)
-    path = platform.lake.table_path(contract.name)
-    present = read_days(spark, path, release.versions.get(contract.name), schema, ranges(near))
-    present = present.where(F.col("_kind") != TOMBSTONE)
+    version = release.versions.get(contract.name)
+    present: DataFrame | None = None
+    if near & files_at(platform.lake, contract.name, version).keys():
+        rows = read_days(spark, platform.lake.table_path(contract.name), version, schema, ranges(near))
+        present = rows.where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days)
     if found is not None:
         nulls = [

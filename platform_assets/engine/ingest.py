@@ -24,8 +24,11 @@ from platform_assets.lakehouse.manifest import (
     TableChange,
     new_publication,
 )
-from platform_assets.planning.steps import batches
-from platform_assets.sources.landing import LandedFile, Listing
+from platform_assets.planning.steps import arrival_batches
+from platform_assets.sources.landing import LandedFile
+
+LEAST_BATCH_BYTES = 16 * 1024 * 1024
+"""Arrival dates with less than this between them are not worth a Spark job and a publication of their own."""
 
 
 def ingest(
@@ -58,13 +61,15 @@ def ingest(
             by_date[file.arrival_date].append(file)
         arrivals: list[Arrival] = []
         published: dict[date, DayContent] = {}
-        for batch in batches(by_date, platform.settings.batch_days):
+        sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
+        for batch in arrival_batches(sizes, platform.settings.batch_days, LEAST_BATCH_BYTES):
             files = [file for day in batch for file in by_date[day]]
             taken, contents = take(platform, spark(), contract, files, author)
             arrivals += taken
             published |= contents
             progress(contract.name, len(arrivals), len(listing.pending))
-        published |= _load_quiet_days(platform, contract, listing, author)
+        broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
+        published |= _load_quiet_days(platform, contract, listing.delivered - broken, author)
         loaded = platform.ledger.current_days(contract.name)
     return IngestResult(
         table=contract.name,
@@ -78,15 +83,14 @@ def ingest(
 
 
 def _load_quiet_days(
-    platform: Platform, contract: Contract, listing: Listing, author: Author
+    platform: Platform, contract: Contract, delivered: Collection[date], author: Author
 ) -> dict[date, DayContent]:
     """Load as empty the days on which nothing was to be expected, or an arrival came without rows."""
     loaded = platform.ledger.current_days(contract.name)
     quiet = [
         day
         for day in platform.calendar.days()
-        if day not in loaded
-        and (contract.delivers == "on change" or day in contract.closed_days or day in listing.delivered)
+        if day not in loaded and (contract.delivers == "on change" or day in contract.closed_days or day in delivered)
     ]
     contents = loaded_empty(quiet)
     if contents:

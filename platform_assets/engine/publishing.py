@@ -62,9 +62,12 @@ def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[s
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
     try:
         yield publication, folders
-    except BaseException:
-        for table in tables:
-            discard(platform.lake, table, publication, platform.lock_url)
+    except BaseException as error:
+        try:
+            for table in tables:
+                discard(platform.lake, table, publication, platform.lock_url)
+        except OSError as left:
+            error.add_note(f"The stage {publication} could not be removed: {left}.")
         raise
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.dead_letters import quarantine_table
+from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract, Span
 from platform_assets.engine.changes import files_at, replaced, staged_at
@@ -58,7 +59,8 @@ def recompute_step(
         started = time.monotonic()
         days: Collection[date] = batch
         for attempt in range(1, ATTEMPTS + 1):
-            done, days = _recompute_batch(platform, spark, contract, days, author, last=attempt == ATTEMPTS)
+            with full_disk_explained(contract.name):
+                done, days = _recompute_batch(platform, spark, contract, days, author, last=attempt == ATTEMPTS)
             result += done
             if not days:
                 break

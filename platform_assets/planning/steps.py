@@ -73,3 +73,28 @@ def batches(days: Collection[date], most: int) -> tuple[tuple[date, ...], ...]:
     """The days in order, at most `most` at a time: each batch is one Spark job and ends in a publication."""
     ordered = sorted(set(days))
     return tuple(tuple(ordered[at : at + most]) for at in range(0, len(ordered), most))
+
+
+def arrival_batches(
+    bytes_by_date: Mapping[date, int], most_dates: int, least_bytes: int
+) -> tuple[tuple[date, ...], ...]:
+    """The arrival dates in order, as batches of which each is one publication of raw.
+
+    A batch ends after `most_dates`, unless so little was delivered on them that more dates cost nothing: the late
+    files of a whole quarter are one batch.
+
+    Args:
+        bytes_by_date: delivered on each date.
+        most_dates: per batch.
+        least_bytes: that a batch should have before it ends.
+    """
+    found: list[tuple[date, ...]] = []
+    batch: list[date] = []
+    size = 0
+    for day in sorted(bytes_by_date):
+        if len(batch) >= most_dates and size >= least_bytes:
+            found.append(tuple(batch))
+            batch, size = [], 0
+        batch.append(day)
+        size += bytes_by_date[day]
+    return (*found, tuple(batch)) if batch else tuple(found)

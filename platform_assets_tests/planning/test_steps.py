@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Catalogue, Column, Contract, Domain, Input, LandingFiles, MonthToDate, Span
 from platform_assets.domains.retail import DOMAIN
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.steps import affected, batches, out_of_date
+from platform_assets.planning.steps import affected, arrival_batches, batches, out_of_date
 from platform_assets.planning.windows import Calendar, days_read
 
 FIRST = date(2017, 1, 1)
@@ -92,3 +92,13 @@ def test_a_day_that_reads_a_day_never_loaded_has_no_fingerprint():
 def test_batches_keep_order_and_size():
     days = [FIRST + timedelta(days=n) for n in (5, 1, 3, 3)]
     assert batches(days, 2) == ((days[1], days[2]), (days[0],))
+
+
+@given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(0, 40)), st.integers(1, 9))
+def test_arrival_batches_hold_every_date_once_in_order_and_are_worth_it(sizes, most):
+    found = arrival_batches(sizes, most, least_bytes=50)
+    assert [day for batch in found for day in batch] == sorted(sizes)
+    for batch in found[:-1]:
+        assert len(batch) >= most
+        assert sum(sizes[day] for day in batch) >= 50
+        assert len(batch) == most or sum(sizes[day] for day in batch[:-1]) < 50
