@@ -8,6 +8,7 @@ from datetime import date
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
@@ -92,10 +93,10 @@ def _print(
     problems: list[Problem],
     pending: int,
 ) -> None:
-    grid = Table(title="Tables as readers see them")
+    grid = Table(title="Tables as readers see them", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column("table", no_wrap=True)
     grid.add_column("newest", no_wrap=True)
-    for name in ("days", "missing", "held", "rows", "set aside"):
+    for name in ("days", "missing", "held", "rows", "aside"):
         grid.add_column(name, justify="right")
     for found in tables:
         grid.add_row(

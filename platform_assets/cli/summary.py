@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.panel import Panel
 from rich.table import Table
 
@@ -48,9 +49,9 @@ def summarise(platform: Platform) -> list[TableSummary]:
 
 def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float) -> None:
     """The whole demo at a glance."""
-    grid = Table(title="The platform now", title_justify="left")
+    grid = Table(title="The platform now", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column("table", no_wrap=True)
-    for name in ("days", "rows", "set aside", *(phase.name for phase in phases)):
+    for name in ("days", "rows", "aside", *(phase.name for phase in phases)):
         grid.add_column(name, justify="right")
     for found in tables:
         changed = [phase.changed.get(found.table, 0) for phase in phases]
