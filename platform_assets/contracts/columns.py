@@ -43,8 +43,3 @@ class Column:
                 f"Column {self.name!r} has the unknown type {self.type!r}.",
                 "Use long, int, string, boolean, timestamp, date, double or decimal(p,s).",
             )
-
-    @property
-    def is_number(self) -> bool:
-        """Whether a sum of the column is exact: integers and decimals, never floating point."""
-        return self.type in {"long", "int"} or self.type.startswith("decimal")
