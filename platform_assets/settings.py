@@ -91,7 +91,9 @@ class Settings(BaseSettings):
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
+        default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
+    )
 
     @field_validator("state", mode="before")
     @classmethod

@@ -30,3 +30,13 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule]) -
         F.to_json(F.struct(*columns)).alias("_payload"),
         DAY,
     )
+
+
+def refused_rows(parsed: DataFrame) -> DataFrame:
+    """The rows that `parse` refused; their day is their arrival date, since they have none that can be trusted."""
+    return parsed.where(F.isnull(DAY)).select(
+        "_arrival",
+        F.col("_kind").alias("_reason"),
+        F.col("_rescued").alias("_payload"),
+        F.col("_arrival_date").alias(DAY),
+    )

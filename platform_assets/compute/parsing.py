@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from platform_assets.compute.dedup import RECORD, VOID
 from platform_assets.compute.digests import row_hash
 from platform_assets.compute.reading import no_rows
-from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
+from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.planning.windows import Calendar
@@ -64,26 +64,20 @@ def parse(
     layouts: Sequence[Layout],
     contract: Contract,
     calendar: Calendar,
-) -> tuple[DataFrame, DataFrame]:
-    """The rows of some landed files.
+) -> DataFrame:
+    """The rows of some landed files, each read and judged once.
 
     Returns:
-        The rows that enter raw, in `raw_schema`, and the refused ones, in `DEAD_LETTERS`. Nothing is computed yet.
+        Rows in `raw_schema`, nothing computed yet. A refused row has no day: its `_kind` is the reason and its
+        `_rescued` the row as it was delivered, for `dead_letters.refused_rows`.
     """
-    taken: DataFrame | None = None
-    refused: DataFrame | None = None
+    parsed: DataFrame | None = None
     for layout in layouts:
-        frame = _located(_read(spark, layout))
-        typed = _typed(frame, layout, contract)
-        reason = _refusal(typed, layout, contract, calendar)
-        good = typed.where(F.isnull(reason)).select(*_raw_columns(contract))
-        bad = typed.withColumn("_reason", reason).where(F.isnotnull("_reason"))
-        bad = bad.select("_arrival", "_reason", _payload(typed, contract), F.col("_arrival_date").alias(DAY))
-        taken = good if taken is None else taken.unionByName(good)
-        refused = bad if refused is None else refused.unionByName(bad)
-    if taken is None or refused is None:
-        return no_rows(spark, raw_schema(contract)), no_rows(spark, DEAD_LETTERS)
-    return taken, refused
+        typed = _typed(_located(_read(spark, layout)), layout, contract)
+        judged = typed.withColumn("_reason", _refusal(typed, layout, contract, calendar))
+        rows = judged.select(*_raw_columns(typed, contract))
+        parsed = rows if parsed is None else parsed.union(rows)
+    return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
 
 def _read(spark: SparkSession, layout: Layout) -> DataFrame:
@@ -223,11 +217,12 @@ def _payload(typed: DataFrame, contract: Contract) -> Column:
         for n, column in enumerate(contract.columns)
     ]
     line = F.col(_LINE) if _LINE in typed.columns else F.lit(None).cast("string")
-    return F.coalesce(line, F.to_json(F.struct(*fields, "_rescued"))).alias("_payload")
+    return F.coalesce(line, F.to_json(F.struct(*fields, "_rescued")))
 
 
-def _raw_columns(contract: Contract) -> list[Column]:
+def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     names = list(contract.column_names)
+    is_good = F.isnull("_reason")
     day = F.to_date(contract.event_time or "")
     kind = F.when(F.col(contract.voided), F.lit(VOID)).otherwise(F.lit(RECORD)) if contract.voided else F.lit(RECORD)
     version = F.col(contract.updated_at) if contract.updated_at else F.col("_arrival_date").cast("timestamp")
@@ -235,10 +230,10 @@ def _raw_columns(contract: Contract) -> list[Column]:
         *(F.col(name) for name in names),
         F.col("_arrival"),
         F.col("_arrival_date"),
-        F.col("_rescued"),
-        kind.alias("_kind"),
+        F.when(is_good, F.col("_rescued")).otherwise(_payload(typed, contract)).alias("_rescued"),
+        F.when(is_good, kind).otherwise(F.col("_reason")).alias("_kind"),
         version.alias("_version"),
         row_hash(names).alias("_row_hash"),
         day.alias("_order_day"),
-        day.alias(DAY),
+        F.when(is_good, day).alias(DAY),
     ]

@@ -41,9 +41,9 @@ class RawProfile:
         taken: rows of each arrival.
     """
 
-    digests: dict[date, Digest]
-    tombstones: dict[date, int]
-    taken: dict[str, int]
+    digests: dict[date, Digest] = field(default_factory=dict)
+    tombstones: dict[date, int] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
 
 
 def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
@@ -84,7 +84,7 @@ def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> d
 
 
 def profile_raw(staged: DataFrame) -> RawProfile:
-    """Profile staged raw rows, or rows refused on the way, by day and arrival in one pass."""
+    """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
     columns = [name for name in staged.columns if name != DAY]
     is_tombstone = F.col("_kind") == TOMBSTONE if "_kind" in columns else F.lit(False)
     rows = (

@@ -111,7 +111,10 @@ def stop_session(spark: SparkSession) -> None:
 
 def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """The session's whole configuration, without what the JVM was started with."""
-    conf = dict(TUNING) | {"spark.sql.warehouse.dir": str(settings.state / "spark-warehouse")}
+    conf = dict(TUNING) | {
+        "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
+        "spark.log.level": settings.log_level,
+    }
     if is_local(settings):
         conf |= _LOCAL
     else:

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dead_letters import refused_table
+from platform_assets.compute.dead_letters import refused_rows, refused_table
 from platform_assets.compute.dedup import TOMBSTONE
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.moves import tombstones
@@ -29,6 +29,7 @@ from platform_assets.engine.publishing import publish_changes, stage_folders
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
 from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
 from platform_assets.planning.windows import Calendar, ranges
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
@@ -82,15 +83,14 @@ def _take(
     with stage_folders(platform, (contract.name, letters)) as (publication, folders):
         _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
         good = [file for file in seen if file not in refused]
-        taken = rejected = RawProfile({}, {}, {})
+        taken = rejected = RawProfile()
+        if good and has_rows_without_day(platform.lake, contract.name, publication):
+            stage(refused_rows(read_staged(spark, folders[contract.name])), folders[letters])
+            rejected = profile_raw(read_staged(spark, folders[letters]))
+            drop_rows_without_day(platform.lake, contract.name, publication)
         if good:
             _stage_tombstones(platform, spark, contract, publication, folders[contract.name], release)
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        short = [file for file in good if taken.taken.get(file.path, 0) < seen[file].landed]
-        if short:
-            _, rows = parse(spark, _layouts(short, seen), contract, platform.calendar)
-            stage(rows, folders[letters])
-            rejected = profile_raw(read_staged(spark, folders[letters]))
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), taken, rejected) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
@@ -109,9 +109,12 @@ def _stage_rows(
     refused: dict[LandedFile, str],
     folder: Path,
 ) -> None:
-    """Stage the rows of all files not refused; a file that turns out corrupt joins the refused."""
+    """Stage the rows of all files not refused, those refused by themselves without a day.
+
+    A file that turns out corrupt joins the refused.
+    """
     while good := [file for file in seen if file not in refused]:
-        rows, _ = parse(spark, _layouts(good, seen), contract, calendar)
+        rows = parse(spark, _layouts(good, seen), contract, calendar)
         try:
             stage(rows, folder)
             return

@@ -9,6 +9,7 @@ from platform_assets.compute.profiles import RawProfile
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import DataFile, DayContent
+from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.digests import Digest
 
@@ -29,15 +30,33 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
 
 
 def replaced(
-    live: tuple[DataFile, ...],
-    staged: tuple[DataFile, ...],
-    digest: str | None,
-    figures: Mapping[str, int],
-    fingerprint: str,
-) -> DayContent:
-    """A day whose whole content becomes what was staged; without a digest it has no rows."""
-    found = Digest.parse(digest) if digest else Digest()
-    return _content(live, staged, found, figures).model_copy(update={"fingerprint": fingerprint})
+    lake: Lake,
+    table: str,
+    release: Release,
+    publication: str,
+    digests: Mapping[date, Digest],
+    made_from: Mapping[date, str],
+    figures: Mapping[date, Mapping[str, int]],
+) -> dict[date, DayContent]:
+    """Days whose whole content becomes what was staged for them.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        release: whose files leave.
+        publication: whose staged files enter.
+        digests: of the days to replace; a day without staged files becomes empty.
+        made_from: fingerprints of these days.
+        figures: further counts of some of them.
+    """
+    live = files_at(lake, table, release.versions.get(table))
+    staged = staged_at(lake, table, publication)
+    return {
+        day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
+            update={"fingerprint": made_from[day]}
+        )
+        for day, digest in digests.items()
+    }
 
 
 def appended(live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord]) -> dict[date, DayContent]:

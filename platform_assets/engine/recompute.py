@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.dead_letters import quarantine_table
 from platform_assets.compute.failures import full_disk_explained
+from platform_assets.compute.profiles import Profile
 from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract, Span
-from platform_assets.engine.changes import files_at, replaced, staged_at
+from platform_assets.engine.changes import replaced
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders, without
 from platform_assets.engine.results import Progress, StepResult, no_progress
 from platform_assets.engine.staging import Staged, stage_days
-from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.lakehouse.manifest import TableChange, new_publication
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import Hold
@@ -138,42 +140,22 @@ def _changes(
     seconds: float,
 ) -> Sequence[TableChange]:
     """The table's days and, for silver, those of its quarantine that have or had rows."""
-
-    def change(table: str, schema_string: str, contents: dict[date, DayContent]) -> TableChange:
-        reads = {read.table: release.versions.get(read.table, -1) for read in contract.inputs}
-        version = platform.code_versions[contract.name]
-        return TableChange(
-            table=table,
-            schema_string=schema_string,
-            days=contents,
-            reads=reads,
-            code_version=version,
-            seconds=seconds,
-        )
-
-    def contents(table: str, digests: Mapping[date, str], figures: bool) -> dict[date, DayContent]:
-        live = files_at(platform.lake, table, release.versions.get(table))
-        new = staged_at(platform.lake, table, publication)
-        return {
-            day: replaced(
-                live.get(day, ()),
-                new.get(day, ()),
-                digests.get(day),
-                staged.figures(day) if figures else {},
-                made_from[day],
-            )
-            for day in days
-        }
-
-    good = {day: str(found.digest) for day, found in staged.profiles.items()}
-    changes = [change(contract.name, spark_schema(contract).json(), contents(contract.name, good, figures=True))]
+    made = partial(
+        TableChange,
+        reads={read.table: release.versions.get(read.table, -1) for read in contract.inputs},
+        code_version=platform.code_versions[contract.name],
+        seconds=seconds,
+    )
+    found = {day: staged.profiles.get(day, Profile()).digest for day in days}
+    figures = {day: staged.figures(day) for day in days}
+    contents = replaced(platform.lake, contract.name, release, publication, found, made_from, figures)
+    changes = [made(table=contract.name, schema_string=spark_schema(contract).json(), days=contents)]
     if contract.rules:
         dead = quarantine_table(contract)
-        bad = {day: str(found.digest) for day, found in staged.quarantined.items()}
-        letters = {
-            day: content for day, content in contents(dead, bad, figures=False).items() if content.files or content.base
-        }
-        changes.append(change(dead, DEAD_LETTERS.json(), letters))
+        bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
+        contents = replaced(platform.lake, dead, release, publication, bad, made_from, {})
+        letters = {day: content for day, content in contents.items() if content.files or content.base}
+        changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return changes
 
 

@@ -1,10 +1,16 @@
-"""Staged files: dropping what no publication refers to."""
+"""Staged files: dropping what no publication refers to, or will."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
+from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import manifest_of, published
 
@@ -33,6 +39,27 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
             return False
         storage.remove(folder)
         return True
+
+
+def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
+    """Whether a stage holds rows that cannot be published because they have no day."""
+    return None in snapshot(lake.stage_path(table, publication)).days.values()
+
+
+def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
+    """Take the rows without a day out of a stage, in its log and on disk: they cannot be published.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        publication: that staged them and is not published yet.
+    """
+    folder = lake.stage_path(table, publication)
+    staged = DeltaTable(folder)
+    before = set(staged.file_uris())
+    staged.delete(f"{DAY} IS NULL")
+    for file in before - set(DeltaTable(folder).file_uris()):
+        storage.remove(Path(file))
 
 
 def _referred_to(lake: Lake, table: str, publication: str) -> bool:

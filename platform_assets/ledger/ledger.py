@@ -8,7 +8,7 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Select, delete, insert, select
+from sqlalchemy import Connection, Engine, Select, insert, select
 
 from platform_assets.ledger import schema, statements
 from platform_assets.ledger.connection import (
@@ -137,12 +137,6 @@ class Ledger:
         """Take publications out of the index, with their days and arrivals."""
         self.reindex(publications, ())
 
-    def clear_index(self) -> None:
-        """Empty the index; holds and decisions stay."""
-        with self._writing() as connection:
-            for table in (schema.days, schema.arrivals, schema.publications):
-                connection.execute(delete(table))
-
     def indexed(self) -> dict[str, int]:
         """The release of every indexed publication, oldest first."""
         head = schema.publications.c
@@ -187,10 +181,6 @@ class Ledger:
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._rows(statements.newest_arrival(table, path))), None)
-
-    def arrival_by_sha(self, table: str, sha256: str) -> ArrivalRecord | None:
-        """The first arrival with this content; one that was taken comes before one that was refused."""
-        return next(map(to_arrival, self._rows(statements.first_arrival(table, sha256))), None)
 
     # Holds and decisions: these live only here.
 

@@ -57,12 +57,6 @@ def newest_arrival(table: str, path: str) -> Select[Any]:
     return query.order_by(_release.desc()).limit(1)
 
 
-def first_arrival(table: str, sha256: str) -> Select[Any]:
-    """The oldest record of one content, those taken before those refused whole."""
-    query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.sha256 == sha256)
-    return query.order_by(arrivals.c.reason.is_not(None), _release, arrivals.c.path).limit(1)
-
-
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
     """Days and arrivals of one publication."""
     return (

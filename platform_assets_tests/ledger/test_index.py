@@ -118,11 +118,11 @@ def test_forgetting_a_publication_shows_the_one_before(ledger: Ledger) -> None:
     assert len(ledger.history(TABLE, nth(0))) == 1
 
 
-def test_clearing_the_index_keeps_holds_and_decisions(ledger: Ledger) -> None:
+def test_forgetting_everything_keeps_holds_and_decisions(ledger: Ledger) -> None:
     ledger.record(year(1, tables=1, files=3))
     ledger.hold([hold(nth(0))])
     ledger.decide("approval", "late rows", reason="checked", who="Zoë", created_at=NOON)
-    ledger.clear_index()
+    ledger.forget(ledger.indexed())
     assert (ledger.indexed(), ledger.arrivals(), ledger.current_days("gold.table_0")) == ({}, (), {})
     assert len(ledger.holds()) == len(ledger.decisions()) == 1
 
@@ -149,16 +149,6 @@ def test_a_file_stands_refused_until_it_is_delivered_in_order(ledger: Ledger) ->
     ledger.record(_with_arrivals(4, "whole"))
     assert [arrival.path for arrival in ledger.arrivals(RAW, refused_only=True)] == ["part"]
     assert [arrival.path for arrival in ledger.arrivals()] == ["whole", "part", "good", "whole"]
-
-
-def test_content_is_found_under_whatever_name_it_came_first(ledger: Ledger) -> None:
-    ledger.record(_with_arrivals(1, "refused", sha256="1" * 64, reason="a column is missing"))
-    ledger.record(_with_arrivals(2, "taken", sha256="1" * 64), _with_arrivals(3, "again", sha256="1" * 64))
-    found = ledger.arrival_by_sha(RAW, "1" * 64)
-    assert found is not None
-    assert found.path == "taken"
-    assert ledger.arrival_by_sha(RAW, "2" * 64) is None
-    assert ledger.arrival_by_sha("raw.products", "1" * 64) is None
 
 
 def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger: Ledger) -> None:
