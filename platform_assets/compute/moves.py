@@ -10,6 +10,9 @@ from pyspark.sql import functions as F
 from platform_assets.compute.dedup import ORDER, TOMBSTONE
 from platform_assets.contracts import DAY
 
+MOST_BROADCAST = 1_000_000
+"""Keys on more than one day that every Spark task can hold; with more of them the rows are shuffled instead."""
+
 
 def tombstones(
     arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int
@@ -31,13 +34,17 @@ def tombstones(
     columns = [DAY, *key, *ORDER]
     versions = arriving.select(*columns, F.lit(True).alias("_new"))
     if present is not None:
-        earlier = present.join(arriving.select(*key), list(key), "left_semi")
-        versions = versions.unionByName(earlier.select(*columns, F.lit(False).alias("_new")))
-    # Nearly every key lies on one day; telling the others costs two numbers per key, and only they are looked at.
-    on_days = versions.groupBy(*key).agg(F.min(DAY).alias("_first"), F.max(DAY).alias("_last"))
-    moving = on_days.where("_first < _last").select(*key)
+        versions = versions.unionByName(present.select(*columns, F.lit(False).alias("_new")))
+    # Nearly every key lies on one day; telling the others takes three figures per key, and only they are looked at.
+    on_days = versions.groupBy(*key).agg(
+        F.min(DAY).alias("_first"), F.max(DAY).alias("_last"), F.bool_or("_new").alias("_any_new")
+    )
+    moving = on_days.where("_any_new and _first < _last").select(*key).localCheckpoint()
+    count = moving.count()
+    if count == 0:
+        return None
     tops = (
-        versions.join(moving, list(key), "left_semi")
+        versions.join(F.broadcast(moving) if count <= MOST_BROADCAST else moving, list(key), "left_semi")
         .groupBy(DAY, *key)
         .agg(F.max(F.struct(*ORDER)).alias("top"), F.bool_or("_new").alias("new"))
     )

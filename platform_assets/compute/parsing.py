@@ -111,9 +111,14 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
 
 def _located(frame: DataFrame) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
-    path = F.url_decode(F.replace("_file_path", F.lit("+"), F.lit("%2B")))
-    located = frame.withColumn("_arrival", F.substring_index(path, "/", -3)).drop("_file_path")
-    return located.withColumn("_arrival_date", F.to_date(F.split("_arrival", "/")[1]))
+    end = F.substring_index("_file_path", "/", -3)
+    # Decoded only where there is something to decode, since it is done for every row.
+    decoded = F.url_decode(F.replace(end, F.lit("+"), F.lit("%2B")))
+    arrival = F.when(F.contains(end, F.lit("%")), decoded).otherwise(end)
+    located = frame.withColumn("_arrival", arrival).drop("_file_path")
+    return located.withColumn(
+        "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", 2), "/", -1).cast("date")
+    )
 
 
 def _named(name: str) -> Column:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.contracts import Catalogue
+from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.fingerprints import Digests, fingerprints
 from platform_assets.planning.windows import Calendar, day_range, days_reached
 
@@ -43,30 +43,47 @@ def affected(catalogue: Catalogue, changed: Mapping[str, Collection[date]], cale
     )
 
 
-def out_of_date(
-    catalogue: Catalogue,
-    digests: Digests,
-    recorded: Mapping[str, Mapping[date, str]],
-    calendar: Calendar,
-) -> tuple[Step, ...]:
+@dataclass(frozen=True)
+class Standing:
+    """What planning knows of every table's days.
+
+    Args:
+        digests: content of every loaded day, by table.
+        recorded: fingerprint of every published day, by table.
+        refused: days that are held, each with a fingerprint that must not be published, by table.
+        calendar: the days that exist.
+    """
+
+    digests: Digests
+    recorded: Mapping[str, Mapping[date, str]]
+    refused: Mapping[str, Collection[tuple[date, str]]]
+    calendar: Calendar
+
+
+def stale(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, str]:
+    """The days that are not what they would be made from now, and the fingerprint each would get.
+
+    A day is left out while an input of it was never loaded, and while it would get a fingerprint that was refused:
+    only other content makes another attempt worth its while.
+    """
+    now = fingerprints(contract, days, standing.digests, standing.calendar)
+    have = standing.recorded.get(contract.name, {})
+    refused = standing.refused.get(contract.name, ())
+    return {day: mark for day, mark in now.items() if have.get(day) != mark and (day, mark) not in refused}
+
+
+def out_of_date(catalogue: Catalogue, standing: Standing) -> tuple[Step, ...]:
     """The steps that bring every table up to date with its inputs.
 
-    A day is a step if its inputs are loaded and its recorded fingerprint is not the one it would get now, or if such a
-    day of an input reaches it.
+    A day is a step if it is stale, or if a stale day of an input reaches it.
 
     Args:
         catalogue: all tables, each after those it reads.
-        digests: content of every loaded day.
-        recorded: fingerprint of every published day.
-        calendar: the days that exist.
+        standing: where their days stand.
     """
-    seeds: dict[str, list[date]] = {}
-    for contract in catalogue:
-        if contract.inputs:
-            now = fingerprints(contract, calendar.days(), digests, calendar)
-            have = recorded.get(contract.name, {})
-            seeds[contract.name] = [day for day, fingerprint in now.items() if have.get(day) != fingerprint]
-    return affected(catalogue, seeds, calendar)
+    every_day = standing.calendar.days()
+    seeds = {contract.name: stale(contract, every_day, standing) for contract in catalogue if contract.inputs}
+    return affected(catalogue, seeds, standing.calendar)
 
 
 def batches(days: Collection[date], most: int) -> tuple[tuple[date, ...], ...]:
@@ -81,20 +98,41 @@ def arrival_batches(
     """The arrival dates in order, as batches of which each is one publication of raw.
 
     A batch ends after `most_dates`, unless so little was delivered on them that more dates cost nothing: the late
-    files of a whole quarter are one batch.
+    files of a whole quarter are one batch, or the end of the batch before.
 
     Args:
         bytes_by_date: delivered on each date.
         most_dates: per batch.
-        least_bytes: that a batch should have before it ends.
+        least_bytes: that a batch should have before it ends, and that what is left should have to be one.
     """
-    found: list[tuple[date, ...]] = []
-    batch: list[date] = []
+    found: list[list[date]] = [[]]
     size = 0
     for day in sorted(bytes_by_date):
-        if len(batch) >= most_dates and size >= least_bytes:
-            found.append(tuple(batch))
-            batch, size = [], 0
-        batch.append(day)
+        if len(found[-1]) >= most_dates and size >= least_bytes:
+            found.append([])
+            size = 0
+        found[-1].append(day)
         size += bytes_by_date[day]
-    return (*found, tuple(batch)) if batch else tuple(found)
+    if len(found) > 1 and size < least_bytes:
+        found[-2:] = [found[-2] + found[-1]]
+    return tuple(tuple(batch) for batch in found if batch)
+
+
+def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date | None:
+    """How far a run goes that takes files oldest first, whole arrival dates at a time.
+
+    Args:
+        files_by_date: number of files that wait, by arrival date.
+        most_files: per run; a single date may have more, and is taken all the same.
+
+    Returns:
+        The newest arrival date to take; None where nothing has to be left.
+    """
+    total = 0
+    taken: date | None = None
+    for day in sorted(files_by_date):
+        total += files_by_date[day]
+        if taken is not None and total > most_files:
+            return taken
+        taken = day
+    return None

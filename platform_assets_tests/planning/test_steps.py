@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Catalogue, Column, Contract, Domain, Input, LandingFiles, MonthToDate, Span
 from platform_assets.domains.retail import DOMAIN
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.steps import affected, arrival_batches, batches, out_of_date
+from platform_assets.planning.steps import (
+    Standing,
+    Step,
+    affected,
+    arrival_batches,
+    batches,
+    newest_to_take,
+    out_of_date,
+    stale,
+)
 from platform_assets.planning.windows import Calendar, days_read
 
 FIRST = date(2017, 1, 1)
@@ -74,7 +83,8 @@ def test_only_days_whose_inputs_changed_are_out_of_date(changed, never_computed)
         if contract.inputs
     }
     now = before | {"raw.t0": before["raw.t0"] | dict.fromkeys(changed, "new")}
-    found = {step.table: set(step.days) for step in out_of_date(catalogue, now, recorded, CALENDAR)}
+    standing = Standing(now, recorded, {}, CALENDAR)
+    found = {step.table: set(step.days) for step in out_of_date(catalogue, standing)}
     expected = brute_force(catalogue, {"raw.t0": changed, **dict.fromkeys(recorded, never_computed)})
     assert found == expected
 
@@ -100,5 +110,34 @@ def test_arrival_batches_hold_every_date_once_in_order_and_are_worth_it(sizes, m
     assert [day for batch in found for day in batch] == sorted(sizes)
     for batch in found[:-1]:
         assert len(batch) >= most
-        assert sum(sizes[day] for day in batch) >= 50
         assert len(batch) == most or sum(sizes[day] for day in batch[:-1]) < 50
+    for batch in found if len(found) > 1 else ():
+        assert sum(sizes[day] for day in batch) >= 50
+
+
+def test_what_little_is_left_joins_the_batch_before():
+    sizes = {FIRST + timedelta(days=n): 10 if n < 4 else 1 for n in range(7)}
+    assert [len(batch) for batch in arrival_batches(sizes, 2, least_bytes=20)] == [2, 5]
+    assert [len(batch) for batch in arrival_batches(sizes, 2, least_bytes=0)] == [2, 2, 2, 1]
+
+
+def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_else():
+    catalogue = chain()
+    contract = catalogue["silver.t1"]
+    digests = {"raw.t0": {FIRST: "bad"}}
+    refused = fingerprints(contract, [FIRST], digests, CALENDAR)
+    held = Standing(digests, {}, {"silver.t1": set(refused.items())}, CALENDAR)
+    assert stale(contract, [FIRST], held) == {}
+    assert out_of_date(catalogue, held) == ()
+    corrected = Standing({"raw.t0": {FIRST: "good"}}, {}, held.refused, CALENDAR)
+    assert out_of_date(catalogue, corrected) == (Step("silver.t1", (FIRST,)),)
+
+
+@given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(1, 9)), st.integers(1, 30))
+def test_a_run_takes_the_oldest_arrival_dates_whole_and_always_at_least_one(files, most):
+    until = newest_to_take(files, most)
+    taken = {day: n for day, n in files.items() if until is None or day <= until}
+    assert len(taken) == min(len(files), 1) or sum(taken.values()) <= most
+    if until is not None:
+        first_left = min(set(files) - set(taken))
+        assert sum(taken.values()) + files[first_left] > most
