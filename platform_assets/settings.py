@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -45,13 +46,14 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote"}
+_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Settings(BaseSettings):
     """Everything that can differ between installations."""
 
-    model_config = SettingsConfigDict(env_prefix="PLATFORM_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="PLATFORM_", extra="forbid", frozen=True, hide_input_in_errors=True)
 
     state: Path = Field(
         default=Path(".platform"),
@@ -91,6 +93,16 @@ class Settings(BaseSettings):
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",
     )
+    files_per_run: int = Field(
+        default=5000, ge=1, description="Most files one automatic refresh takes, oldest arrival dates first."
+    )
+    daily_cron: str = Field(default="0 1 * * *", description="When the daily refresh runs, in UTC.")
+    ui_url: str = Field(
+        default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
+    )
+    webhook_url: SecretStr | None = Field(
+        default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
+    )
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
@@ -115,7 +127,28 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
-    @field_validator("calendar_last", "today", "spark_remote", mode="before")
+    @field_validator("webhook_url")
+    @classmethod
+    def _encrypted(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value.get_secret_value())
+            allowed = parts.hostname and (
+                parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+            )
+        except ValueError:
+            allowed = False
+        if not allowed:
+            raise ValueError("must be an https:// address, or http:// on this machine")
+        return value
+
+    @field_validator("ui_url")
+    @classmethod
+    def _without_last_slash(cls, value: str) -> str:
+        return value.rstrip("/")
+
+    @field_validator("calendar_last", "today", "spark_remote", "webhook_url", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
@@ -146,7 +179,13 @@ class Settings(BaseSettings):
         project = TomlConfigSettingsSource(settings_cls, project_root() / "platform.toml")
         named = (source().get("state") for source in (init_settings, env_settings, project))
         state = _state_folder(next(filter(None, named), None))
-        return init_settings, env_settings, project, TomlConfigSettingsSource(settings_cls, state / "settings.toml")
+        kept = TomlConfigSettingsSource(settings_cls, state / "settings.toml")
+        if "webhook_url" in (*project(), *kept()):
+            raise SettingsError(
+                "webhook_url is in a settings file; whoever can read it could write to that address.",
+                "Remove it there and set the variable PLATFORM_WEBHOOK_URL instead.",
+            )
+        return init_settings, env_settings, project, kept
 
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from datetime import date
 from pathlib import Path
 
@@ -114,6 +115,8 @@ def test_the_calendar_ends_today_or_where_it_is_declared_to() -> None:
         ("PLATFORM_SPARK_MASTER", "lokal"),
         ("PLATFORM_SPARK_DRIVER_MEMORY", "a lot"),
         ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
+        ("PLATFORM_FILES_PER_RUN", "0"),
+        ("PLATFORM_UI_URL", "127.0.0.1:3000"),
     ],
 )
 def test_a_bad_variable_is_named_with_what_came(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +153,43 @@ def test_secrets_stay_out_of_messages_and_of_the_settings_text(monkeypatch: pyte
     with pytest.raises(SettingsError) as caught:
         load_settings(spark_conf={"spark.hadoop.fs.s3a.secret.key": ["geheim"]})
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("https://hooks.example.com/t0ken", True),
+        ("http://127.0.0.1:8065/t0ken", True),
+        ("http://hooks.example.com/t0ken", False),
+        ("http://127.0.0.1@hooks.example.com/t0ken", False),
+        ("ftp://127.0.0.1/t0ken", False),
+        ("http://[t0ken", False),
+    ],
+)
+def test_a_webhook_is_encrypted_or_on_this_machine_and_never_shown(
+    address: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_WEBHOOK_URL", address)
+    if allowed:
+        settings = load_settings()
+        assert settings.webhook_url is not None
+        assert settings.webhook_url.get_secret_value() == address
+        assert "t0ken" not in repr(settings)
+        return
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert "webhook_url" in caught.value.what
+    assert "t0ken" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("file", ["platform.toml", ".platform/settings.toml"])
+def test_a_webhook_in_a_file_is_refused(file: str, project: Path) -> None:
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("webhook_url = 'https://hooks.example.com/t0ken'\n")
+    with pytest.raises(SettingsError, match="webhook_url is in a settings file") as caught:
+        load_settings()
+    assert "PLATFORM_WEBHOOK_URL" in caught.value.todo
+    assert "t0ken" not in str(caught.value)
 
 
 def test_settings_cannot_be_changed_in_place() -> None:

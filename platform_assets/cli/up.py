@@ -21,14 +21,24 @@ from platform_assets.settings import load_settings, project_root
 _PATIENCE_S = 15
 
 
-def up(port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 3000) -> None:
+def up(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 3000,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only look: no daemon, and no button that changes anything.")
+    ] = False,
+) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
     settings = load_settings()
-    environment = os.environ | {"DAGSTER_HOME": str(dagster_home(settings)), "PLATFORM_STATE": str(settings.state)}
-    dagster = shutil.which("dagster", path=str(Path(sys.executable).parent)) or "dagster"
-    command = [dagster, "dev", "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
-    console.print(f"Opening [bold]http://127.0.0.1:{port}[/] - stop with Ctrl-C")
+    home = dagster_home(settings)
+    address = f"http://127.0.0.1:{port}"
+    environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
+    if "ui_url" not in settings.model_fields_set:
+        environment["PLATFORM_UI_URL"] = address
+    if not read_only:
+        _create_pools(home)
+    command = [*_server(read_only), "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
+    console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
     # A session of its own, so that everything Dagster starts can be ended together.
     server = subprocess.Popen(command, cwd=project_root(), env=environment, start_new_session=True)
 
@@ -41,6 +51,23 @@ def up(port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0
     finally:
         _end(server)
     raise typer.Exit(EXIT_FAILED if code else 0)
+
+
+def _server(read_only: bool) -> list[str]:
+    name = "dagster-webserver" if read_only else "dagster"
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or name
+    return [program, "--read-only"] if read_only else [program, "dev"]
+
+
+def _create_pools(home: Path) -> None:
+    """Before the daemon looks at the queue for the first time."""
+    with console.status("preparing Dagster"):
+        import dagster as dg
+
+        from platform_assets.orchestration.pools import create_pools
+
+        with dg.DagsterInstance.from_config(str(home)) as instance:
+            create_pools(instance)
 
 
 def _require_free(port: int) -> None:

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from platform_assets.compute.dedup import ORDER, TOMBSTONE
 from platform_assets.contracts import DAY
 
-MOST_BROADCAST = 1_000_000
-"""Keys on more than one day that every Spark task can hold; with more of them the rows are shuffled instead."""
+MOST_BROADCAST = 500_000
+"""Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
 
 
 def tombstones(
-    arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int
+    arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int, *, few: bool = False
 ) -> DataFrame | None:
     """A tombstone for every day whose newest version of a key is older than another day's.
 
@@ -27,6 +27,7 @@ def tombstones(
         present: raw rows already there, without tombstones, of every day within reach; None where there are none.
         key: columns of the natural key.
         within_days: how far apart two versions of one key can lie.
+        few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
         Raw rows of kind tombstone with key, order and day, at most one per key and day; None where no day loses.
@@ -34,6 +35,8 @@ def tombstones(
     columns = [DAY, *key, *ORDER]
     versions = arriving.select(*columns, F.lit(True).alias("_new"))
     if present is not None:
+        if few:
+            present = present.join(F.broadcast(arriving.select(*key)), list(key), "left_semi")
         versions = versions.unionByName(present.select(*columns, F.lit(False).alias("_new")))
     # Nearly every key lies on one day; telling the others takes three figures per key, and only they are looked at.
     on_days = versions.groupBy(*key).agg(

@@ -46,6 +46,8 @@ TUNING: Mapping[str, str] = {
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
+    "spark.sql.adaptive.enabled": "false",
     # No .crc file beside each file we write: disks and Parquet have checksums of their own
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",

@@ -1,9 +1,10 @@
 """What tables promise: pure values without any engine behind them.
 
-Here belong the words a contract is written in (columns, keys, read windows, rules, sources) and the checks that a
-declaration makes sense by itself. What follows from a contract is computed in the rooms above.
+Here belong the words a contract is written in (columns, keys, read windows, rules, sources, checks) and the tests
+that a declaration makes sense by itself. What follows from a contract is computed in the rooms above.
 """
 
+from platform_assets.contracts.checks import Aggregate, Amount, Checks, Freshness, Reconciliation, Severity
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
@@ -30,18 +31,24 @@ from platform_assets.contracts.windows import (
 
 __all__ = [
     "DAY",
+    "Aggregate",
     "AllHistory",
+    "Amount",
     "AsOf",
     "Catalogue",
+    "Checks",
     "Column",
     "Contract",
     "ContractError",
     "Domain",
+    "Freshness",
     "Input",
     "LandingFiles",
     "Layer",
     "MonthToDate",
+    "Reconciliation",
     "Rule",
+    "Severity",
     "Span",
     "UnknownTableError",
     "Window",

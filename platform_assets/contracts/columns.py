@@ -24,6 +24,8 @@ class Column:
         description: one sentence, with the unit.
         nullable: False makes a null a breach of the contract.
         sensitive: values are masked wherever examples are shown.
+        made_from: columns it is computed from, as `<layer>.<table>.<column>`, for the lineage people look at. Left out
+            where a column of an input only keeps its name.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Column:
     description: str
     nullable: bool = True
     sensitive: bool = False
+    made_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.name):

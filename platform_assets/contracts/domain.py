@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -38,7 +38,8 @@ class Catalogue:
         """Check the domains against each other and order their tables.
 
         Raises:
-            ContractError: a table is declared twice, reads an undeclared table, or reads itself through others.
+            ContractError: a table is declared twice, reads an undeclared table, reads itself through others, or
+                names a column of another table that is not there.
         """
         domains = tuple(domains)
         by_name: dict[str, Contract] = {}
@@ -56,6 +57,8 @@ class Catalogue:
                         f"{contract.name} reads {read.table}, which no domain declares.",
                         f"Declare it or read one of {', '.join(sorted(by_name))}.",
                     )
+            _check_reconciliations(contract, by_name)
+            _check_lineage(contract, by_name)
         graph = {name: [read.table for read in contract.inputs] for name, contract in by_name.items()}
         try:
             order = list(TopologicalSorter(graph).static_order())
@@ -82,3 +85,28 @@ class Catalogue:
         """The domain that declares a table."""
         contract = self[name]
         return next(domain for domain in self.domains if contract in domain.tables)
+
+
+def _check_lineage(contract: Contract, by_name: Mapping[str, Contract]) -> None:
+    inputs = {read.table for read in contract.inputs}
+    for column in contract.columns:
+        for source in column.made_from:
+            table, _, name = source.rpartition(".")
+            if table not in inputs or name not in by_name[table].column_names:
+                raise ContractError(
+                    f"{contract.name} has {column.name!r} made from {source!r}, which is no column of an input.",
+                    f"Name columns of {', '.join(sorted(inputs)) or 'its inputs'} as <layer>.<table>.<column>.",
+                )
+
+
+def _check_reconciliations(contract: Contract, by_name: Mapping[str, Contract]) -> None:
+    for declared in contract.reconciles:
+        theirs = {column.name: column.type for column in by_name[declared.upstream].columns}
+        for name in declared.by:
+            ours = contract.column(name).type
+            if theirs.get(name) != ours:
+                raise ContractError(
+                    f"{contract.name} reconciles with {declared.upstream} by {name!r}, which is {ours} here and "
+                    f"{theirs.get(name, 'no column')} there.",
+                    "Name columns in `by` that both tables have, of one type.",
+                )

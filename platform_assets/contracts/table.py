@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.windows import AsOf, Span, Window
@@ -78,6 +79,9 @@ class Contract:
         restatement_window_days: rows later than this wait for approval.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
+        checks: which findings block a day and which only warn.
+        reconciles: comparisons with the inputs.
+        freshness: when a day is overdue.
     """
 
     name: str
@@ -95,6 +99,9 @@ class Contract:
     restatement_window_days: int = 90
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
+    checks: Checks = field(default_factory=Checks)
+    reconciles: tuple[Reconciliation, ...] = ()
+    freshness: Freshness = field(default_factory=Freshness)
 
     def __post_init__(self) -> None:
         layer, _, table = self.name.partition(".")
@@ -120,6 +127,8 @@ class Contract:
         if not self.key:
             raise self._error("has no key", "Name the columns that identify a row.")
         self._check_raw() if self.layer == "raw" else self._check_derived()
+        for reconciliation in self.reconciles:
+            self._check_reconciliation(reconciliation)
 
     def _error(self, what: str, todo: str) -> ContractError:
         return ContractError(f"The contract of {self.name} {what}.", todo)
@@ -163,6 +172,34 @@ class Contract:
                 "reads something else than a silver table as of a day",
                 "Use as_of() on silver tables.",
             )
+
+    def _check_reconciliation(self, declared: Reconciliation) -> None:
+        windows = {read.table: read.window for read in self.inputs}
+        if declared.upstream not in windows:
+            raise self._error(
+                f"reconciles with {declared.upstream}, which is no input of it",
+                f"Set `upstream` to one of {', '.join(windows)}." if windows else "Remove it from `reconciles`.",
+            )
+        window = windows[declared.upstream]
+        if isinstance(window, AsOf):
+            raise self._error(
+                f"reconciles with {declared.upstream}, which it reads as of a day",
+                "Remove it from `reconciles`: there are no rows of the day to compare with.",
+            )
+        for amount in declared.amounts:
+            if window != Span(0, 0) and amount.sides[1] is None:
+                raise self._error(
+                    f"reconciles {amount.name!r} with {amount.theirs!r} of {declared.upstream}, which it reads through "
+                    "several days and which cannot be put together from single days",
+                    "Use one sum(...), count(...), min(...) or max(...) of one argument, not of distinct values; for "
+                    "several of them declare several amounts.",
+                )
+        for name in declared.by:
+            if name not in self.column_names:
+                raise self._error(
+                    f"reconciles with {declared.upstream} by {name!r}, a column that it does not declare",
+                    "Name columns in `by` that both tables have.",
+                )
 
     @property
     def layer(self) -> Layer:

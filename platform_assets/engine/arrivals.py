@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from platform_assets.compute.dead_letters import refused_rows, refused_table
 from platform_assets.compute.dedup import TOMBSTONE
 from platform_assets.compute.failures import full_disk_explained
-from platform_assets.compute.moves import tombstones
+from platform_assets.compute.moves import MOST_BROADCAST, tombstones
 from platform_assets.compute.parsing import Layout, parse
 from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
 from platform_assets.compute.reading import read_days
@@ -89,7 +89,8 @@ def _take(
             rejected = profile_raw(read_staged(spark, folders[letters]))
             drop_rows_without_day(platform.lake, contract.name, publication)
         if good:
-            _stage_tombstones(platform, spark, contract, publication, folders[contract.name], release)
+            few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
+            _stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), taken, rejected) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
@@ -140,6 +141,8 @@ def _stage_tombstones(
     publication: str,
     folder: Path,
     release: Release,
+    *,
+    few: bool,
 ) -> None:
     if not contract.moves_within_days:
         return
@@ -152,7 +155,7 @@ def _stage_tombstones(
     if near & files_at(platform.lake, contract.name, version).keys():
         rows = read_days(spark, platform.lake.table_path(contract.name), version, schema, ranges(near))
         present = rows.where(F.col("_kind") != TOMBSTONE)
-    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days)
+    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
         nulls = [
             F.lit(None).cast(field.dataType).alias(field.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +20,9 @@ from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import ranges, union_read
 
+InputRows = DataFrame | Windowed | History
+"""What a transform is given for an input."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -30,12 +33,14 @@ class Prepared:
         clustered: each day lies in one Spark partition.
         quarantined: rows that broke a rule; None where there are none.
         counts: for silver, by day: raw, quarantined, voided and expected rows, counted from the keys alone.
+        inputs: what it was made from, by table: for silver the raw rows with all their versions.
     """
 
     frame: DataFrame
     clustered: bool = False
     quarantined: DataFrame | None = None
     counts: Mapping[date, Mapping[str, int]] | None = None
+    inputs: Mapping[str, InputRows] = field(default_factory=dict)
 
 
 def prepare(
@@ -44,8 +49,9 @@ def prepare(
     """Read the inputs of some days at a release and apply the rules, the order of versions and the transform."""
     if contract.layer == "silver":
         return _prepare_silver(platform, spark, contract, days, release)
-    inputs = {read.parameter: _input(platform, spark, read, days, release) for read in contract.inputs}
-    return Prepared(transform_of(platform, contract)(**inputs))
+    inputs = {read: _input(platform, spark, read, days, release) for read in contract.inputs}
+    frame = transform_of(platform, contract)(**{read.parameter: rows for read, rows in inputs.items()})
+    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()})
 
 
 def _prepare_silver(
@@ -63,12 +69,11 @@ def _prepare_silver(
         clustered=True,
         quarantined=quarantined(raw, source.column_names, contract.rules) if any_bad else None,
         counts=counts,
+        inputs={source.name: raw},
     )
 
 
-def _input(
-    platform: Platform, spark: SparkSession, read: Input, days: Collection[date], release: Release
-) -> DataFrame | Windowed | History:
+def _input(platform: Platform, spark: SparkSession, read: Input, days: Collection[date], release: Release) -> InputRows:
     source = platform.catalogue[read.table]
     spans = union_read(read.window, days, platform.calendar)
     frame = _read(platform, spark, source, spark_schema(source), spans, release)

@@ -13,7 +13,7 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import Contract
 from platform_assets.engine.arrivals import take
 from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.pending import list_arrivals
+from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.results import IngestResult, Progress, no_progress
@@ -38,6 +38,7 @@ def ingest(
     author: Author,
     days: Collection[date] = (),
     progress: Progress = no_progress,
+    until: date | None = None,
 ) -> IngestResult:
     """Take everything pending for a raw table, one ingest at a time.
 
@@ -48,6 +49,7 @@ def ingest(
         author: on whose behalf.
         days: days that are asked for; those that nothing was delivered for come back as missing.
         progress: told after every batch of arrival dates.
+        until: newest arrival date to take; all by default.
 
     Raises:
         IngestError: rows were lost or won, or a file changed while it was read; nothing of that batch was published.
@@ -55,7 +57,7 @@ def ingest(
     started = time.monotonic()
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
         platform.sync()
-        listing = list_arrivals(platform, contract)
+        listing = list_arrivals(platform, contract, until)
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
         for file in listing.pending:
             by_date[file.arrival_date].append(file)
@@ -69,7 +71,7 @@ def ingest(
             published |= contents
             progress(contract.name, len(arrivals), len(listing.pending))
         broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
-        published |= _load_quiet_days(platform, contract, listing.delivered - broken, author)
+        published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
         loaded = platform.ledger.current_days(contract.name)
     return IngestResult(
         table=contract.name,
@@ -83,16 +85,9 @@ def ingest(
 
 
 def _load_quiet_days(
-    platform: Platform, contract: Contract, delivered: Collection[date], author: Author
+    platform: Platform, contract: Contract, delivered: Collection[date], author: Author, until: date | None
 ) -> dict[date, DayContent]:
-    """Load as empty the days on which nothing was to be expected, or an arrival came without rows."""
-    loaded = platform.ledger.current_days(contract.name)
-    quiet = [
-        day
-        for day in platform.calendar.days()
-        if day not in loaded and (contract.delivers == "on change" or day in contract.closed_days or day in delivered)
-    ]
-    contents = loaded_empty(quiet)
+    contents = loaded_empty(quiet_days(platform, contract, delivered, until))
     if contents:
         change = TableChange(table=contract.name, schema_string=raw_schema(contract).json(), days=contents)
         publish_changes(platform, new_publication(), "ingest", [change], author)

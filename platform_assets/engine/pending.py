@@ -2,18 +2,80 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import Contract, Span
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.steps import Step, out_of_date
-from platform_assets.sources.landing import Known, Listing, list_landing
+from platform_assets.planning.fingerprints import refused_now
+from platform_assets.planning.steps import Standing, Step, newest_to_take, out_of_date, stale
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
+
+_T = TypeVar("_T")
 
 
-def list_arrivals(platform: Platform, contract: Contract) -> Listing:
-    """What was delivered for a raw table and not taken yet, up to today."""
+@dataclass(frozen=True)
+class Waiting:
+    """What a refresh would find to do, and what it would leave.
+
+    Args:
+        files: to be taken, by raw table.
+        until: newest arrival date to take, so that the run is no larger than it may be; None takes everything.
+        left: files of newer arrival dates, for the next run.
+        growing: files somebody still writes.
+        problems: what lies in the landing area and cannot be taken.
+        quiet: days to load as empty because nothing was to be expected, by raw table.
+        stale: days that can be recomputed at once, and the fingerprints they would get, by table.
+        missing: ended days without anything that could be taken, though something was to be expected, by raw table.
+    """
+
+    files: Mapping[str, tuple[LandedFile, ...]]
+    until: date | None
+    left: int
+    growing: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+    quiet: Mapping[str, tuple[date, ...]]
+    stale: Mapping[str, Mapping[date, str]]
+    missing: Mapping[str, tuple[date, ...]]
+
+
+def waiting(platform: Platform, most_files: int) -> Waiting:
+    """Look at everything that waits, without starting Spark.
+
+    Args:
+        platform: what to look at.
+        most_files: that one refresh should take, oldest arrival dates first.
+    """
+    listings = {contract: list_arrivals(platform, contract) for contract in platform.catalogue if contract.source}
+    pending = [file for listing in listings.values() for file in listing.pending]
+    until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
+    files: dict[str, tuple[LandedFile, ...]] = {}
+    quiet: dict[str, tuple[date, ...]] = {}
+    missing: dict[str, tuple[date, ...]] = {}
+    for contract, listing in listings.items():
+        waits = {file.arrival_date for file in listing.pending}
+        empty = quiet_days(platform, contract, listing.delivered - waits)
+        files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
+        quiet[contract.name] = tuple(day for day in empty if until is None or day <= until)
+        missing[contract.name] = _missing(platform, contract, {*waits, *empty})
+    return Waiting(
+        files=_without_empty(files),
+        until=until,
+        left=len(pending) - sum(map(len, files.values())),
+        growing=tuple(problem for listing in listings.values() for problem in listing.growing),
+        problems=tuple(problem for listing in listings.values() for problem in listing.problems),
+        quiet=_without_empty(quiet),
+        stale=_recomputable(platform),
+        missing=_without_empty(missing),
+    )
+
+
+def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:
+    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
     assert contract.source is not None
     known = {
         arrival.path: Known(
@@ -25,11 +87,12 @@ def list_arrivals(platform: Platform, contract: Contract) -> Listing:
         for arrival in platform.ledger.arrivals(contract.name)
     }
     settings = platform.settings
+    today = settings.current_day()
     return list_landing(
         settings.landing,
         contract.source.folder,
         known,
-        until=settings.current_day(),
+        until=today if until is None else min(today, until),
         settle_s=settings.settle_s,
     )
 
@@ -39,28 +102,77 @@ def has_arrivals(platform: Platform) -> bool:
     return any(list_arrivals(platform, c).pending for c in platform.catalogue if c.source is not None)
 
 
+def quiet_days(
+    platform: Platform, contract: Contract, delivered: Collection[date], until: date | None = None
+) -> tuple[date, ...]:
+    """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
+
+    Args:
+        platform: what to look at.
+        contract: of a raw table.
+        delivered: arrival dates whose files were all taken.
+        until: newest day to load; files of later dates may wait.
+    """
+    loaded = platform.ledger.current_days(contract.name)
+    return tuple(
+        day
+        for day in platform.calendar.days()
+        if day not in loaded
+        and (until is None or day <= until)
+        and (contract.delivers == "on change" or day in contract.closed_days or day in delivered)
+    )
+
+
 def steps_to_refresh(platform: Platform) -> tuple[Step, ...]:
-    """The days of every table that are not what they would be now."""
-    release = current_release(platform.lake)
-    contents = {name: platform.ledger.current_days(name, at=release.number) for name in platform.catalogue.names}
-    digests = {name: {day: found.digest for day, found in days.items()} for name, days in contents.items()}
-    recorded = {name: {day: found.fingerprint for day, found in days.items()} for name, days in contents.items()}
-    return out_of_date(platform.catalogue, digests, recorded, platform.calendar)
+    """The days of every table that are not what they would be now, held ones apart."""
+    return out_of_date(platform.catalogue, _standing(platform))
 
 
 def still_out_of_date(platform: Platform, step: Step) -> tuple[date, ...]:
     """The days of a planned step that still need work: their inputs may have come out as they were.
 
-    Days whose content was refused are left alone while they would be made from the same fingerprint again.
+    Days whose content was refused are left alone while they would be made from the same input by the same code.
     """
     contract = platform.catalogue[step.table]
+    tables = {contract.name, *(read.table for read in contract.inputs)}
+    return tuple(stale(contract, step.days, _standing(platform, tables)))
+
+
+def _standing(platform: Platform, tables: Collection[str] | None = None) -> Standing:
     release = current_release(platform.lake)
-    digests = {read.table: platform.digests(read.table, release) for read in contract.inputs}
-    now = fingerprints(contract, step.days, digests, platform.calendar)
-    recorded = platform.ledger.current_days(contract.name, at=release.number)
-    held = {(hold.day, hold.refused) for hold in platform.ledger.holds(contract.name)}
-    return tuple(
-        day
-        for day in step.days
-        if day in now and (day, now[day]) not in held and (day not in recorded or recorded[day].fingerprint != now[day])
+    names = platform.catalogue.names if tables is None else tables
+    contents = {name: platform.ledger.current_days(name, at=release.number) for name in names}
+    refused: dict[str, set[tuple[date, str]]] = {}
+    for hold in platform.ledger.holds():
+        version = platform.code_versions.get(hold.table, "")
+        refused.setdefault(hold.table, set()).add((hold.day, refused_now(hold.refused, version)))
+    return Standing(
+        digests={name: {day: found.digest for day, found in days.items()} for name, days in contents.items()},
+        recorded={name: {day: found.fingerprint for day, found in days.items()} for name, days in contents.items()},
+        refused=refused,
+        calendar=platform.calendar,
     )
+
+
+def _recomputable(platform: Platform) -> dict[str, dict[date, str]]:
+    """Stale days, without those that wait for the hold of a day they read to be lifted."""
+    standing = _standing(platform)
+    held = {(hold.table, hold.day) for hold in platform.ledger.holds()}
+    found: dict[str, dict[date, str]] = {}
+    for contract in platform.catalogue:
+        if contract.inputs and (days := stale(contract, platform.calendar.days(), standing)):
+            same_day = [read.table for read in contract.inputs if read.window == Span(0, 0)]
+            free = {day: mark for day, mark in days.items() if not held & {(table, day) for table in same_day}}
+            if free:
+                found[contract.name] = free
+    return found
+
+
+def _missing(platform: Platform, contract: Contract, expected: Collection[date]) -> tuple[date, ...]:
+    loaded = platform.ledger.current_days(contract.name)
+    today = platform.settings.current_day()
+    return tuple(day for day in platform.calendar.days() if day < today and day not in loaded and day not in expected)
+
+
+def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:
+    return {table: found for table, found in by_table.items() if found}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
+from typing import cast
 
 from pyspark.sql import SparkSession
 
@@ -13,23 +15,31 @@ from platform_assets.compute.dead_letters import quarantine_table
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.profiles import Profile
 from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
-from platform_assets.contracts import Contract, Span
+from platform_assets.contracts import Contract
 from platform_assets.engine.changes import replaced
+from platform_assets.engine.effects import effects
+from platform_assets.engine.judging import judge
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders, without
+from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.engine.results import Progress, StepResult, no_progress
 from platform_assets.engine.staging import Staged, stage_days
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import TableChange, new_publication
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.stages import discard
 from platform_assets.ledger.records import Hold
-from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.steps import Step, batches
-from platform_assets.planning.windows import day_range, days_read
-from platform_assets.quality.gates import Breach
+from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
 
 ATTEMPTS = 3
 """How often days that another run published meanwhile are computed again before the conflict is passed on."""
+
+
+class AcceptError(PlatformError):
+    """Somebody wanted to accept what cannot be true."""
 
 
 def recompute_step(
@@ -38,95 +48,115 @@ def recompute_step(
     step: Step,
     author: Author,
     progress: Progress = no_progress,
+    *,
+    force: bool = False,
+    accept: Collection[Check] = (),
 ) -> StepResult:
     """Recompute days of one silver or gold table, in batches of which each is one publication.
 
     Days that fail a gate are held and keep their last good content; days whose inputs were never loaded, or are held
-    on the same day, are blocked. Neither keeps the others from being published.
+    on the same day, are blocked; days that are what they would become, or would come out as they were refused, are
+    left alone. None of them keeps the others from being published.
 
     Args:
         platform: what to work with.
-        spark: gives the session; not called where no input day has rows.
+        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
         step: table and days.
         author: on whose behalf.
         progress: told after every batch.
+        force: compute days whatever their state.
+        accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
+            and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
 
     Raises:
+        AcceptError: a check is none of those that can be accepted.
         TransformError: the transform does not return what the contract declares.
         Conflict: others kept publishing the same days.
     """
+    if refused := set(accept) - ACCEPTABLE:
+        raise AcceptError(
+            f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
+        )
+    work = _Work(platform, spark, platform.catalogue[step.table], step, author, force, frozenset(accept))
     result = StepResult(step.table)
-    contract = platform.catalogue[step.table]
     for batch in batches(step.days, platform.settings.batch_days):
         started = time.monotonic()
         days: Collection[date] = batch
-        for attempt in range(1, ATTEMPTS + 1):
-            with full_disk_explained(contract.name):
-                done, days = _recompute_batch(platform, spark, contract, days, author, last=attempt == ATTEMPTS)
+        for turn in range(1, ATTEMPTS + 1):
+            with full_disk_explained(step.table):
+                done, days = _recompute_batch(work, days, result, last=turn == ATTEMPTS)
             result += done
             if not days:
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
-        progress(step.table, len(result.published) + len(result.held) + len(result.blocked), len(step.days))
+        progress(step.table, result.days, len(step.days))
     return result
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What all batches of a step have in common; see `recompute_step`."""
+
+    platform: Platform
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    step: Step
+    author: Author
+    force: bool
+    accept: frozenset[Check]
+
+
 def _recompute_batch(
-    platform: Platform,
-    spark: Callable[[], SparkSession],
-    contract: Contract,
-    days: Collection[date],
-    author: Author,
-    *,
-    last: bool,
+    work: _Work, days: Collection[date], so_far: StepResult, *, last: bool
 ) -> tuple[StepResult, tuple[date, ...]]:
     """What was done, and the days to compute again because of a conflict."""
     started = time.monotonic()
+    platform, contract = work.platform, work.contract
     release = current_release(platform.lake)
-    digests = {read.table: platform.digests(read.table, release) for read in contract.inputs}
-    made_from = fingerprints(contract, days, digests, platform.calendar)
-    blocked = _blocked(platform, contract, days, digests)
-    days = tuple(sorted(set(days) - set(blocked)))
-    if not days:
-        return StepResult(contract.name, blocked=blocked), ()
+    state = readiness(platform, contract, days, release, force=work.force, accept=work.accept)
+    left_alone = StepResult(
+        contract.name,
+        held={day: (_refused_before(hold),) for day, hold in state.held.items()},
+        blocked=state.blocked,
+        up_to_date=frozenset(state.up_to_date),
+    )
+    if not state.ready:
+        return left_alone, ()
 
     dead = quarantine_table(contract)
     with stage_folders(platform, (contract.name, dead)) as (publication, folders):
-        staged = stage_days(platform, spark, contract, days, release, folders[contract.name], folders[dead])
-        held = {day: breaches for day in days if (breaches := staged.breaches(contract, day))}
-        good = tuple(day for day in days if day not in held)
+        staged = stage_days(platform, work.spark, contract, state.ready, release, folders[contract.name], folders[dead])
+        earlier = {day: found.rows for day, found in so_far.checks.items()}
+        checks = judge(platform, contract, state, staged, step_days=work.step.days, earlier=earlier, accept=work.accept)
+        good = tuple(day for day in state.ready if not checks[day].blocking)
+        changed = effects(platform, work.spark, contract, release, staged, good, state.before)
         seconds = time.monotonic() - started
-        changes = _changes(platform, contract, release, publication, good, staged, made_from, seconds)
+        changes = _changes(platform, contract, release, publication, good, staged, state, checks, seconds)
         again: tuple[date, ...] = ()
         try:
-            publish_changes(platform, publication, "recompute", changes, author)
+            if good:
+                publish_changes(platform, publication, "recompute", changes, work.author)
+            else:
+                for table in folders:
+                    discard(platform.lake, table, publication, platform.lock_url)
         except Conflict as conflict:
             if last:
                 raise
             again = tuple(day for day in good if day in conflict.days)
             if rest := without(changes, again):
-                publish_changes(platform, new_publication(), "recompute", rest, author)
+                publish_changes(platform, new_publication(), "recompute", rest, work.author)
 
-    _remember(platform, contract, held, [day for day in good if day not in again], made_from, author)
-    published = {day: content for day, content in changes[0].days.items() if day not in again}
-    return StepResult(contract.name, published, held, blocked), again
-
-
-def _blocked(
-    platform: Platform, contract: Contract, days: Collection[date], digests: Mapping[str, Mapping[date, str]]
-) -> dict[date, str]:
-    """Days that cannot be computed now, and why."""
-    blocked: dict[date, str] = {}
-    for read in contract.inputs:
-        held = {hold.day: hold for hold in platform.ledger.holds(read.table)} if read.window == Span(0, 0) else {}
-        have = digests[read.table]
-        for day in days:
-            needed = day_range(*days_read(read.window, day, platform.calendar))
-            if day in held:
-                blocked[day] = f"{read.table} is held on {day}: {held[day].reason}"
-            elif lacking := next((needed_day for needed_day in needed if needed_day not in have), None):
-                blocked[day] = f"{read.table} has never been loaded for {lacking}"
-    return blocked
+    done = [day for day in state.ready if day not in again]
+    held = {day: found for day in done if (found := checks[day].blocking)}
+    _remember(work, held, [day for day in done if day not in held], state.made_from)
+    return left_alone + StepResult(
+        contract.name,
+        published={day: content for day, content in changes[0].days.items() if day not in again},
+        held=held,
+        checks={day: checks[day] for day in done},
+        changes={day: found for day, found in changed.items() if day not in again},
+        notes={day: found for day, found in state.notes.items() if day not in again},
+    ), again
 
 
 def _changes(
@@ -136,7 +166,8 @@ def _changes(
     publication: str,
     days: Collection[date],
     staged: Staged,
-    made_from: Mapping[date, str],
+    state: Readiness,
+    checks: Mapping[date, DayChecks],
     seconds: float,
 ) -> Sequence[TableChange]:
     """The table's days and, for silver, those of its quarantine that have or had rows."""
@@ -146,31 +177,40 @@ def _changes(
         code_version=platform.code_versions[contract.name],
         seconds=seconds,
     )
-    found = {day: staged.profiles.get(day, Profile()).digest for day in days}
-    figures = {day: staged.figures(day) for day in days}
-    contents = replaced(platform.lake, contract.name, release, publication, found, made_from, figures)
+    found = {day: staged.digest(day) for day in days}
+    figures = {day: staged.figures(day) | checks[day].accepted for day in days}
+    contents = replaced(platform.lake, contract.name, release, publication, found, state.made_from, figures)
     changes = [made(table=contract.name, schema_string=spark_schema(contract).json(), days=contents)]
     if contract.rules:
         dead = quarantine_table(contract)
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
-        contents = replaced(platform.lake, dead, release, publication, bad, made_from, {})
+        contents = replaced(platform.lake, dead, release, publication, bad, state.made_from, {})
         letters = {day: content for day, content in contents.items() if content.files or content.base}
         changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return changes
 
 
 def _remember(
-    platform: Platform,
-    contract: Contract,
-    held: Mapping[date, tuple[Breach, ...]],
-    good: Collection[date],
-    made_from: Mapping[date, str],
-    author: Author,
+    work: _Work, held: Mapping[date, tuple[Finding, ...]], good: Collection[date], made_from: Mapping[date, str]
 ) -> None:
     """Hold the days that failed, and lift the holds of those that passed."""
-    now = datetime.now(UTC)
-    platform.ledger.hold(
-        Hold(contract.name, day, made_from[day], found[0].gate, found[0].message, author.run, now)
+    table, now = work.contract.name, datetime.now(UTC)
+    version = work.platform.code_versions[table]
+    work.platform.ledger.hold(
+        Hold(table, day, attempt(made_from[day], version), found[0].check, found[0].message, work.author.run, now)
         for day, found in held.items()
     )
-    platform.ledger.lift(contract.name, good)
+    work.platform.ledger.lift(table, good)
+
+
+def _refused_before(hold: Hold) -> Finding:
+    """Why a day stays held that is not tried again."""
+    return Finding(
+        check=cast("Check", hold.gate),
+        day=hold.day,
+        severity="block",
+        message=f"{hold.reason}; refused before and not tried again, since neither the days it reads nor its code "
+        "have changed: correct its input or its code, or recompute it by force",
+        expected="other input or other code",
+        found="input and code of what was refused",
+    )

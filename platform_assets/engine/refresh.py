@@ -39,6 +39,8 @@ def refresh(
     spark: Callable[[], SparkSession],
     author: Author,
     progress: Progress = no_progress,
+    until: date | None = None,
+    report: Callable[[IngestResult | StepResult], None] = lambda done: None,
 ) -> RefreshResult:
     """Ingest everything pending and recompute exactly the days that are out of date, in dependency order.
 
@@ -50,15 +52,21 @@ def refresh(
         spark: gives the session; not called where there is nothing to do.
         author: on whose behalf.
         progress: told after every batch.
+        until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
+        report: told what became of each table, as soon as it is done.
     """
     platform.sync()
-    raw = [contract for contract in platform.catalogue if contract.source is not None]
-    ingests = tuple(ingest(platform, spark, contract, author, progress=progress) for contract in raw)
-    results: list[StepResult] = []
+    ingests: list[IngestResult] = []
+    for contract in platform.catalogue:
+        if contract.source is not None:
+            ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
+            report(ingests[-1])
+    steps: list[StepResult] = []
     for step in steps_to_refresh(platform):
         if days := still_out_of_date(platform, step):
-            results.append(recompute_step(platform, spark, Step(step.table, days), author, progress))
-    return RefreshResult(ingests, tuple(results))
+            steps.append(recompute_step(platform, spark, Step(step.table, days), author, progress))
+            report(steps[-1])
+    return RefreshResult(tuple(ingests), tuple(steps))
 
 
 def recompute(
@@ -88,5 +96,5 @@ def recompute(
         if contract.source is not None:
             ingests.append(ingest(platform, spark, contract, author, days, progress))
         else:
-            steps.append(recompute_step(platform, spark, Step(contract.name, days), author, progress))
+            steps.append(recompute_step(platform, spark, Step(contract.name, days), author, progress, force=True))
     return RefreshResult(tuple(ingests), tuple(steps))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 
+from platform_assets.compute.differences import DayChange
 from platform_assets.lakehouse.manifest import Arrival, DayContent
-from platform_assets.quality.gates import Breach
+from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.sources.landing import Problem
 
 Progress = Callable[[str, int, int], None]
@@ -20,20 +21,29 @@ def no_progress(table: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did with the days of one table.
+    """What a step did with the days of one table. Every day is published, held, blocked or up to date.
 
     Args:
         table: the table.
         published: the new content of each published day.
-        held: breaches by day; these days keep their last good content.
-        blocked: days left out because an input was never loaded or is held, with the reason.
+        held: why days keep their last good content, most serious first. A day that was refused before, and would come
+            out the same, is not tried again: it has the reason of its hold, and no `checks`.
+        blocked: days left out because an input was never loaded or is held, with the reason and what to do.
+        up_to_date: days that are what they would become, and were left alone.
+        checks: what every check says of each staged day, published or held.
+        changes: what became of the rows of published days that had other rows before.
+        notes: what a reader of a day should know about its inputs: those that count with their last good content.
         seconds: wall time.
     """
 
     table: str
     published: dict[date, DayContent] = field(default_factory=dict)
-    held: dict[date, tuple[Breach, ...]] = field(default_factory=dict)
+    held: dict[date, tuple[Finding, ...]] = field(default_factory=dict)
     blocked: dict[date, str] = field(default_factory=dict)
+    up_to_date: frozenset[date] = frozenset()
+    checks: dict[date, DayChecks] = field(default_factory=dict)
+    changes: dict[date, DayChange] = field(default_factory=dict)
+    notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -41,12 +51,21 @@ class StepResult:
         """Rows of the published days."""
         return sum(content.rows for content in self.published.values())
 
+    @property
+    def days(self) -> int:
+        """How many days it is done with."""
+        return len(self.published) + len(self.held) + len(self.blocked) + len(self.up_to_date)
+
     def __add__(self, other: StepResult) -> StepResult:
         return StepResult(
             self.table,
             self.published | other.published,
             self.held | other.held,
             self.blocked | other.blocked,
+            self.up_to_date | other.up_to_date,
+            self.checks | other.checks,
+            self.changes | other.changes,
+            self.notes | other.notes,
             self.seconds + other.seconds,
         )
 

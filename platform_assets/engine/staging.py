@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.compute.profiles import Profile, profile, read_staged
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import files_at
-from platform_assets.engine.frames import Prepared, prepare
+from platform_assets.engine.frames import InputRows, Prepared, prepare
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import Release
-from platform_assets.quality.gates import Breach, Fate, conservation_breaches, contract_breaches
+from platform_assets.planning.digests import Digest
+from platform_assets.quality.gates import Fate
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,30 @@ class Staged:
         quarantined: profiles of the quarantined rows, by day.
         counts: for silver, what must become of the raw rows, by day: raw, quarantined, voided, expected.
         raw_recorded: for silver, raw rows of each day as the manifests have them, tombstones not counted.
+        rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
+        inputs: what it was made from, by table.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
     quarantined: Mapping[date, Profile] = field(default_factory=dict)
     counts: Mapping[date, Mapping[str, int]] | None = None
     raw_recorded: Mapping[date, int] = field(default_factory=dict)
+    rows: DataFrame | None = None
+    inputs: Mapping[str, InputRows] = field(default_factory=dict)
+
+    def profile(self, day: date) -> Profile:
+        """Of any staged day, an empty one included."""
+        return self.profiles.get(day, Profile())
+
+    def digest(self, day: date) -> Digest:
+        """Content of a day."""
+        return self.profile(day).digest
 
     def fate(self, day: date) -> Fate:
         """What became of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
         raw, bad, voided = (counts.get(name, 0) for name in ("raw", "quarantined", "voided"))
-        kept = self.profiles.get(day, Profile()).digest.rows
+        kept = self.digest(day).rows
         return Fate(raw, kept, raw - kept - voided - bad, voided, bad)
 
     def figures(self, day: date) -> dict[str, int]:
@@ -54,21 +67,6 @@ class Staged:
             "voided": fate.voided,
             "quarantined": fate.quarantined,
         }
-
-    def breaches(self, contract: Contract, day: date) -> tuple[Breach, ...]:
-        """What the blocking gates say of a day."""
-        found = self.profiles.get(day, Profile())
-        breaches = contract_breaches(contract.name, day, found.nulls, contract.key, found.repeated_keys)
-        if self.counts is not None:
-            breaches += conservation_breaches(
-                contract.name,
-                day,
-                self.fate(day),
-                expected=self.counts.get(day, {}).get("expected", 0),
-                raw_recorded=self.raw_recorded.get(day, 0),
-                quarantine_staged=self.quarantined.get(day, Profile()).digest.rows,
-            )
-        return tuple(breaches)
 
 
 def stage_days(
@@ -94,24 +92,25 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     prepared = prepare(platform, session, contract, days, release)
-    profiles, quarantined = _stage(session, contract, prepared, folder, quarantine_folder)
+    rows, profiles = _stage(session, contract, prepared, folder)
     if strays := set(profiles) - set(days):
         raise TransformError(
             f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
             "Return only rows of the days being computed.",
         )
-    return Staged(profiles, quarantined, prepared.counts, recorded)
+    quarantined: dict[date, Profile] = {}
+    if prepared.quarantined is not None:
+        stage(prepared.quarantined, quarantine_folder)
+        quarantined = profile(read_staged(session, quarantine_folder), (), ())
+    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs)
 
 
 def _stage(
-    spark: SparkSession, contract: Contract, prepared: Prepared, folder: Path, quarantine_folder: Path
-) -> tuple[dict[date, Profile], dict[date, Profile]]:
+    spark: SparkSession, contract: Contract, prepared: Prepared, folder: Path
+) -> tuple[DataFrame, dict[date, Profile]]:
     schema = spark_schema(contract)
     check_columns(contract.name, prepared.frame, schema)
     stage(prepared.frame.select(*schema.fieldNames()), folder, clustered=prepared.clustered)
+    rows = read_staged(spark, folder)
     required = [column.name for column in contract.columns if not column.nullable]
-    profiles = profile(read_staged(spark, folder), required, contract.key)
-    if prepared.quarantined is None:
-        return profiles, {}
-    stage(prepared.quarantined, quarantine_folder)
-    return profiles, profile(read_staged(spark, quarantine_folder), (), ())
+    return rows, profile(rows, required, contract.key)

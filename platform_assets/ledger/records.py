@@ -114,7 +114,7 @@ class Hold:
     Args:
         table: `<layer>.<table>`.
         day: event date.
-        refused: the fingerprint that must not be published.
+        refused: the fingerprint that must not be published; followed by `@` and the code version, if only of that code.
         gate: what refused it: a gate's name, or who rolled back.
         reason: for a person.
         run: id of the run that was refused.

@@ -9,21 +9,30 @@ import dagster as dg
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import code_versions
 from platform_assets.orchestration.assets import build_assets
+from platform_assets.orchestration.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.schedules import build_daily_schedule
+from platform_assets.orchestration.sensors import announce, late_data
 from platform_assets.settings import Settings
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """All assets, jobs and resources of the platform that the settings describe."""
+    """All assets, jobs, schedules, sensors and resources of the platform that the settings describe."""
     catalogue = load_catalogue(settings)
     with warnings.catch_warnings():
-        # Backfill policies are marked beta in Dagster 1.13; its version is pinned, and this would be said once a table.
+        # In Dagster 1.13, backfill policies are beta and checks of partitions preview; its version is pinned, and this
+        # would be said once a table.
         warnings.simplefilter("ignore", dg.BetaWarning)
+        warnings.simplefilter("ignore", dg.PreviewWarning)
         assets = build_assets(catalogue, settings, code_versions(catalogue))
+        freshness = build_freshness(catalogue)
     return dg.Definitions(
         assets=assets,
+        asset_checks=[freshness],
         jobs=[refresh_job],
+        schedules=[build_daily_schedule(settings), build_freshness_schedule(freshness)],
+        sensors=[late_data, announce],
         resources={"platform": PlatformResource(), "spark": SparkResource()},
         executor=dg.in_process_executor,
     )

@@ -1,4 +1,4 @@
-"""What Dagster shows of a day."""
+"""What Dagster shows of a published day."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from datetime import date
 
 import dagster as dg
 
+from platform_assets.compute.differences import DayChange
+from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.lakehouse.manifest import DayContent
+
+Metadata = dict[str, dg.MetadataValue]
 
 
 def asset_key(table: str) -> dg.AssetKey:
@@ -15,8 +19,38 @@ def asset_key(table: str) -> dg.AssetKey:
     return dg.AssetKey(table.split("."))
 
 
-def day_metadata(content: DayContent, seconds: float) -> dict[str, dg.MetadataValue]:
-    """Figures of one published day; `seconds` is its share of the step."""
+def day_metadata(done: IngestResult | StepResult, days_read: Mapping[date, int]) -> dict[date, Metadata]:
+    """Figures of every published day.
+
+    Args:
+        done: the step; its seconds are shared out among its days.
+        days_read: how many input days each day was made from.
+    """
+    share = done.seconds / max(len(done.published), 1)
+    return {
+        day: _figures(content, share)
+        | ({"days_read": dg.MetadataValue.int(days_read[day])} if day in days_read else {})
+        | (_history(done, day) if isinstance(done, StepResult) else {})
+        for day, content in sorted(done.published.items())
+    }
+
+
+def materializations(
+    done: IngestResult | StepResult, metadata: Mapping[date, Metadata]
+) -> dict[date, dg.AssetMaterialization]:
+    """One event per published day, its data version the digest."""
+    return {
+        day: dg.AssetMaterialization(
+            asset_key(done.table),
+            partition=day.isoformat(),
+            metadata=metadata[day],
+            tags={"dagster/data_version": content.digest},
+        )
+        for day, content in sorted(done.published.items())
+    }
+
+
+def _figures(content: DayContent, seconds: float) -> Metadata:
     figures = {name: dg.MetadataValue.int(value) for name, value in content.figures.items()}
     return {
         "dagster/row_count": dg.MetadataValue.int(content.rows),
@@ -28,15 +62,24 @@ def day_metadata(content: DayContent, seconds: float) -> dict[str, dg.MetadataVa
     }
 
 
-def materializations(table: str, published: Mapping[date, DayContent], seconds: float) -> list[dg.AssetMaterialization]:
-    """One event per published day, its data version the digest."""
-    share = seconds / max(len(published), 1)
-    return [
-        dg.AssetMaterialization(
-            asset_key(table),
-            partition=day.isoformat(),
-            metadata=day_metadata(content, share),
-            tags={"dagster/data_version": content.digest},
-        )
-        for day, content in sorted(published.items())
-    ]
+def _history(done: StepResult, day: date) -> Metadata:
+    shown: Metadata = {}
+    if (change := done.changes.get(day)) is not None:
+        shown["changed"] = dg.MetadataValue.md(describe_change(change))
+    if notes := done.notes.get(day):
+        shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
+    return shown
+
+
+def describe_change(change: DayChange) -> str:
+    """A day's new content against the one before, as Markdown: rows, and the sums that moved."""
+    lines = [f"**{change.added:,}** rows added, **{change.removed:,}** removed, **{change.changed:,}** changed."]
+    moved = [name for name, before in change.sums_before.items() if before != change.sums_after[name]]
+    if moved:
+        lines += ["", "| sum of | before | after | difference |", "| --- | ---: | ---: | ---: |"]
+        for name in moved:
+            before, after = change.sums_before[name], change.sums_after[name]
+            lines.append(f"| {name} | {before:,} | {after:,} | {after - before:+,} |")
+    elif change.sums_before:
+        lines += ["", "No sum moved."]
+    return "\n".join(lines)

@@ -1,31 +1,70 @@
 """Jobs over days that no single partition range can name."""
 
-import dagster as dg
+from datetime import date
+from typing import Any, cast
 
-from platform_assets.engine.platform import Author
+import dagster as dg
+from pydantic import Field
+
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.events import materializations
+from platform_assets.orchestration.checks import day_results
+from platform_assets.orchestration.events import day_metadata, materializations
+from platform_assets.orchestration.freshness import freshness_events
+from platform_assets.orchestration.outcomes import checks_of_result, days_read, failures
+from platform_assets.orchestration.pictures import pictures
+from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 
 
-@dg.op(description="Take what was delivered and recompute exactly the days it reaches, contiguous or not.")
-def refresh_tables(context: dg.OpExecutionContext, platform: PlatformResource, spark: SparkResource) -> None:
+class RefreshConfig(dg.Config):
+    """How far a refresh goes."""
+
+    until: str = Field(default="", description="Newest arrival date to take, as YYYY-MM-DD; everything by default.")
+
+
+@dg.op(
+    description="Take what was delivered and recompute exactly the days it reaches, contiguous or not.",
+    pool=REFRESH_POOL,
+)
+def refresh_tables(
+    context: dg.OpExecutionContext, config: RefreshConfig, platform: PlatformResource, spark: SparkResource
+) -> None:
     """Refresh all tables and report every published day to Dagster."""
+    until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
     with platform.open() as opened:
-        result = refresh(opened, lambda: spark.spark_session, author)
-    outcomes: list[IngestResult | StepResult] = [*result.ingests, *result.steps]
-    for done in outcomes:
-        for event in materializations(done.table, done.published, done.seconds):
-            context.log_event(event)
-    refused = [breach.message for step in result.steps for found in step.held.values() for breach in found]
-    refused += [f"{step.table} {day}: {reason}" for step in result.steps for day, reason in step.blocked.items()]
+        result = refresh(
+            opened,
+            lambda: spark.spark_session,
+            author,
+            until=until,
+            report=lambda done: _report(context, opened, done),
+        )
+        for fresh in freshness_events(context.instance, opened):
+            context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
+    refused = [
+        f"{done.table} {day}: {reason}" for done in result.steps for day, reason in sorted(failures(done).items())
+    ]
     if refused:
         raise dg.Failure(
             f"{len(refused)} days were not published.\n" + "\n".join(refused[:20]),
             allow_retries=False,
         )
+
+
+def _report(context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult) -> None:
+    """What became of the days of one table: first the materializations, then what the checks say of them."""
+    contract = platform.catalogue[done.table]
+    metadata = day_metadata(done, days_read(platform, contract, done.published))
+    if done.published:
+        newest = max(done.published)
+        metadata[newest] |= pictures(platform, contract, newest)
+    for event in materializations(done, metadata).values():
+        context.log_event(event)
+    for result in day_results(context.instance, contract, checks_of_result(platform, contract, done)):
+        context.log_event(cast("Any", result))
 
 
 @dg.job(

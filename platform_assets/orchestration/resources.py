@@ -8,12 +8,14 @@ from typing import Any
 
 import dagster as dg
 from dagster_pyspark import PySparkResource
+from filelock import FileLock
 from pydantic import PrivateAttr
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.session import create_session, stop_session
 from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.orchestration.run_locks import give_back, lock_folder, take
 from platform_assets.settings import load_settings
 
 
@@ -51,7 +53,24 @@ class SparkResource(PySparkResource):
 
 
 class PlatformResource(dg.ConfigurableResource[None]):
-    """Opens lake and ledger for a step."""
+    """Opens lake and ledger for a step, and holds the run's lock as long as the run lives.
+
+    Every run of ours works with it, so it is where a run's process shows that it lives. Ticks of schedules and sensors
+    use it too, without a lock.
+    """
+
+    _lock: FileLock | None = PrivateAttr(default=None)
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Take the run's lock."""
+        if context.run is not None:
+            self._lock = take(lock_folder(load_settings()), context.run.run_id)
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Give the run's lock back."""
+        if self._lock is not None:
+            give_back(self._lock)
+            self._lock = None
 
     @contextmanager
     def open(self) -> Iterator[Platform]:

@@ -41,6 +41,22 @@ def fingerprints(contract: Contract, days: Collection[date], digests: Digests, c
     return {day: value.hexdigest()[:32] for day, value in found.items()}
 
 
+def attempt(fingerprint: str, code_version: str) -> str:
+    """What a gate refuses: this input computed by this code. Other input or other code is worth another try."""
+    return f"{fingerprint}@{code_version}"
+
+
+def refused_now(refused: str, code_version: str) -> str:
+    """The fingerprint that what was refused keeps from being tried again by today's code; none by other code.
+
+    Args:
+        refused: an attempt, or a fingerprint alone, which is refused whatever the code.
+        code_version: of today.
+    """
+    fingerprint, _, version = refused.partition("@")
+    return fingerprint if version in ("", code_version) else ""
+
+
 def _joined(have: Mapping[date, str], start: date, end: date) -> str | None:
     parts = [have.get(day) for day in day_range(start, end)]
     return None if None in parts else ",".join(f"{part}" for part in parts)

@@ -63,13 +63,17 @@ class Standing:
 def stale(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, str]:
     """The days that are not what they would be made from now, and the fingerprint each would get.
 
-    A day is left out while an input of it was never loaded, and while it would get a fingerprint that was refused:
-    only other content makes another attempt worth its while.
+    A day is left out while an input of it was never loaded, and while it would get a fingerprint that is refused: only
+    other input, or other code, makes another attempt worth its while. A held day whose inputs are again as they were
+    when it was last right counts as well, because that lifts its hold.
     """
     now = fingerprints(contract, days, standing.digests, standing.calendar)
     have = standing.recorded.get(contract.name, {})
     refused = standing.refused.get(contract.name, ())
-    return {day: mark for day, mark in now.items() if have.get(day) != mark and (day, mark) not in refused}
+    held = {day for day, _ in refused}
+    return {
+        day: mark for day, mark in now.items() if (have.get(day) != mark or day in held) and (day, mark) not in refused
+    }
 
 
 def out_of_date(catalogue: Catalogue, standing: Standing) -> tuple[Step, ...]:

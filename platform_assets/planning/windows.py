@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span, Window
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,12 @@ def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date
             return calendar.clip(day.replace(day=1), day)
         case AsOf() | AllHistory():
             return calendar.clip(calendar.first, day)
+
+
+def days_read_by_input(contract: Contract, day: date, calendar: Calendar) -> dict[str, int]:
+    """How many days of each input a day of a table reads, within the calendar."""
+    spans = {read.table: days_read(read.window, day, calendar) for read in contract.inputs}
+    return {table: max((end - start).days + 1, 0) for table, (start, end) in spans.items()}
 
 
 def days_reached(window: Window, changed: date, calendar: Calendar) -> tuple[date, date]:

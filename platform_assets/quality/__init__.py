@@ -1,4 +1,4 @@
-"""What must hold before anyone sees a day: gates as pure functions of a profile.
+"""What must hold before anyone sees a day, and what is unusual about it: pure functions of plain figures.
 
-A gate looks at figures of staged days and says what is wrong with which day. Nothing here reads rows or publishes.
+A gate or check looks at figures of days and says what is wrong with which day. Nothing here reads rows or publishes.
 """

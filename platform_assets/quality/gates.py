@@ -1,25 +1,17 @@
-"""Blocking gates: the contract's promises and the conservation of rows."""
+"""The contract's promises and the conservation of rows: what they find always blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from platform_assets.contracts import Contract
+from platform_assets.quality.findings import Finding
+from platform_assets.quality.masking import shown_key
 
-@dataclass(frozen=True)
-class Breach:
-    """A day that did not pass a gate.
-
-    Args:
-        day: the day.
-        gate: `contract` or `conservation`.
-        message: what was expected and what was found.
-    """
-
-    day: date
-    gate: str
-    message: str
+Keys = Sequence[Sequence[object]]
+"""A few keys of rows, in order."""
 
 
 @dataclass(frozen=True)
@@ -40,60 +32,116 @@ class Fate:
     voided: int
     quarantined: int
 
-
-def contract_breaches(
-    table: str, day: date, nulls: Mapping[str, int], key: tuple[str, ...], repeated: int
-) -> list[Breach]:
-    """Nulls where the contract allows none, and keys that more than one row has."""
-    breaches = [
-        Breach(
-            day,
-            "contract",
-            f"{table} on {day}: {count:,} rows have no {column}, which may not be null",
+    def __str__(self) -> str:
+        return (
+            f"{self.raw:,} raw rows = {self.kept:,} kept + {self.superseded:,} superseded + {self.voided:,} voided + "
+            f"{self.quarantined:,} quarantined"
         )
-        for column, count in nulls.items()
-    ]
+
+
+def contract_findings(
+    contract: Contract,
+    day: date,
+    nulls: Mapping[str, int],
+    repeated: int,
+    *,
+    without: Mapping[str, Keys] | None = None,
+    twice: Keys = (),
+) -> tuple[Finding, ...]:
+    """Nulls where the contract allows none, and keys that more than one row has.
+
+    Args:
+        contract: of the table.
+        day: the day.
+        nulls: rows without a value, by column that may have none.
+        repeated: keys of more than one row.
+        without: a few keys of the rows without a value, by column.
+        twice: a few of the keys of more than one row.
+    """
+    found: list[Finding] = []
+    for column, count in nulls.items():
+        examples = tuple(shown_key(contract, contract.key, key) for key in (without or {}).get(column, ()))
+        found.append(
+            Finding(
+                check="contract",
+                day=day,
+                severity="block",
+                message=f"{contract.name} on {day}: {_rows(count)} without {column}, which may not be null"
+                + _first(examples),
+                expected=f"a value of {column} in every row",
+                found=f"{_rows(count)} without",
+                examples=examples,
+                numbers={f"rows_without_{column}": count},
+            )
+        )
     if repeated:
-        what = f"{table} on {day}: {repeated:,} keys ({', '.join(key)}) have more than one row"
-        breaches.append(Breach(day, "contract", what))
-    return breaches
+        key = ", ".join(contract.key)
+        keys = f"{repeated:,} key{'' if repeated == 1 else 's'} ({key}) with more than one row"
+        examples = tuple(shown_key(contract, contract.key, found) for found in twice)
+        found.append(
+            Finding(
+                check="contract",
+                day=day,
+                severity="block",
+                message=f"{contract.name} on {day}: {keys}{_first(examples)}",
+                expected=f"one row per key ({key})",
+                found=keys,
+                examples=examples,
+                numbers={"repeated_keys": repeated},
+            )
+        )
+    return tuple(found)
 
 
-def conservation_breaches(
-    table: str,
+def conservation_findings(
+    contract: Contract,
     day: date,
     fate: Fate,
     *,
     expected: int,
     raw_recorded: int,
     quarantine_staged: int,
-) -> list[Breach]:
+    missing: Keys = (),
+    extra: Keys = (),
+) -> tuple[Finding, ...]:
     """Rows lost or won between raw and silver.
 
     Args:
-        table: the silver table.
+        contract: of the silver table.
         day: the day.
         fate: what became of the rows, `kept` being what was really staged.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.
         quarantine_staged: rows really staged for quarantine.
+        missing: a few keys that should have stayed and are not there.
+        extra: a few keys that are there and should not be.
     """
+    keys = [f"lost: {shown_key(contract, contract.key, key)}" for key in missing]
+    keys += [f"not expected: {shown_key(contract, contract.key, key)}" for key in extra]
     comparisons = (
-        ("raw rows read", fate.raw, "recorded at ingest", raw_recorded),
-        ("rows staged", fate.kept, "keys that stay", expected),
-        (
-            "rows staged for quarantine",
-            quarantine_staged,
-            "rows that broke a rule",
-            fate.quarantined,
-        ),
+        ("raw rows read", fate.raw, "recorded at ingest", raw_recorded, ()),
+        ("rows staged", fate.kept, "keys that stay", expected, tuple(keys)),
+        ("rows staged for quarantine", quarantine_staged, "rows that broke a rule", fate.quarantined, ()),
     )
-    return [
-        Breach(
-            day,
-            "conservation",
-            f"{table} on {day}: {found:,} {what}, but {wanted:,} {against}",
+    return tuple(
+        Finding(
+            check="conservation",
+            day=day,
+            severity="block",
+            message=f"{contract.name} on {day}: {found:,} {what}, but {wanted:,} {against}{_first(examples)}",
+            expected=f"{wanted:,} {against}",
+            found=f"{found:,} {what}",
+            examples=examples,
+            numbers={what.replace(" ", "_"): found, against.replace(" ", "_"): wanted},
         )
-        for what, found, against, wanted in comparisons
+        for what, found, against, wanted, examples in comparisons
         if found != wanted
-    ]
+    )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def _first(examples: Sequence[str]) -> str:
+    return f"; first {examples[0]}" if examples else ""

@@ -129,8 +129,12 @@ def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_el
     held = Standing(digests, {}, {"silver.t1": set(refused.items())}, CALENDAR)
     assert stale(contract, [FIRST], held) == {}
     assert out_of_date(catalogue, held) == ()
-    corrected = Standing({"raw.t0": {FIRST: "good"}}, {}, held.refused, CALENDAR)
-    assert out_of_date(catalogue, corrected) == (Step("silver.t1", (FIRST,)),)
+    corrected = {"raw.t0": {FIRST: "good"}}
+    again = (Step("silver.t1", (FIRST,)),)
+    assert out_of_date(catalogue, Standing(corrected, {}, held.refused, CALENDAR)) == again
+    as_before = {"silver.t1": fingerprints(contract, [FIRST], corrected, CALENDAR)}
+    assert out_of_date(catalogue, Standing(corrected, as_before, held.refused, CALENDAR)) == again
+    assert out_of_date(catalogue, Standing(corrected, as_before, {}, CALENDAR)) == ()
 
 
 @given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(1, 9)), st.integers(1, 30))

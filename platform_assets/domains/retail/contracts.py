@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import (
+    Amount,
     Column,
     Contract,
     Input,
     LandingFiles,
+    Reconciliation,
     Rule,
     as_of,
     month_to_date,
@@ -118,6 +121,7 @@ SILVER_TRANSACTIONS = Contract(
             "net_amount",
             MONEY,
             "Dollars received: sales value less manufacturers' coupons.",
+            made_from=("raw.transactions.sales_value", "raw.transactions.coupon_disc"),
         ),
     ),
     key=("basket_id", "product_id"),
@@ -185,17 +189,45 @@ _FIGURES = (
     Column("net", TOTAL, "Dollars received: gross less discounts.", nullable=False),
 )
 
+_SOLD = {
+    "baskets": ("basket_id",),
+    "units": ("quantity",),
+    "gross": ("sales_value", "retail_disc", "coupon_match_disc"),
+    "discounts": ("retail_disc", "coupon_match_disc", "coupon_disc"),
+    "net": ("sales_value", "coupon_disc"),
+}
+"""Columns of the till lines behind each figure."""
+
 DAILY_SALES = Contract(
     name="gold.daily_sales",
     description="Sales per day, store and department, by the product's department as of that day.",
     owner=OWNER,
-    columns=(_STORE, _DEPARTMENT, *_FIGURES),
+    columns=(
+        _STORE,
+        _DEPARTMENT,
+        *(
+            replace(figure, made_from=tuple(f"silver.transactions.{name}" for name in _SOLD.get(figure.name, ())))
+            for figure in _FIGURES
+        ),
+    ),
     key=("store_id", "department"),
     inputs=(
         Input("silver.transactions", same_day()),
         Input("silver.products", as_of()),
     ),
     closed_days=CLOSED,
+    reconciles=(
+        # By store only: a line's department is this table's own, from the product as of the day.
+        Reconciliation(
+            "silver.transactions",
+            by=("store_id",),
+            amounts=(
+                Amount("lines", "sum(lines)", "count(1)"),
+                Amount("units", "sum(units)", "sum(quantity)"),
+                Amount("net", "sum(net)", "sum(net_amount)"),
+            ),
+        ),
+    ),
 )
 
 HOUSEHOLD_28D = Contract(
@@ -204,8 +236,20 @@ HOUSEHOLD_28D = Contract(
     owner=OWNER,
     columns=(
         Column("household_id", "long", "The household.", nullable=False, sensitive=True),
-        Column("spend", TOTAL, "Dollars received from it in the 28 days.", nullable=False),
-        Column("trips", "long", "Baskets per day, summed over the 28 days.", nullable=False),
+        Column(
+            "spend",
+            TOTAL,
+            "Dollars received from it in the 28 days.",
+            nullable=False,
+            made_from=("silver.transactions.net_amount",),
+        ),
+        Column(
+            "trips",
+            "long",
+            "Baskets per day, summed over the 28 days.",
+            nullable=False,
+            made_from=("silver.transactions.basket_id",),
+        ),
         Column(
             "recency_days",
             "int",
@@ -215,6 +259,13 @@ HOUSEHOLD_28D = Contract(
     ),
     key=("household_id",),
     inputs=(Input("silver.transactions", span(27)),),
+    reconciles=(
+        Reconciliation(
+            "silver.transactions",
+            by=("household_id",),
+            amounts=(Amount("spend", "sum(spend)", "sum(net_amount)"),),
+        ),
+    ),
 )
 
 SALES_MONTH_TO_DATE = Contract(
@@ -224,6 +275,13 @@ SALES_MONTH_TO_DATE = Contract(
     columns=(_STORE, _DEPARTMENT, *_FIGURES),
     key=("store_id", "department"),
     inputs=(Input("gold.daily_sales", month_to_date()),),
+    reconciles=(
+        Reconciliation(
+            "gold.daily_sales",
+            by=("store_id", "department"),
+            amounts=tuple(Amount(name, f"sum({name})", f"sum({name})") for name in ("lines", "gross", "net")),
+        ),
+    ),
 )
 
 TABLES = (

@@ -1,6 +1,17 @@
 """Sensor readings: another key and event-time column, no `updated_at`, no voids, nothing that moves."""
 
-from platform_assets.contracts import Column, Contract, Domain, Input, LandingFiles, Rule, same_day, span
+from platform_assets.contracts import (
+    Amount,
+    Column,
+    Contract,
+    Domain,
+    Input,
+    LandingFiles,
+    Reconciliation,
+    Rule,
+    same_day,
+    span,
+)
 
 _READING = (
     Column("sensor", "string", "Which sensor.", nullable=False),
@@ -41,6 +52,16 @@ DOMAIN = Domain(
             ),
             key=("sensor",),
             inputs=(Input("silver.readings", span(6)),),
+            reconciles=(
+                Reconciliation(
+                    "silver.readings",
+                    by=("sensor",),
+                    amounts=(
+                        Amount("readings", "sum(readings)", "count(1)"),
+                        Amount("coldest", "min(coldest)", "min(celsius)"),
+                    ),
+                ),
+            ),
         ),
     ),
     transforms="platform_assets_tests.domains.sensors.transforms",

@@ -1,0 +1,72 @@
+"""What was found to differ, as plain values: a table from the one it was made from, a day from what it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+EXAMPLES = 5
+"""Most examples of each kind of difference; counts are complete."""
+
+Key = tuple[str | None, ...]
+"""Values of the columns that name a row as text, in their declared order."""
+
+Figure = int | Decimal | None
+Figures = tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One key on which two tables disagree.
+
+    Args:
+        key: values of the declared `by` columns.
+        ours: figures of the declared amounts, in order; None where the table does not have the key.
+        theirs: the same of the upstream table.
+    """
+
+    key: Key
+    ours: Figures | None
+    theirs: Figures | None
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How two tables compare on one day; true if they differ.
+
+    Args:
+        keys: keys that either table has.
+        missing: keys that only the upstream table has.
+        extra: keys that only the table itself has.
+        unequal: keys of both tables with other figures.
+        examples: the first few of each kind, in that order.
+    """
+
+    keys: int = 0
+    missing: int = 0
+    extra: int = 0
+    unequal: int = 0
+    examples: tuple[Difference, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.unequal)
+
+
+@dataclass(frozen=True)
+class DayChange:
+    """How the new content of a day compares with the one before.
+
+    Args:
+        added: keys that are new.
+        removed: keys that are gone.
+        changed: keys whose row has another value in any column.
+        sums_before: sum of every amount over the content before, by column.
+        sums_after: the same over the new content.
+    """
+
+    added: int
+    removed: int
+    changed: int
+    sums_before: Mapping[str, int | Decimal]
+    sums_after: Mapping[str, int | Decimal]

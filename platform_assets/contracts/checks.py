@@ -1,0 +1,173 @@
+"""Checks that a contract declares beyond its columns and keys: against the layer above, on volume, on freshness.
+
+The contract itself and the conservation of rows are not here to be chosen: they always block, so that nothing
+unproved is ever visible.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.contracts.errors import ContractError
+
+Severity = Literal["block", "warn"]
+"""What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
+
+Function = Literal["sum", "count", "min", "max"]
+
+_ONE_AGGREGATE = re.compile(r"\s*(sum|count|min|max)\s*\((?!\s*distinct\b)(.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_FUNCTIONS: dict[str, Function] = {name: name for name in get_args(Function)}
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How serious a finding of each check is.
+
+    Args:
+        reconciliation: of a day that differs from the layer above.
+        volume: of a single day with unusually many or few rows. An empty day where rows are usual always blocks.
+        freshness: of days that are overdue. There is no staged day to keep back; `block` makes it an error.
+        volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days, itself
+            included, with too few (or with too many) rows. One odd day happens; several in a row are a fault. Of a
+            table that reads through longer windows no days are counted, since its days share their rows.
+    """
+
+    reconciliation: Severity = "block"
+    volume: Severity = "warn"
+    freshness: Severity = "warn"
+    volume_blocks_after: tuple[int, int] = (3, 7)
+
+    def __post_init__(self) -> None:
+        for name in ("reconciliation", "volume", "freshness"):
+            if (severity := getattr(self, name)) not in get_args(Severity):
+                raise ContractError(
+                    f"The check {name!r} is set to {severity!r}.", f"Use one of {', '.join(get_args(Severity))}."
+                )
+        least, of = self.volume_blocks_after
+        if not 1 <= least <= of:
+            raise ContractError(
+                f"volume_blocks_after={self.volume_blocks_after} asks for {least} of {of} days.",
+                "Give (k, n) with 1 <= k <= n: (3, 7) is three of the last seven days.",
+            )
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of one argument over all rows: figures of single days can be put together to those of a window.
+
+    Args:
+        function: what it does with the argument.
+        argument: Spark SQL, evaluated for every row.
+    """
+
+    function: Function
+    argument: str
+
+    @classmethod
+    def parse(cls, expression: str) -> Aggregate | None:
+        """The aggregate that an expression is; None if it is another one, or an expression of several."""
+        found = _ONE_AGGREGATE.fullmatch(expression)
+        return cls(_FUNCTIONS[found[1].lower()], found[2].strip()) if found and _is_one_argument(found[2]) else None
+
+
+@dataclass(frozen=True)
+class Amount:
+    """One figure that both sides of a reconciliation have.
+
+    Args:
+        name: identifier, shown in findings.
+        ours: Spark SQL aggregate over the rows of the table's day, as `sum(net)`.
+        theirs: Spark SQL aggregate over the upstream rows that the day reads, as `sum(net_amount)`. Both must come
+            out exactly equal: use counts, integers and decimals, never doubles. Of an input that is read through more
+            than the same day it must be a single sum, count, min or max, not of distinct values: each of its days is
+            then summed once, however many windows hold it.
+    """
+
+    name: str
+    ours: str
+    theirs: str
+
+    def __post_init__(self) -> None:
+        if not IDENTIFIER.fullmatch(self.name):
+            raise ContractError(
+                f"The amount {self.name!r} of a reconciliation is not an identifier.",
+                "Use lower-case letters, digits and underscores.",
+            )
+        for side in ("ours", "theirs"):
+            if not getattr(self, side).strip():
+                raise ContractError(
+                    f"The amount {self.name!r} of a reconciliation has no expression `{side}`.",
+                    "Give a Spark SQL aggregate, as sum(net).",
+                )
+
+    @property
+    def sides(self) -> tuple[Aggregate | None, Aggregate | None]:
+        """`ours` and `theirs` as single aggregates; None for what is more than that."""
+        return Aggregate.parse(self.ours), Aggregate.parse(self.theirs)
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether both sides are sums or counts, so that an absent key counts as zero."""
+        return all(side is not None and side.function in ("sum", "count") for side in self.sides)
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """A table says the same as the table it was made from, figure by figure, for each key.
+
+    A key that one of them does not have counts as zero in sums and counts. Where no key may be lost whatever its
+    amounts, declare a count of rows among them.
+
+    Args:
+        upstream: an input of the contract, read through any window but `as_of`.
+        by: columns that both tables have; figures are compared for each of their values, or per day if empty.
+        amounts: the figures.
+    """
+
+    upstream: str
+    by: tuple[str, ...]
+    amounts: tuple[Amount, ...]
+
+    def __post_init__(self) -> None:
+        if not self.amounts:
+            raise ContractError(
+                f"The reconciliation with {self.upstream} compares nothing.",
+                'Give `amounts`, as Amount("rows", "sum(rows)", "count(1)").',
+            )
+        names = [*self.by, *(amount.name for amount in self.amounts)]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            raise ContractError(
+                f"The reconciliation with {self.upstream} uses the name {name!r} twice.",
+                "Rename the amount, or remove one from `by` or `amounts`.",
+            )
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How soon a day must be there.
+
+    Args:
+        within_days: a day is overdue if it is not published this many days after it ended. 0: when it ends.
+    """
+
+    within_days: int = 1
+
+    def __post_init__(self) -> None:
+        if self.within_days < 0:
+            raise ContractError(
+                f"Freshness(within_days={self.within_days}) wants days before they end.",
+                "Give a number of days from 0 up.",
+            )
+
+
+def _is_one_argument(text: str) -> bool:
+    """Whether every bracket is closed by one of its own and no comma is outside: `a) + sum(b` is no argument."""
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth < 0 or (depth == 0 and character == ","):
+            return False
+    return depth == 0

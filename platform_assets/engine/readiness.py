@@ -1,0 +1,143 @@
+"""Which days of a table can be computed now, which need not be, and what the others wait for.
+
+Answered from the ledger alone: no row is read and no session is started.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from platform_assets.contracts import Contract, Input, Span
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.releases import Release
+from platform_assets.ledger.records import DayRecord, Hold
+from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
+from platform_assets.planning.windows import day_range, days_read
+from platform_assets.quality.findings import Check
+
+HoldsByDay = Mapping[date, Hold]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Where some days of a table stand at a release.
+
+    Args:
+        ready: days to compute now, oldest first.
+        made_from: the fingerprint each of them would get.
+        blocked: days that an input keeps from being computed, with the reason and what to do.
+        held: days whose content was refused and would come out as it did.
+        up_to_date: days that are what they would become.
+        notes: what a reader of a ready day should know about its inputs.
+        before: content of every day of the table, as it is now.
+        holds: the newest hold of every held day of the table.
+    """
+
+    ready: tuple[date, ...] = ()
+    made_from: Mapping[date, str] = field(default_factory=dict)
+    blocked: dict[date, str] = field(default_factory=dict)
+    held: dict[date, Hold] = field(default_factory=dict)
+    up_to_date: tuple[date, ...] = ()
+    notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
+    before: Mapping[date, DayRecord] = field(default_factory=dict)
+    holds: HoldsByDay = field(default_factory=dict)
+
+
+def readiness(
+    platform: Platform,
+    contract: Contract,
+    days: Collection[date],
+    release: Release,
+    *,
+    force: bool = False,
+    accept: Collection[Check] = (),
+) -> Readiness:
+    """Where some days of a silver or gold table stand.
+
+    Args:
+        platform: what to work with.
+        contract: of the table.
+        days: days of it.
+        release: to read.
+        force: nothing counts as up to date or as refused before.
+        accept: checks whose findings are accepted; what they refused is tried again.
+    """
+    digests = {read.table: platform.digests(read.table, release) for read in contract.inputs}
+    holds_on = {read.table: _holds(platform, read.table) for read in contract.inputs}
+    blocked = {
+        day: reason
+        for read in contract.inputs
+        for day in days
+        if (reason := _blocks(platform, read, day, digests, holds_on[read.table]))
+    }
+    left = sorted(set(days) - set(blocked))
+    made_from = fingerprints(contract, left, digests, platform.calendar)
+    before = platform.ledger.current_days(contract.name, at=release.number)
+    holds = platform.ledger.holds(contract.name)
+    held: dict[date, Hold] = {}
+    up_to_date: tuple[date, ...] = ()
+    if not force:
+        version = platform.code_versions[contract.name]
+        refused = {(hold.day, refused_now(hold.refused, version)): hold for hold in holds if hold.gate not in accept}
+        held = {day: refused[found] for day in left if (found := (day, made_from[day])) in refused}
+        still_right = {
+            day
+            for day, found in before.items()
+            if made_from.get(day) == found.fingerprint and found.code_version == version
+        }
+        up_to_date = tuple(day for day in left if day in still_right - {hold.day for hold in holds})
+    ready = tuple(day for day in left if day not in held and day not in up_to_date)
+    return Readiness(
+        ready=ready,
+        made_from=made_from,
+        blocked=blocked,
+        held=held,
+        up_to_date=up_to_date,
+        notes={day: notes for day in ready if (notes := _notes(platform, contract, day, holds_on))},
+        before=before,
+        holds={hold.day: hold for hold in holds},
+    )
+
+
+def _holds(platform: Platform, table: str) -> HoldsByDay:
+    """The newest hold of every held day, oldest day first."""
+    return {hold.day: hold for hold in platform.ledger.holds(table)}
+
+
+def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:
+    """Why an input keeps a day from being computed."""
+    start, end = days_read(read.window, day, platform.calendar)
+    lacking = next((needed for needed in day_range(start, end) if needed not in digests[read.table]), None)
+    held = holds.get(day if lacking is None else lacking)
+    if held is not None and (lacking is not None or read.window == Span(0, 0)):
+        has = "its last good content stays" if lacking is None else "it has no content yet"
+        return (
+            f"{read.table} is held on {held.day} and {has}: {held.reason}. "
+            f"Correct its input or its code and recompute {read.table} for {held.day}; this day is then out of date."
+        )
+    if lacking is None:
+        return None
+    layer = read.table.partition(".")[0]
+    todo = "Deliver its rows, or declare the day closed" if layer == "raw" else f"Materialize {read.table}"
+    return f"{read.table} has never been loaded for {lacking}. {todo} for {lacking} first."
+
+
+def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:
+    """Which inputs count with the last good content of held days."""
+    notes: list[str] = []
+    for read in contract.inputs:
+        holds = holds_on[read.table]
+        start, end = days_read(read.window, day, platform.calendar)
+        if held := _between(list(holds), start, end):
+            more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
+            notes.append(
+                f"reads {read.table} with its last good content of {held[0]}{more} (held: {holds[held[0]].reason})"
+            )
+    return tuple(notes)
+
+
+def _between(days: Sequence[date], start: date, end: date) -> Sequence[date]:
+    return days[bisect_left(days, start) : bisect_right(days, end)]

@@ -1,0 +1,37 @@
+"""What a step's result means for Dagster: days that failed and why, what the checks say, days read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.orchestration.checks import ByDay
+from platform_assets.planning.windows import days_read as span_read
+from platform_assets.quality.deliveries import delivery_checks
+
+
+def failures(done: IngestResult | StepResult) -> dict[date, str]:
+    """Days that were not published, and the reason in a sentence or two."""
+    if isinstance(done, IngestResult):
+        return dict.fromkeys(done.missing, "nothing was delivered and the day is not declared closed")
+    held = {day: "held: " + "; ".join(finding.message for finding in found) for day, found in done.held.items()}
+    return held | done.blocked
+
+
+def checks_of_result(platform: Platform, contract: Contract, done: IngestResult | StepResult) -> ByDay:
+    """What every check says, by day; of a raw table, by arrival date."""
+    if isinstance(done, IngestResult):
+        return delivery_checks(contract, done.arrivals, platform.calendar.days())
+    return {day: found.checks for day, found in done.checks.items()}
+
+
+def days_read(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, int]:
+    """How many days of its inputs each day is made from; nothing for a raw table."""
+    found: dict[date, int] = {}
+    for day in days if contract.inputs else ():
+        spans = [span_read(read.window, day, platform.calendar) for read in contract.inputs]
+        found[day] = sum((end - start).days + 1 for start, end in spans)
+    return found

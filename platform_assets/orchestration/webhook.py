@@ -1,0 +1,48 @@
+"""Sends an announcement to a webhook."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from pydantic import SecretStr
+from requests.adapters import HTTPAdapter
+from urllib3 import Retry
+
+from platform_assets.errors import PlatformError
+
+_TIMEOUT_S = (3.05, 5.0)
+_RETRIES = Retry(total=2, read=0, backoff_factor=0.5, status_forcelist=[429, 502, 503, 504], allowed_methods=["POST"])
+"""Not after a late answer: it may have been taken."""
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class WebhookError(PlatformError):
+    """The webhook did not take an announcement."""
+
+
+def post(url: SecretStr, payload: dict[str, Any]) -> None:
+    """Post JSON, trying a few times.
+
+    The address is a secret: whoever knows it can write there. It is never part of a message.
+
+    Raises:
+        WebhookError: it could not be reached, or did not answer with success.
+    """
+    address = url.get_secret_value()
+    with requests.Session() as session:
+        session.trust_env = urlsplit(address).hostname not in _LOOPBACK  # no proxy on the way to this machine
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=_RETRIES))
+        try:
+            # Not followed: a redirect could lead to an address that nobody has checked.
+            answer = session.post(address, json=payload, timeout=_TIMEOUT_S, allow_redirects=False)
+        except requests.RequestException as error:
+            raise WebhookError(f"The webhook cannot be reached ({type(error).__name__}).", _TODO) from None
+    if not 200 <= answer.status_code < 300:
+        raise WebhookError(f"The webhook answered {answer.status_code}.", _TODO)
+
+
+_TODO = "Check PLATFORM_WEBHOOK_URL; what could not be sent is sent with the next tick."

@@ -1,0 +1,77 @@
+"""Deliveries: whether what a source delivered on a date could be read, and is all accounted for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import date
+
+from platform_assets.contracts import Contract
+from platform_assets.lakehouse.manifest import Arrival
+from platform_assets.quality.findings import Checked, Finding, Numbers, checked
+
+_EXAMPLES = 5
+
+
+def delivery_checks(
+    contract: Contract, arrivals: Iterable[Arrival], days: Collection[date]
+) -> dict[date, tuple[Checked, ...]]:
+    """What the checks say of the arrivals of each arrival date.
+
+    A refused row never enters raw, and a file whose rows do not add up is refused whole, so nothing here blocks.
+
+    Args:
+        contract: of the raw table.
+        arrivals: files taken or refused.
+        days: the days that exist; a delivery after the last of them belongs to none.
+
+    Returns:
+        The contract check and conservation for every such date on which something was delivered.
+    """
+    by_date: defaultdict[date, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        by_date[arrival.arrival_date].append(arrival)
+    return {
+        day: (_contract(contract, day, by_date[day]), _conservation(by_date[day]))
+        for day in sorted(by_date.keys() & set(days))
+    }
+
+
+def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> Checked:
+    files = [arrival for arrival in arrivals if arrival.reason is not None]
+    rows = sum(arrival.refused for arrival in arrivals)
+    numbers: Numbers = {
+        "files": len(arrivals),
+        "files refused": len(files),
+        "rows": sum(arrival.taken for arrival in arrivals),
+        "rows refused": rows,
+    }
+    if not files and not rows:
+        sentence = f"{numbers['rows']:,} rows in {len(arrivals):,} files, every field as declared"
+        return checked("contract", [], sentence, numbers)
+    what = [f"{len(files):,} of {len(arrivals):,} files"] if files else []
+    what += [f"{rows:,} rows"] if rows else []
+    found = f"{' and '.join(what)} refused"
+    examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
+    examples += [f"{arrival.path}: {arrival.refused:,} rows" for arrival in arrivals if arrival.refused]
+    finding = Finding(
+        check="contract",
+        day=day,
+        severity="warn",
+        message=f"{contract.name}, delivered on {day}: {found}; first {examples[0]}",
+        expected="every file and row as declared",
+        found=found,
+        examples=tuple(examples[:_EXAMPLES]),
+    )
+    return checked("contract", [finding], "", numbers)
+
+
+def _conservation(arrivals: Collection[Arrival]) -> Checked:
+    taken = [arrival for arrival in arrivals if arrival.reason is None]
+    numbers: Numbers = {
+        "landed": sum(arrival.landed for arrival in taken),
+        "raw": sum(arrival.taken for arrival in taken),
+        "refused": sum(arrival.refused for arrival in taken),
+    }
+    sentence = f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused"
+    return checked("conservation", [], sentence, numbers)

@@ -1,0 +1,143 @@
+"""What checks found out about a day, as values that gates, check results and reports all show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from platform_assets.contracts import Contract, Severity
+
+Check = Literal["contract", "conservation", "reconciliation", "volume", "freshness"]
+Outcome = Literal["passed", "warned", "blocked"]
+Numbers = Mapping[str, int | Decimal]
+
+ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "volume"})
+"""Checks whose findings a person may accept: what they find can be true. A broken promise or a lost row cannot."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as promised or not as usual.
+
+    Args:
+        check: which check found it.
+        day: the day; of a finding about many days, the first of them.
+        severity: whether it keeps the day unpublished.
+        message: one sentence for a person: table, day, what was found and what was expected.
+        expected: what would have been right.
+        found: what is there instead.
+        examples: a few cases to look at, sensitive values masked.
+        numbers: the figures behind the message, by name.
+    """
+
+    check: Check
+    day: date
+    severity: Severity
+    message: str
+    expected: str
+    found: str
+    examples: tuple[str, ...] = ()
+    numbers: Numbers = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the day stays unpublished."""
+        return self.severity == "block"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one check says of one day, whether or not it found anything.
+
+    Args:
+        check: which check.
+        sentence: what was compared and how it came out, for a person.
+        numbers: the figures behind it, by name.
+        findings: what is wrong; none if the day passed.
+        accepted: how many of the findings would have blocked the day, had a person not accepted them.
+    """
+
+    check: Check
+    sentence: str
+    numbers: Numbers = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    accepted: int = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the day passed, and if not, whether it is published nevertheless."""
+        if not self.findings:
+            return "passed"
+        return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
+
+    def accepted_by_hand(self) -> Checked:
+        """The same with every finding that blocks only warning, and saying so."""
+        findings = tuple(
+            replace(finding, severity="warn", message=f"{finding.message}; accepted by hand")
+            if finding.blocks
+            else finding
+            for finding in self.findings
+        )
+        accepted = sum(finding.blocks for finding in self.findings)
+        if not accepted:
+            return self
+        return replace(self, sentence=_joined(findings), findings=findings, accepted=accepted)
+
+
+@dataclass(frozen=True)
+class DayChecks:
+    """What all checks say of one staged day.
+
+    Args:
+        rows: staged for it.
+        checks: one for each of `checks_before_publication`, in that order.
+    """
+
+    rows: int
+    checks: tuple[Checked, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything found, blocking or not."""
+        return tuple(finding for checked in self.checks for finding in checked.findings)
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """What keeps the day unpublished; the first of it is the reason of its hold."""
+        return tuple(finding for finding in self.findings if finding.blocks)
+
+    @property
+    def accepted(self) -> dict[str, int]:
+        """Findings accepted by hand, as figures of the published day: `accepted_<check>`."""
+        return {f"accepted_{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
+
+
+def checked(check: Check, findings: Collection[Finding], passed: str, numbers: Numbers) -> Checked:
+    """What a check says of a day.
+
+    Args:
+        check: which check.
+        findings: what it found.
+        passed: what to say if it found nothing.
+        numbers: the figures behind it; those of the findings that it lacks are added.
+    """
+    found = {name: value for finding in findings for name, value in finding.numbers.items()}
+    return Checked(check, _joined(tuple(findings)) if findings else passed, {**found, **numbers}, tuple(findings))
+
+
+def checks_before_publication(contract: Contract) -> tuple[Check, ...]:
+    """The checks that every staged day of a silver or gold table has to pass, most serious first."""
+    checks: dict[Check, bool] = {
+        "contract": True,
+        "conservation": contract.layer == "silver",
+        "reconciliation": bool(contract.reconciles),
+        "volume": True,
+    }
+    return tuple(check for check, applies in checks.items() if applies)
+
+
+def _joined(findings: Sequence[Finding]) -> str:
+    return "; ".join(finding.message for finding in findings)

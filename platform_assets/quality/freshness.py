@@ -1,0 +1,57 @@
+"""Freshness: every expected day is there in time, looked at over the whole calendar and not the newest day alone.
+
+A table whose newest day is current can still have a hole in the middle of last month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date, timedelta
+
+from platform_assets.contracts import Contract
+from platform_assets.planning.windows import Calendar, day_range, ranges
+from platform_assets.quality.findings import Finding
+
+RANGES_SHOWN = 5
+
+
+def overdue_days(contract: Contract, published: Collection[date], calendar: Calendar, today: date) -> tuple[date, ...]:
+    """Days that should have been published by now and are not, oldest first.
+
+    Args:
+        contract: says how soon a day is due and which days are closed.
+        published: days that readers see, empty ones included.
+        calendar: the days that exist.
+        today: the date in UTC.
+    """
+    newest_due = today - timedelta(days=contract.freshness.within_days + 1)
+    due = day_range(*calendar.clip(calendar.first, newest_due))
+    present = set(published) | contract.closed_days
+    return tuple(day for day in due if day not in present)
+
+
+def freshness_finding(contract: Contract, overdue: Sequence[date]) -> Finding | None:
+    """One finding for all overdue days: their number, and the first of them as ranges."""
+    if not overdue:
+        return None
+    within = contract.freshness.within_days
+    found = ranges(overdue)
+    shown = found[:RANGES_SHOWN]
+    examples = tuple(str(start) if start == end else f"{start} to {end}" for start, end in shown)
+    hidden = len(overdue) - sum((end - start).days + 1 for start, end in shown)
+    rest = f" and {_days(hidden)} more" if hidden else ""
+    expected = f"every open day published {f'within {_days(within)} after it ended' if within else 'when it ends'}"
+    return Finding(
+        check="freshness",
+        day=found[0][0],
+        severity=contract.checks.freshness,
+        message=f"{contract.name}: {_days(len(overdue))} overdue: {', '.join(examples)}{rest}; expected {expected}",
+        expected=expected,
+        found=f"{_days(len(overdue))} overdue",
+        examples=examples,
+        numbers={"overdue_days": len(overdue)},
+    )
+
+
+def _days(number: int) -> str:
+    return f"{number:,} day{'' if number == 1 else 's'}"

@@ -1,0 +1,79 @@
+"""Reconciliation: a table and the one it was made from have the same keys and the same figures."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from platform_assets.compute.differences import Difference, Differences, Figure
+from platform_assets.contracts import Contract, Reconciliation
+from platform_assets.quality.findings import Finding
+from platform_assets.quality.masking import masked, shown_key
+
+
+def reconciliation_finding(
+    contract: Contract, declared: Reconciliation, day: date, differences: Differences
+) -> Finding | None:
+    """What differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
+    if not differences:
+        return None
+    what = f"{_amounts(declared)} by {', '.join(declared.by)}" if declared.by else _amounts(declared)
+    kinds = (
+        (differences.missing, f"only in {declared.upstream}"),
+        (differences.extra, f"only in {contract.name}"),
+        (differences.unequal, "with other figures"),
+    )
+    found = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    found = f"of {differences.keys:,} keys {found}" if declared.by else found
+    examples = tuple(_described(contract, declared, difference) for difference in differences.examples)
+    first = f"; first {examples[0]}" if examples else ""
+    return Finding(
+        check="reconciliation",
+        day=day,
+        severity=contract.checks.reconciliation,
+        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {found}{first}",
+        expected=f"{what} as in {declared.upstream}",
+        found=found,
+        examples=examples,
+        numbers={
+            "keys": differences.keys,
+            "missing": differences.missing,
+            "extra": differences.extra,
+            "unequal": differences.unequal,
+        },
+    )
+
+
+def reconciled(declared: Reconciliation) -> str:
+    """What to say of a day on which nothing differs."""
+    keys = f" for each {', '.join(declared.by)}" if declared.by else ""
+    return f"{_amounts(declared)} as in {declared.upstream}{keys}"
+
+
+def _amounts(declared: Reconciliation) -> str:
+    return ", ".join(amount.name for amount in declared.amounts)
+
+
+def _described(contract: Contract, declared: Reconciliation, difference: Difference) -> str:
+    """As `store_id 5: net 10.00, not 12.50 (-2.50)`."""
+    key = shown_key(contract, declared.by, difference.key)
+    sensitive = {column.name for column in contract.columns if column.sensitive}
+    ours, theirs = difference.ours, difference.theirs
+    parts = []
+    for n, amount in enumerate(declared.amounts):
+        # A figure can be the sensitive value itself, as a sum over the one row of a key is.
+        hide = bool(sensitive & set(re.findall(r"\w+", amount.ours)))
+        if ours is None or theirs is None:
+            figures = ours or theirs or ()
+            parts.append(f"{amount.name} {_shown(figures[n], hide)}")
+            continue
+        here, there = ours[n], theirs[n]
+        if here != there:
+            off = "" if hide or here is None or there is None else f" ({here - there:+,})"
+            parts.append(f"{amount.name} {_shown(here, hide)}, not {_shown(there, hide)}{off}")
+    only = declared.upstream if ours is None else contract.name if theirs is None else None
+    return f"{key or 'the day'}: {f'only in {only}, ' if only else ''}{', '.join(parts)}"
+
+
+def _shown(figure: Figure, hide: bool) -> str:
+    return masked(figure) if hide or figure is None else f"{figure:,}"

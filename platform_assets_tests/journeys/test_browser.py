@@ -1,0 +1,195 @@
+"""A user's afternoon in the Dagster UI: a backfill, a bad file, a held day, the mended file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import requests
+from playwright.sync_api import Page, expect, sync_playwright
+from pyspark.sql import SparkSession
+
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.settings import load_settings, project_root
+from platform_assets_tests.conftest import JARS
+from platform_assets_tests.world import World, product, sale
+
+FIRST, DAYS = date(2017, 1, 1), 30
+BAD_DAY = FIRST + timedelta(days=DAYS)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+SCREENSHOTS = project_root() / ".platform" / "screenshots"
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+    pytest.mark.timeout(900),
+]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running `platform-assets up` and the installation it shows."""
+
+    world: World
+    url: str
+
+    def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
+        """Ask the server what no page shows at once."""
+        answer = requests.post(f"{self.url}/graphql", json={"query": query, "variables": variables}, timeout=30)
+        answer.raise_for_status()
+        return dict(answer.json()["data"])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Thirty days of sales, landed and not taken yet."""
+    settings = load_settings(
+        state=tmp_path / "state", jars=JARS, calendar_first=FIRST, calendar_last=BAD_DAY, today=BAD_DAY
+    )
+    world = World(settings, cast("SparkSession", None))
+    world.deliver_rows("products", str(FIRST), "p.jsonl", [product(1, str(FIRST), "MEAT")])
+    for n in range(DAYS):
+        day = str(FIRST + timedelta(days=n))
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(100 * n + i, 1, day) for i in range(10 + n % 3)])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    names = ("state", "jars", "calendar_first", "calendar_last", "today")
+    environment = os.environ | {f"PLATFORM_{name.upper()}": str(getattr(settings, name)) for name in names}
+    command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port)]
+    with (tmp_path / "up.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=project_root())
+        url = f"http://127.0.0.1:{port}"
+        try:
+            wait(lambda: answers(f"{url}/server_info"), "the server", 120)
+            yield Server(world, url)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A browser window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser.new_page(viewport={"width": 1500, "height": 1100})
+        browser.close()
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def wait(happened: Callable[[], bool], what: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, f"{what} did not happen within {seconds} s"
+        time.sleep(1)
+
+
+def picture(page: Page, name: str) -> None:
+    """Kept for a person to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.wait_for_timeout(2000)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def set_late_data(server: Server, *, running: bool) -> None:
+    """What the switch on the page of automations does."""
+    selector = {
+        "repositoryName": "__repository__",
+        "repositoryLocationName": "platform_assets",
+        "sensorName": "late_data",
+    }
+    [state] = [
+        found["sensorState"]
+        for found in server.graphql(
+            "query($r: RepositorySelector!) { sensorsOrError(repositorySelector: $r) "
+            "{ ... on Sensors { results { name sensorState { id selectorId } } } } }",
+            r={key: selector[key] for key in ("repositoryName", "repositoryLocationName")},
+        )["sensorsOrError"]["results"]
+        if found["name"] == "late_data"
+    ]
+    if running:
+        server.graphql("mutation($s: SensorSelector!) { startSensor(sensorSelector: $s) { __typename } }", s=selector)
+    else:
+        server.graphql("mutation($i: String!) { stopSensor(id: $i) { __typename } }", i=state["id"])
+
+
+def runs(server: Server, status: str) -> list[str]:
+    found = server.graphql(
+        "query($s: [RunStatus!]) { runsOrError(filter: {statuses: $s}) { ... on Runs { results { id } } } }", s=[status]
+    )
+    return [str(run["id"]) for run in found["runsOrError"]["results"]]
+
+
+def loaded(world: World, table: str) -> set[date]:
+    with Ledger.open(world.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        return set(ledger.current_days(table))
+
+
+def held(world: World) -> set[tuple[str, date]]:
+    with Ledger.open(world.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        return {(hold.table, hold.day) for hold in ledger.holds()}
+
+
+def test_backfill_hold_and_heal_as_a_user_sees_them(server: Server, page: Page) -> None:
+    world = server.world
+    set_late_data(server, running=False)
+    last = BAD_DAY - timedelta(days=1)
+
+    # A backfill of everything over thirty days.
+    page.goto(f"{server.url}/asset-groups")
+    page.get_by_role("button", name="Materialize all").click()
+    field = page.get_by_placeholder("ex: ")
+    field.fill(f"[{FIRST}...{last}]")
+    field.press("Enter")
+    picture(page, "1-backfill-dialog")
+    page.get_by_role("button", name="Launch backfill").click()
+    wait(lambda: len(runs(server, "SUCCESS")) == 1, "the backfill", 300)
+    thirty = {FIRST + timedelta(days=n) for n in range(DAYS)}
+    for table in ("raw.transactions", "silver.transactions", "gold.daily_sales", "gold.sales_month_to_date"):
+        assert loaded(world, table) == thirty
+    page.goto(f"{server.url}/assets/gold/daily_sales?view=partitions")
+    expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
+    picture(page, "2-days-are-green")
+    page.goto(f"{server.url}/assets/gold/daily_sales?view=overview")
+    expect(page.get_by_text("reconciliation").or_(page.get_by_text("Latest check results")).first).to_be_visible()
+    picture(page, "3-what-an-asset-shows")
+
+    # A file of which every line breaks a rule: the day would be empty.
+    broken = [sale(9000 + i, 1, str(BAD_DAY), store_id=-1) for i in range(10)]
+    world.deliver_rows("transactions", str(BAD_DAY), "t.jsonl", broken)
+    set_late_data(server, running=True)
+    wait(lambda: len(runs(server, "FAILURE")) == 1, "the failed run", 300)
+    assert ("silver.transactions", BAD_DAY) in held(world)
+    assert BAD_DAY not in loaded(world, "gold.daily_sales")
+    page.goto(f"{server.url}/assets/silver/transactions?view=checks&checkDetail=volume")
+    expect(page.get_by_text("too few rows").first).to_be_visible(timeout=30_000)
+    picture(page, "4-the-check-is-red")
+    page.goto(f"{server.url}/runs/{runs(server, 'FAILURE')[0]}")
+    expect(page.get_by_text("days were not published").first).to_be_visible(timeout=30_000)
+    picture(page, "5-the-reason")
+
+    # The same lines, corrected.
+    fixed = [sale(9000 + i, 1, str(BAD_DAY), updated_at=f"{BAD_DAY}T12:00:00Z") for i in range(10)]
+    world.deliver_rows("transactions", str(BAD_DAY), "t-corrected.jsonl", fixed)
+    wait(lambda: BAD_DAY in loaded(world, "gold.daily_sales"), "the corrected day", 300)
+    assert held(world) == set()
+    page.goto(f"{server.url}/assets/silver/transactions?view=checks&checkDetail=volume")
+    expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
+    picture(page, "6-healed")

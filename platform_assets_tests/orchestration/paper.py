@@ -1,0 +1,93 @@
+"""The engine on paper: takes files and computes days in the ledger and the lake's log alone, without rows or Spark.
+
+For tests of what starts a run, which do not ask what the run computes. What is published has a digest that follows from
+the files, and the fingerprints that the real engine would give it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import date
+from hashlib import sha256
+
+from platform_assets.compute.schemas import raw_schema, spark_schema
+from platform_assets.contracts import Contract
+from platform_assets.engine.pending import list_arrivals, quiet_days, steps_to_refresh, still_out_of_date, waiting
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange, new_publication
+from platform_assets.planning.digests import Digest
+from platform_assets.sources.landing import LandedFile
+
+
+def refresh_on_paper(
+    platform: Platform, spark: object, author: Author, *, until: date | None = None, report: object = None
+) -> RefreshResult:
+    """As `engine.refresh.refresh`; reports nothing."""
+    platform.sync()
+    ingest_on_paper(platform, author, until)
+    for step in steps_to_refresh(platform):
+        marks = waiting(platform, 1).stale.get(step.table, {})
+        days = {day: _content(marks[day], marks[day]) for day in still_out_of_date(platform, step)}
+        _publish(platform, "recompute", step.table, days, author)
+    return RefreshResult()
+
+
+def ingest_on_paper(platform: Platform, author: Author, until: date | None = None) -> None:
+    """Take files and compute nothing of what they touch, as a run that dies after its first tables."""
+    for contract in platform.catalogue:
+        if contract.source is not None:
+            listing = list_arrivals(platform, contract, until)
+            before = platform.ledger.current_days(contract.name)
+            files: defaultdict[date, str] = defaultdict(str)
+            for file in listing.pending:
+                for day in _days(file, contract):
+                    files[day] += file.sha256
+            days = {
+                day: _content((before[day].digest if day in before else "") + found) for day, found in files.items()
+            }
+            _publish(platform, "ingest", contract.name, days, author, listing.pending)
+            quiet = quiet_days(platform, contract, listing.delivered, until)
+            _publish(platform, "ingest", contract.name, {day: _content("") for day in quiet}, author)
+
+
+def _days(file: LandedFile, contract: Contract) -> set[date]:
+    lines = file.file.read_text().splitlines()
+    return {date.fromisoformat(json.loads(line)[contract.event_time][:10]) for line in lines}
+
+
+def _content(made_of: str, fingerprint: str = "") -> DayContent:
+    number = int.from_bytes(sha256(made_of.encode()).digest()[:4], "big")
+    digest = Digest(0, (number, 0, 0, 0))
+    return DayContent(files=(), base=(), digest=str(digest), rows=0, bytes=0, figures={}, fingerprint=fingerprint)
+
+
+def _publish(
+    platform: Platform,
+    kind: Kind,
+    table: str,
+    days: Mapping[date, DayContent],
+    author: Author,
+    taken: Iterable[LandedFile] = (),
+) -> None:
+    if not days:
+        return
+    contract = platform.catalogue[table]
+    schema = raw_schema(contract) if contract.source else spark_schema(contract)
+    arrivals = [
+        Arrival(
+            table=table, path=file.path, arrival_date=file.arrival_date, size=file.size, sha256=file.sha256,
+            modified_ns=file.modified_ns, landed=0, taken=0, refused=0, reason=None, notes=(),
+        )
+        for file in taken
+    ]  # fmt: skip
+    change = TableChange(
+        table=table,
+        schema_string=schema.json(),
+        days=dict(days),
+        code_version=platform.code_versions.get(table, ""),
+    )
+    publish_changes(platform, new_publication(), kind, [change], author, arrivals)

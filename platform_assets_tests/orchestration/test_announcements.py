@@ -1,0 +1,202 @@
+"""Held days and failed runs are announced once, whatever becomes of the webhook."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
+from pydantic import SecretStr
+
+from platform_assets.ledger.records import Hold
+from platform_assets.orchestration.announcements import FailedRun, announcements
+from platform_assets.orchestration.webhook import WebhookError, post
+from platform_assets_tests.orchestration.daemon import Daemon
+from platform_assets_tests.world import World
+
+UI = "http://127.0.0.1:3000"
+NOW = datetime(2017, 1, 3, tzinfo=UTC)
+SECRET = "t0ken"
+
+
+def hold(day: int, refused: str = "f1", run: str = "a run", table: str = "silver.readings") -> Hold:
+    return Hold(table, date(2017, 1, day), refused, "conservation", f"3 rows of day {day} are lost", run, NOW)
+
+
+class Hook:
+    """A webhook on this machine that keeps what it is sent.
+
+    Args:
+        refuses: words; a message with one of them is answered with an error.
+    """
+
+    def __init__(self) -> None:
+        self.refuses: list[str] = []
+        self.taken: list[dict[str, Any]] = []
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                refused = any(word in text for word in hook.refuses)
+                if not refused:
+                    hook.taken.append(json.loads(text))
+                self.send_response(400 if refused else 204)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/{SECRET}"
+
+    @property
+    def texts(self) -> list[str]:
+        return [message["text"] for message in self.taken]
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    """A webhook that the settings name."""
+    hook = Hook()
+    thread = threading.Thread(target=hook.server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
+    yield hook
+    hook.server.shutdown()
+    thread.join()
+    hook.server.server_close()
+
+
+def hold_days(world: World, *holds: Hold) -> None:
+    with world.open() as platform:
+        platform.ledger.hold(holds)
+
+
+def tick(daemon: Daemon) -> InstigatorTick:
+    return daemon.tick("announcements")
+
+
+def fail_a_run(daemon: Daemon, error: Exception) -> str:
+    @dg.op
+    def compute() -> None:
+        raise error
+
+    @dg.job
+    def some_job() -> None:
+        compute()
+
+    result = some_job.execute_in_process(instance=daemon.instance, raise_on_error=False)
+    return result.run_id
+
+
+def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
+    readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hold_days(readings, hold(1))
+    first = tick(daemon)
+    assert "silver.readings: 2017-01-01 held" in str(first.skip_reason)
+    assert hook.taken == [
+        {
+            "text": "silver.readings: 2017-01-01 held; readers keep the last good content.\n"
+            f"2017-01-01: 3 rows of day 1 are lost\n{UI}/assets/silver/readings?view=partitions",
+            "what": "held",
+            "table": "silver.readings",
+            "days": [{"day": "2017-01-01", "gate": "conservation", "reason": "3 rows of day 1 are lost"}],
+            "days_in_all": 1,
+            "run": "a run",
+            "link": f"{UI}/assets/silver/readings?view=partitions",
+        }
+    ]
+    assert capfd.readouterr().err.count("3 rows of day 1 are lost") == 1
+
+    hold_days(readings, hold(1), hold(2))  # the same content refused again, and another day
+    assert tick(daemon).status == TickStatus.SKIPPED
+    assert len(hook.taken) == 2
+    assert "2017-01-01" not in hook.texts[1]
+    assert tick(daemon).skip_reason == "nothing to announce"
+
+    hold_days(readings, hold(1, refused="f2"))
+    tick(daemon)
+    assert len(hook.taken) == 3
+
+
+def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, hook: Hook) -> None:
+    run_id = fail_a_run(daemon, ZeroDivisionError("no rows to divide by"))
+    tick(daemon)
+    [message] = hook.taken
+    assert (message["what"], message["run"], message["link"]) == ("failed", run_id, f"{UI}/runs/{run_id}")
+    assert "no rows to divide by" in message["reason"]
+    assert "Traceback" not in message["text"]
+    assert tick(daemon).skip_reason == "nothing to announce"
+
+
+def test_a_run_that_failed_because_of_days_it_held_is_told_with_them(
+    readings: World, daemon: Daemon, hook: Hook
+) -> None:
+    run_id = fail_a_run(daemon, dg.Failure("1 day was not published."))
+    hold_days(readings, hold(1, run=run_id))
+    tick(daemon)
+    [message] = hook.taken
+    assert message["what"] == "held"
+    assert message["link"] == f"{UI}/runs/{run_id}"
+
+
+def test_a_webhook_that_fails_loses_nothing_and_blocks_nothing(
+    readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hold_days(readings, hold(1, table="silver.readings"), hold(2, table="gold.sensor_week"))
+    hook.refuses = ["silver.readings"]
+    failed = daemon.tick("announcements", fails=True)
+    assert failed.error is not None
+    assert "1 of 2 announcements were not sent. The webhook answered 400." in failed.error.to_string()
+    assert [message["table"] for message in hook.taken] == ["gold.sensor_week"]
+    hook.refuses = []
+    assert tick(daemon).status == TickStatus.SKIPPED
+    assert [message["table"] for message in hook.taken] == ["gold.sensor_week", "silver.readings"]
+    said = capfd.readouterr()
+    assert (said.out + said.err).count("3 rows of day 1 are lost") == 1, "logged once, however often it was sent"
+    assert SECRET not in said.out + said.err + failed.error.to_string()
+
+
+def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
+    readings: World, daemon: Daemon, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_WEBHOOK_URL", "")
+    hold_days(readings, hold(1))
+    assert tick(daemon).skip_reason == (
+        "announced: silver.readings: 2017-01-01 held; readers keep the last good content."
+    )
+    assert tick(daemon).skip_reason == "nothing to announce"
+    monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
+    tick(daemon)
+    assert len(hook.taken) == 1
+
+
+def test_a_webhook_that_is_not_there_is_named_without_its_address() -> None:
+    with pytest.raises(WebhookError) as caught:
+        post(SecretStr(f"http://127.0.0.1:9/{SECRET}"), {"text": "hello"})
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
+    many = [hold(1 + n % 28, refused=f"f{n}", run="r") for n in range(200)]
+    [message] = announcements(many, [], [], ["r"], UI)
+    assert len(message.subjects) == 200
+    assert len(message.payload["days"]) == 50
+    assert len(message.text) < 2200
+    assert message.text.endswith(f"{UI}/runs/r")
+
+
+def test_a_run_that_held_days_and_broke_besides_is_told_by_itself() -> None:
+    broke = FailedRun("r", "refresh", "disk full", by_gates=False, is_tried_again=True)
+    found = announcements([hold(1, run="r")], [broke], [], [], UI)
+    assert [message.payload["what"] for message in found] == ["held", "failed"]
+    assert "It is tried once more." in found[1].text

@@ -1,0 +1,77 @@
+"""The daily run: everything up to the day that just ended, and nothing where the calendar has ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+from dagster._core.scheduler.instigation import TickStatus
+
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.settings import SettingsError, load_settings
+from platform_assets_tests.orchestration.conftest import SENSORS
+from platform_assets_tests.orchestration.daemon import Daemon, published
+from platform_assets_tests.orchestration.test_late_data import DAYS, ingest_only, land, run_one
+from platform_assets_tests.world import World
+
+# Of the real today: Dagster forgets ticks of long ago.
+MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+ONE = MIDNIGHT + timedelta(hours=1, seconds=30)
+NEXT = ONE + timedelta(days=1)
+
+
+def test_missed_days_are_caught_up_in_one_run_and_those_never_delivered_are_named(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_TODAY", "2017-01-06")
+    for day in (*DAYS[:2], *DAYS[3:5]):
+        land(readings, day, day)
+    daemon.schedules(MIDNIGHT)
+    daemon.schedules(ONE)
+    [run] = daemon.launch()
+    assert published(readings, run)["silver.readings"] == {1, 2, 4, 5}
+
+    daemon.schedules(NEXT)
+    tick = daemon.ticks("daily")[0]
+    assert tick.status == TickStatus.SKIPPED
+    assert tick.skip_reason == "up to 2017-01-05: nothing to do; never delivered: readings 2017-01-03"
+
+
+def test_a_finished_calendar_has_nothing_to_do(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in DAYS:
+        ingest_only(readings, day)
+    run_one(daemon)
+    monkeypatch.setenv("PLATFORM_TODAY", "2024-01-01")
+    daemon.schedules(MIDNIGHT)
+    daemon.schedules(ONE)
+    tick = daemon.ticks("daily")[0]
+    assert (tick.status, tick.skip_reason) == (TickStatus.SKIPPED, "up to 2017-01-10: nothing to do")
+    assert daemon.queued() == []
+
+
+def test_a_run_that_is_on_its_way_is_not_requested_again(readings: World, daemon: Daemon) -> None:
+    land(readings, DAYS[0], DAYS[0])
+    daemon.schedules(MIDNIGHT)
+    daemon.schedules(ONE)
+    daemon.schedules(NEXT)
+    assert [tick.status for tick in daemon.ticks("daily")] == [TickStatus.SKIPPED, TickStatus.SUCCESS]
+    assert len(daemon.queued()) == 1
+
+
+def test_everything_is_on_by_default() -> None:
+    repository = build_definitions(load_settings(domains=SENSORS)).get_repository_def()
+    assert {sensor.name: sensor.default_status for sensor in repository.sensor_defs} == {
+        "late_data": dg.DefaultSensorStatus.RUNNING,
+        "announcements": dg.DefaultSensorStatus.RUNNING,
+    }
+    daily = repository.get_schedule_def("daily")
+    assert daily.default_status == dg.DefaultScheduleStatus.RUNNING
+    assert (daily.cron_schedule, daily.execution_timezone) == ("0 1 * * *", "UTC")
+
+
+def test_a_time_that_is_no_cron_expression_is_named() -> None:
+    with pytest.raises(SettingsError, match="daily_cron is 'at one'"):
+        build_definitions(load_settings(domains=SENSORS, daily_cron="at one"))

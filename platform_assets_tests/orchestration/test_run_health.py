@@ -1,0 +1,166 @@
+"""A run whose process was killed does not stay started; one that works or just ended is left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
+from dagster._core.test_utils import create_run_for_test
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+
+from platform_assets.orchestration import run_locks
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.launcher import CODE_LOCATION, WatchedRunLauncher
+from platform_assets.orchestration.run_locks import give_back, lock_folder, run_process, take
+from platform_assets.settings import load_settings, project_root
+from platform_assets_tests.orchestration.conftest import SENSORS
+from platform_assets_tests.orchestration.daemon import Daemon, instance_config, running_daemon
+from platform_assets_tests.orchestration.test_late_data import DAYS, land, run_one
+from platform_assets_tests.world import World
+
+WORKING = """
+import sys, time
+import dagster as dg
+from platform_assets.orchestration.resources import PlatformResource
+
+@dg.op
+def work(context: dg.OpExecutionContext, platform: PlatformResource):
+    print(context.run_id, flush=True)
+    time.sleep(600)
+
+@dg.job
+def long_work():
+    work()
+
+with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
+    long_work.execute_in_process(instance=instance, resources={"platform": PlatformResource()})
+"""
+
+
+@pytest.fixture
+def watched(readings: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A daemon with the launcher that the project's `dagster.yaml` names."""
+    launcher = yaml.safe_load((project_root() / "dagster.yaml").read_text())["run_launcher"]
+    with running_daemon(tmp_path / "watched", monkeypatch, run_launcher=launcher) as daemon:
+        assert isinstance(daemon.instance.run_launcher, WatchedRunLauncher)
+        yield daemon
+
+
+def status(daemon: Daemon, run_id: str) -> dg.DagsterRunStatus:
+    run = daemon.instance.get_run_by_id(run_id)
+    assert run is not None
+    return run.status
+
+
+def test_a_killed_run_becomes_failed_and_is_tried_again(watched: Daemon, tmp_path: Path) -> None:
+    home = str(tmp_path / "watched" / "home")
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKING, home], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    try:
+        run_id = process.stdout.readline().strip()
+        watched.monitor()
+        assert status(watched, run_id) == dg.DagsterRunStatus.STARTED
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    watched.monitor()
+    run = watched.instance.get_run_by_id(run_id)
+    assert run is not None
+    assert run.status == dg.DagsterRunStatus.FAILURE
+    assert run.tags["dagster/will_retry"] == "true"
+    [end] = watched.instance.all_logs(run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
+    assert end.dagster_event is not None
+    assert "its process ended without a word. It was killed" in str(end.dagster_event.message)
+
+
+def started(daemon: Daemon, *, location: str, ago_s: float) -> str:
+    """A run that started some time ago and never took a lock."""
+    job = daemon.workspace.create_request_context().get_code_location(CODE_LOCATION)
+    origin = next(iter(job.get_repositories().values())).get_full_job("refresh").get_remote_origin()
+    if location != CODE_LOCATION:
+        repository = origin.repository_origin
+        elsewhere = ManagedGrpcPythonEnvCodeLocationOrigin(LoadableTargetOrigin(), location_name=location)
+        origin = origin._replace(repository_origin=repository._replace(code_location_origin=elsewhere))
+    run = create_run_for_test(daemon.instance, "refresh", status=dg.DagsterRunStatus.STARTING, remote_job_origin=origin)
+    event = dg.DagsterEvent("PIPELINE_START", "refresh")
+    daemon.instance.handle_new_event(
+        dg.EventLogEntry(
+            error_info=None, level="debug", user_message="", run_id=run.run_id, timestamp=time.time() - ago_s,
+            job_name="refresh", dagster_event=event,
+        )
+    )  # fmt: skip
+    assert status(daemon, run.run_id) == dg.DagsterRunStatus.STARTED
+    return str(run.run_id)
+
+
+@pytest.mark.parametrize(
+    ("location", "ago_s", "ends"),
+    [(CODE_LOCATION, 1000, "FAILURE"), (CODE_LOCATION, 1, "STARTED"), ("another", 1000, "STARTED")],
+)
+def test_a_run_killed_before_it_took_its_lock_fails_in_time(
+    watched: Daemon, location: str, ago_s: float, ends: str
+) -> None:
+    run_id = started(watched, location=location, ago_s=ago_s)
+    watched.monitor()
+    assert status(watched, run_id).value == ends
+
+
+def test_a_lock_says_whether_its_process_works_ended_or_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_process(tmp_path, "r") == "unknown"
+    lock = take(tmp_path, "r")
+    assert run_process(tmp_path, "r") == "alive"
+    give_back(lock)
+    assert run_process(tmp_path, "r") == "ending"
+    monkeypatch.setattr(run_locks, "_LAST_EVENTS_S", -1.0)
+    assert run_process(tmp_path, "r") == "dead"
+
+
+def test_a_lock_left_by_another_boot_is_not_held(tmp_path: Path) -> None:
+    (tmp_path / "r.lock").write_text("4711\n")
+    assert run_process(tmp_path, "r") == "dead"
+
+
+def test_locks_of_long_ago_are_removed_unless_they_are_held(tmp_path: Path) -> None:
+    old, held = take(tmp_path, "old"), take(tmp_path, "held")
+    give_back(old)
+    for name in ("old", "held"):
+        os.utime(tmp_path / f"{name}.lock", (1, 1))
+    give_back(take(tmp_path, "new"))
+    assert {file.stem for file in tmp_path.iterdir()} == {"held", "new"}
+    give_back(held)
+
+
+def test_a_run_that_ended_has_given_its_lock_back(readings: World, daemon: Daemon) -> None:
+    land(readings, DAYS[0], DAYS[0])
+    run = run_one(daemon)
+    assert run.status == dg.DagsterRunStatus.SUCCESS
+    assert run_process(lock_folder(readings.settings), run.run_id) == "ending"
+
+
+def test_every_run_of_ours_takes_a_lock() -> None:
+    repository = build_definitions(load_settings(domains=SENSORS)).get_repository_def()
+    for job in repository.get_all_jobs():
+        for node in job.nodes:
+            assert isinstance(node.definition, dg.OpDefinition)
+            assert "platform" in node.definition.required_resource_keys
+
+
+def test_the_locations_name_is_that_of_the_workspace() -> None:
+    [declared] = yaml.safe_load((project_root() / "workspace.yaml").read_text())["load_from"]
+    assert declared["python_module"]["location_name"] == CODE_LOCATION
+
+
+def test_the_projects_instance_watches_its_runs(tmp_path: Path) -> None:
+    with dg.DagsterInstance.from_config(str(instance_config(tmp_path))) as instance:
+        assert instance.run_launcher.supports_check_run_worker_health

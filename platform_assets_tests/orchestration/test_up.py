@@ -1,0 +1,109 @@
+"""`up` with everything on, as a person starts it: files that lie there are computed, and nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.orchestration.pools import REFRESH_POOL, TABLES_POOL
+from platform_assets.settings import project_root
+from platform_assets_tests.orchestration.test_late_data import DAYS, land
+from platform_assets_tests.world import World
+
+PATIENCE_S = 240
+POOLS = "{ instance { concurrencyLimits { concurrencyKey } } }"
+TICKS = """{
+  sensorsOrError(repositorySelector: {repositoryLocationName: "platform_assets", repositoryName: "__repository__"}) {
+    ... on Sensors { results { name sensorState { ticks(limit: 1) { skipReason } } } }
+  }
+}"""
+UP = "from platform_assets.cli import main; main()"
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(1)
+
+
+@contextmanager
+def up(*options: str) -> Iterator[str]:
+    """The command, and where its UI is."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", UP, "up", "--port", str(port), *options], cwd=project_root(), start_new_session=True
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def ask(address: str, query: str) -> dict[str, object]:
+    """GraphQL; no answer is an empty one."""
+    request = urllib.request.Request(
+        f"{address}/graphql", json.dumps({"query": query}).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found: dict[str, object] = json.load(answer)
+            return found
+    except OSError:
+        return {}
+
+
+def started_from(home: Path) -> list[str]:
+    """Commands of the processes that work for an installation."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            try:
+                if f"PLATFORM_STATE={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                    found.append((process / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.slow
+def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
+    readings: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in DAYS:
+        land(readings, day, day)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = readings.settings.state
+
+    def computed() -> bool:
+        with Ledger.open(readings.settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            return len(ledger.current_days("gold.sensor_week")) == len(DAYS)
+
+    with up() as address:
+        wait_for(computed)
+        pools = ask(address, POOLS)
+        assert TABLES_POOL in str(pools)
+        assert REFRESH_POOL in str(pools)
+        wait_for(lambda: "nothing to do" in str(ask(address, TICKS)))
+    wait_for(lambda: not started_from(state))
+
+    with up("--read-only") as address:
+        wait_for(lambda: "permissions" in str(ask(address, "{ permissions { permission value } }")))
+        allowed = ask(address, "{ permissions { permission value } }")
+        assert "True" not in str(allowed)
+    wait_for(lambda: not started_from(state))

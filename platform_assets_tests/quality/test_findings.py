@@ -1,0 +1,103 @@
+"""A check speaks of every day, and a person can accept only what can be true."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_PRODUCTS, SILVER_TRANSACTIONS
+from platform_assets.quality.findings import (
+    ACCEPTABLE,
+    Checked,
+    DayChecks,
+    Finding,
+    checked,
+    checks_before_publication,
+)
+from platform_assets.quality.gates import Fate, conservation_findings, contract_findings
+from platform_assets.quality.masking import masked
+
+DAY = date(2017, 3, 4)
+
+
+def finding(check="volume", severity="block"):
+    return Finding(check, DAY, severity, f"{check} is odd", "", "", numbers={"rows": 3})
+
+
+def test_a_day_that_passes_says_what_was_looked_at():
+    found = checked("volume", (), "3 rows; 2 to 4 are usual", {"rows": 3})
+    assert found == Checked("volume", "3 rows; 2 to 4 are usual", {"rows": 3})
+    assert found.outcome == "passed"
+
+
+def test_a_day_is_blocked_by_its_first_finding_that_blocks():
+    warned = checked("reconciliation", [finding("reconciliation", "warn")], "", {})
+    blocked = checked("volume", [finding("volume", "warn"), finding()], "", {})
+    assert (warned.outcome, blocked.outcome) == ("warned", "blocked")
+    day = DayChecks(3, (warned, blocked))
+    assert [found.check for found in day.findings] == ["reconciliation", "volume", "volume"]
+    assert [found.check for found in day.blocking] == ["volume"]
+    assert not DayChecks(3, (warned,)).blocking
+    assert blocked.numbers == {"rows": 3}
+
+
+def test_what_a_person_accepts_is_shown_and_counted_and_keeps_no_day_back():
+    blocked = checked("volume", [finding()], "", {})
+    accepted = blocked.accepted_by_hand()
+    assert accepted.outcome == "warned"
+    assert accepted.sentence == "volume is odd; accepted by hand"
+    assert DayChecks(3, (accepted,)).accepted == {"accepted_volume": 1}
+    assert not DayChecks(3, (accepted,)).blocking
+    passed = checked("volume", (), "fine", {})
+    assert passed.accepted_by_hand() == passed
+
+
+def test_a_broken_promise_and_a_lost_row_cannot_be_accepted():
+    assert set(ACCEPTABLE) == {"reconciliation", "volume"}
+
+
+def test_every_table_has_the_checks_that_make_sense_for_it():
+    assert checks_before_publication(SILVER_TRANSACTIONS) == ("contract", "conservation", "volume")
+    assert checks_before_publication(SILVER_PRODUCTS) == ("contract", "conservation", "volume")
+    assert checks_before_publication(DAILY_SALES) == ("contract", "reconciliation", "volume")
+
+
+def test_a_broken_contract_names_the_rows_and_masks_whom_they_are_about():
+    missing, repeated = contract_findings(
+        HOUSEHOLD_28D, DAY, {"spend": 2}, 1, without={"spend": [("4711",), ("4712",)]}, twice=[("4713",)]
+    )
+    assert missing.message == (
+        "gold.household_28d on 2017-03-04: 2 rows without spend, which may not be null; "
+        f"first household_id {masked('4711')}"
+    )
+    assert len(missing.examples) == 2
+    assert repeated.message == (
+        "gold.household_28d on 2017-03-04: 1 key (household_id) with more than one row; "
+        f"first household_id {masked('4713')}"
+    )
+    assert missing.blocks
+    assert repeated.blocks
+    assert (missing.numbers, repeated.numbers) == ({"rows_without_spend": 2}, {"repeated_keys": 1})
+
+
+def test_rows_lost_and_won_are_named_on_either_side():
+    fate = Fate(raw=10, kept=7, superseded=1, voided=1, quarantined=1)
+    assert str(fate) == "10 raw rows = 7 kept + 1 superseded + 1 voided + 1 quarantined"
+    found = conservation_findings(
+        SILVER_TRANSACTIONS,
+        DAY,
+        fate,
+        expected=8,
+        raw_recorded=10,
+        quarantine_staged=1,
+        missing=[("5", "1")],
+        extra=[("6", None)],
+    )
+    [lost] = found
+    assert lost.message == (
+        "silver.transactions on 2017-03-04: 7 rows staged, but 8 keys that stay; first lost: basket_id 5, product_id 1"
+    )
+    assert lost.examples[1] == "not expected: basket_id 6, product_id null"
+    assert lost.numbers == {"rows_staged": 7, "keys_that_stay": 8}
+    assert not conservation_findings(SILVER_TRANSACTIONS, DAY, fate, expected=7, raw_recorded=10, quarantine_staged=1)
+    three = conservation_findings(SILVER_TRANSACTIONS, DAY, fate, expected=8, raw_recorded=9, quarantine_staged=0)
+    assert len(three) == 3

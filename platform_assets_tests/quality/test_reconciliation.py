@@ -1,0 +1,95 @@
+"""Two tables that differ are told apart key by key, and nobody's data is shown in doing so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+from platform_assets.compute.differences import Difference, Differences
+from platform_assets.contracts import Amount, Checks, Reconciliation
+from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
+from platform_assets.quality.masking import masked
+from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
+
+DAY = date(2017, 3, 4)
+BY_STORE = DAILY_SALES.reconciles[0]
+
+
+def unequal(*examples):
+    return Differences(keys=len(examples), unequal=len(examples), examples=examples)
+
+
+def test_tables_that_agree_are_no_finding():
+    assert reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(keys=9)) is None
+    assert reconciled(BY_STORE) == "lines, units, net as in silver.transactions for each store_id"
+
+
+def test_what_differs_is_named_with_both_values_and_the_difference():
+    examples = (
+        Difference(("3",), None, (2, 2, Decimal("7.25"))),
+        Difference(("4",), (1, 2, Decimal("0.10")), None),
+        Difference(("1",), (3, 9, Decimal("12.50")), (3, 9, Decimal("1014.00"))),
+    )
+    finding = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(4, 1, 1, 1, examples))
+    assert finding is not None
+    assert finding.blocks
+    assert finding.examples == (
+        "store_id 3: only in silver.transactions, lines 2, units 2, net 7.25",
+        "store_id 4: only in gold.daily_sales, lines 1, units 2, net 0.10",
+        "store_id 1: net 12.50, not 1,014.00 (-1,001.50)",
+    )
+    assert finding.message == (
+        "gold.daily_sales on 2017-03-04: lines, units, net by store_id not as in silver.transactions: of 4 keys "
+        "1 only in silver.transactions, 1 only in gold.daily_sales, 1 with other figures; "
+        f"first {finding.examples[0]}"
+    )
+    assert finding.numbers == {"keys": 4, "missing": 1, "extra": 1, "unequal": 1}
+
+
+def test_a_comparison_per_day_has_no_keys():
+    declared = Reconciliation("silver.transactions", (), (Amount("lines", "sum(lines)", "count(1)"),))
+    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (4,), (5,))))
+    assert finding is not None
+    assert finding.message == (
+        "gold.daily_sales on 2017-03-04: lines not as in silver.transactions: 1 with other figures; "
+        "first the day: lines 4, not 5 (-1)"
+    )
+
+
+def test_a_sum_over_nulls_is_not_zero():
+    declared = Reconciliation("silver.transactions", (), (Amount("net", "sum(net)", "sum(net_amount)"),))
+    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (None,), (Decimal(0),))))
+    assert finding is not None
+    assert finding.examples == ("the day: net null, not 0",)
+
+
+def test_a_household_is_masked():
+    found = unequal(Difference(("4711",), (Decimal("5.00"),), (Decimal("6.00"),)))
+    finding = reconciliation_finding(HOUSEHOLD_28D, HOUSEHOLD_28D.reconciles[0], DAY, found)
+    assert finding is not None
+    assert finding.examples == (f"household_id {masked(4711)}: spend 5.00, not 6.00 (-1.00)",)
+    assert "4711" not in finding.message
+
+
+def test_a_figure_made_of_a_sensitive_column_is_masked():
+    columns = tuple(replace(column, sensitive=column.name == "spend") for column in HOUSEHOLD_28D.columns)
+    contract = replace(HOUSEHOLD_28D, columns=columns)
+    found = unequal(
+        Difference(("2",), (Decimal("5.00"),), None), Difference(("1",), (Decimal("5.00"),), (Decimal("6.00"),))
+    )
+    finding = reconciliation_finding(contract, contract.reconciles[0], DAY, found)
+    assert finding is not None
+    five, six = masked(Decimal("5.00")), masked(Decimal("6.00"))
+    assert finding.examples == (
+        f"household_id 2: only in gold.household_28d, spend {five}",
+        f"household_id 1: spend {five}, not {six}",
+    )
+
+
+def test_a_contract_may_only_warn():
+    contract = replace(DAILY_SALES, checks=Checks(reconciliation="warn"))
+    finding = reconciliation_finding(contract, BY_STORE, DAY, Differences(keys=9000, missing=1200))
+    assert finding is not None
+    assert not finding.blocks
+    assert finding.found == "of 9,000 keys 1,200 only in silver.transactions"
