@@ -93,11 +93,13 @@ def _print(
     problems: list[Problem],
     pending: int,
 ) -> None:
-    grid = Table(title="Tables as readers see them", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    grid = Table(
+        title="Tables as readers see them", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    )
     grid.add_column("table", no_wrap=True)
     grid.add_column("newest", no_wrap=True)
     for name in ("days", "missing", "held", "rows", "aside"):
-        grid.add_column(name, justify="right")
+        grid.add_column(name, justify="right", no_wrap=True)
     for found in tables:
         grid.add_row(
             found.table,

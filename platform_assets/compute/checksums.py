@@ -23,7 +23,7 @@ from pyspark.sql.types import DecimalType, IntegralType
 
 from platform_assets.compute.digests import row_hash
 from platform_assets.compute.windows import Windowed
-from platform_assets.contracts import DAY, Aggregate, Reconciliation
+from platform_assets.contracts import DAY, Reconciliation
 from platform_assets.planning.windows import Calendar, days_read
 
 _PRIME = 2**31 - 1
@@ -88,23 +88,23 @@ def differing_days(
 
 def _terms(frame: DataFrame, declared: Reconciliation, side: int) -> list[_Term] | None:
     """One per amount; None if any is no sum or count, or of numbers that do not fit."""
-    aggregates = [amount.sides[side] for amount in declared.amounts]
-    terms = [_term(frame, aggregate) for aggregate in aggregates if aggregate]
-    whole = [term for term in terms if term]
-    return whole if len(whole) == len(aggregates) else None
-
-
-def _term(frame: DataFrame, aggregate: Aggregate) -> _Term | None:
-    if aggregate.function == "count":
-        is_there = F.lit(True) if aggregate.argument == "*" else F.isnotnull(F.expr(aggregate.argument))
-        return _Term(is_there.cast("long"), 1, 0)
-    if aggregate.function != "sum":
-        return None
-    value = F.expr(aggregate.argument)
-    type_ = frame.select(value).schema.fields[0].dataType
-    if isinstance(type_, DecimalType) and type_.precision <= _DIGITS:
-        return _Term(value, type_.precision - type_.scale, type_.scale)
-    return _Term(value, _DIGITS + 1, 0) if isinstance(type_, IntegralType) else None
+    values: list[Column] = []
+    for amount in declared.amounts:
+        aggregate = amount.sides[side]
+        if aggregate is None or aggregate.function not in ("sum", "count"):
+            return None
+        is_there = F.lit(True) if aggregate.argument == "*" else F.expr(aggregate.argument).isNotNull()
+        values.append(F.expr(aggregate.argument) if aggregate.function == "sum" else is_there.cast("int"))
+    terms: list[_Term] = []
+    types = frame.select(*values).schema.fields
+    for value, type_ in zip(values, (field.dataType for field in types), strict=True):
+        if isinstance(type_, DecimalType) and type_.precision <= _DIGITS:
+            terms.append(_Term(value, type_.precision - type_.scale, type_.scale))
+        elif isinstance(type_, IntegralType):
+            terms.append(_Term(value, _DIGITS + 1, 0))
+        else:
+            return None
+    return terms
 
 
 def _summands(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from platform_assets.compute.differences import DayChange
@@ -38,43 +37,46 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
         contract: of the table.
     """
     names = amounts(contract)
+    whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
     others = [name for name in contract.column_names if name not in contract.key]
-    sides = _side(before, "before", contract.key, others, names).unionByName(
-        _side(after, "after", contract.key, others, names), allowMissingColumns=True
-    )
-    figures = [f"{side}_{n}" for side in ("before", "after") for n in range(len(names))]
+    sides = [
+        frame.select(
+            DAY,
+            *contract.key,
+            row_hash(others).alias(side),
+            *(F.col(n).alias(f"{side}_{at}") for at, n in enumerate(names)),
+        )
+        for frame, side in ((before, "_before"), (after, "_after"))
+    ]
+    values = [name for side in sides for name in side.columns if name not in (DAY, *contract.key)]
     # Each side has one row per key, so the greatest value is the only one.
-    per_key = sides.groupBy(DAY, *contract.key).agg(
-        *(F.max(name).alias(name) for name in ("before", "after", *figures))
+    per_key = (
+        sides[0]
+        .unionByName(sides[1], allowMissingColumns=True)
+        .groupBy(DAY, *contract.key)
+        .agg(*(F.max(name).alias(name) for name in values))
     )
+
+    def total(side: str, at: int, name: str) -> Column:
+        value = F.col(f"{side}_{at}")
+        return F.sum(value.cast(_WHOLE) if name in whole else value).alias(f"{side}_{at}")
+
     rows = (
         per_key.groupBy(DAY)
         .agg(
-            F.count_if(F.isnull("before")).alias("added"),
-            F.count_if(F.isnull("after")).alias("removed"),
-            F.count_if(F.col("before") != F.col("after")).alias("changed"),
-            *(F.sum(name).alias(name) for name in figures),
+            F.count_if(F.isnull("_before")).alias("added"),
+            F.count_if(F.isnull("_after")).alias("removed"),
+            F.count_if(F.col("_before") != F.col("_after")).alias("changed"),
+            *(total(side, at, name) for side in ("_before", "_after") for at, name in enumerate(names)),
         )
         .collect()
     )
-    whole = {name for name in names if not contract.column(name).type.startswith("decimal")}
 
     def sums(row: Row, side: str) -> dict[str, int | Decimal]:
-        found = {name: row[f"{side}_{n}"] or Decimal(0) for n, name in enumerate(names)}
+        found = {name: row[f"{side}_{at}"] or Decimal(0) for at, name in enumerate(names)}
         return {name: int(value) if name in whole else value for name, value in found.items()}
 
     return {
-        row[DAY]: DayChange(row["added"], row["removed"], row["changed"], sums(row, "before"), sums(row, "after"))
+        row[DAY]: DayChange(row["added"], row["removed"], row["changed"], sums(row, "_before"), sums(row, "_after"))
         for row in rows
     }
-
-
-def _side(frame: DataFrame, name: str, key: Sequence[str], others: Sequence[str], names: Sequence[str]) -> DataFrame:
-    """Key, hash of the other columns, and amounts of one side, named after it."""
-    figures = [
-        F.col(amount).cast(_WHOLE).alias(f"{name}_{n}")
-        if dict(frame.dtypes)[amount] in ("int", "bigint")
-        else F.col(amount).alias(f"{name}_{n}")
-        for n, amount in enumerate(names)
-    ]
-    return frame.select(DAY, *key, row_hash(others).alias(name), *figures)

@@ -209,8 +209,8 @@ def _refused_before(hold: Hold) -> Finding:
         check=cast("Check", hold.gate),
         day=hold.day,
         severity="block",
-        message=f"{hold.reason}; refused before and not tried again, since neither the days it reads nor its code "
-        "have changed: correct its input or its code, or recompute it by force",
-        expected="other input or other code",
-        found="input and code of what was refused",
+        message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
+        "changed: correct one of them, or recompute it by force",
+        expected="other input, other code, or a recomputation by force",
+        found="the input and the code of what was refused",
     )

@@ -1,7 +1,7 @@
 """One factory makes every asset: a daily-partitioned table, from its contract."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -149,6 +149,8 @@ class _Run:
             # What a step that succeeds was asked for, Dagster materializes by itself.
             if reasons or day not in self.days:
                 self.context.log_event(event)
+        if reasons and isinstance(done, StepResult):
+            self._log_up_to_date(done.up_to_date)
         if not reasons:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
@@ -188,6 +190,23 @@ class _Run:
         for day, notes in done.notes.items():
             log.warning(f"{name} {day} {'; '.join(notes)}")
         return done
+
+    def _log_up_to_date(self, days: Collection[date]) -> None:
+        """Days that need nothing are materialized too, or a backfill would count them among those that failed."""
+        current = self.platform.ledger.current_days(self.contract.name)
+        for day in sorted(days):
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    asset_key(self.contract.name),
+                    partition=day.isoformat(),
+                    metadata={
+                        "dagster/row_count": current[day].rows,
+                        "digest": current[day].digest,
+                        "state": "already up to date",
+                    },
+                    tags={"dagster/data_version": current[day].digest},
+                )
+            )
 
     def _log_checks(self, found: ByDay) -> None:
         for event in day_results(self.context.instance, self.contract, found):

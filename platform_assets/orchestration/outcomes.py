@@ -9,7 +9,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import ByDay
-from platform_assets.planning.windows import days_read as span_read
+from platform_assets.planning.windows import days_read_by_input
 from platform_assets.quality.deliveries import delivery_checks
 
 
@@ -30,8 +30,6 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
 
 def days_read(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, int]:
     """How many days of its inputs each day is made from; nothing for a raw table."""
-    found: dict[date, int] = {}
-    for day in days if contract.inputs else ():
-        spans = [span_read(read.window, day, platform.calendar) for read in contract.inputs]
-        found[day] = sum((end - start).days + 1 for start, end in spans)
-    return found
+    if not contract.inputs:
+        return {}
+    return {day: sum(days_read_by_input(contract, day, platform.calendar).values()) for day in days}

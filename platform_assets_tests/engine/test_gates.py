@@ -43,13 +43,18 @@ def deliver(world: World, number: int, rows: Iterable[dict[str, Any]], name: str
     world.deliver_rows("transactions", str(day(number)), name, rows)
 
 
-def known_days(make_world: MakeWorld, **settings: Any) -> World:
-    """Sixteen days that are all alike, published."""
-    world = make_world(days=20, **settings)
+def known_days(make_world: MakeWorld) -> World:
+    """Sixteen days that are all alike, published in silver."""
+    world = make_world(days=20)
     for number in range(1, KNOWN + 1):
         deliver(world, number, lines(number))
-    steps_of(world.refresh())
+    up_to_silver(world, range(1, KNOWN + 1))
     return world
+
+
+def up_to_silver(world: World, numbers: Iterable[int]) -> StepResult:
+    days = [day(number) for number in numbers]
+    return steps_of(world.recompute(("raw.transactions", "silver.transactions"), days))["silver.transactions"]
 
 
 def steps_of(result: RefreshResult) -> dict[str, StepResult]:
@@ -121,7 +126,10 @@ def test_a_table_that_loses_a_store_is_held_until_its_code_is_mended(
     assert left.held[day(1)][0].check == "reconciliation"
     assert left.checks == {}
 
-    mended = again(world, "gold.daily_sales", [1, 2], force=True)
+    def mended_code(platform: Platform) -> None:
+        platform.code_versions["gold.daily_sales"] = "mended"
+
+    mended = again(world, "gold.daily_sales", [1, 2], prepare=mended_code)
     assert set(mended.published) == {day(1), day(2)}
     assert holds(world, "gold.daily_sales") == {}
 
@@ -130,8 +138,7 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(m
     world = known_days(make_world)
     deliver(world, 17, lines(17, LINES // 2))
     deliver(world, 18, [])
-    steps = steps_of(world.refresh())
-    result = steps["silver.transactions"]
+    result = up_to_silver(world, [17, 18])
     assert set(result.published) == {day(17)}
     contract, conservation, volume = result.checks[day(17)].checks
     assert (contract.outcome, conservation.outcome, volume.outcome) == ("passed", "passed", "warned")
@@ -158,13 +165,14 @@ def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(make_worl
     for number in (17, 18, 19):
         deliver(world, number, lines(number, LINES // 2))
     one_by_one = World(world.settings.model_copy(update={"batch_days": 1}), world.spark)
-    result = steps_of(one_by_one.refresh())["silver.transactions"]
+    result = up_to_silver(one_by_one, [17, 18, 19])
     outcomes = {found.day: result.checks[found].checks[-1].outcome for found in sorted(result.checks)}
     assert outcomes == {17: "warned", 18: "warned", 19: "blocked"}
 
 
 def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_hold(make_world: MakeWorld) -> None:
     world = known_days(make_world)
+    world.refresh()
     before = world.rows("silver.transactions", str(day(10)))
     deliver(world, 17, lines(17))
     late = f"{day(17)}T08:00:00Z"
