@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import pyarrow.parquet as pq
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -60,12 +61,20 @@ def read(
             for row in rows:
                 print(json.dumps({name: row[name] for name in columns}, default=_text, ensure_ascii=False))
         case Format.table:
-            grid = Table(title=f"{table}{f' on {day}' if day else ''}", caption=_caption(len(rows), limit))
-            for name in columns:
-                grid.add_column(name, justify="left" if name == DAY else "right", overflow="fold")
-            for row in rows:
-                grid.add_row(*(escape(_text(row[name])) for name in columns))
-            console.print(grid)
+            console.print(_grid(f"{table}{f' on {day}' if day else ''}", columns, rows, limit))
+
+
+def _grid(title: str, columns: list[str], rows: list[dict[str, Any]], limit: int) -> Table:
+    """The day first, and whole; a table too wide for the screen folds its other values."""
+    grid = Table(
+        title=title, caption=_caption(len(rows), limit), box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    )
+    ordered = [DAY, *(name for name in columns if name != DAY)]
+    for name in ordered:
+        grid.add_column(name, justify="left" if name == DAY else "right", overflow="fold", no_wrap=name == DAY)
+    for row in rows:
+        grid.add_row(*(escape(_text(row[name])) for name in ordered))
+    return grid
 
 
 def _rows(lake: Lake, table: str, found: Snapshot, days: Collection[date] | None) -> Iterator[dict[str, Any]]:
