@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator
 from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -61,17 +62,17 @@ def read(
             for row in rows:
                 print(json.dumps({name: row[name] for name in columns}, default=_text, ensure_ascii=False))
         case Format.table:
-            console.print(_grid(f"{table}{f' on {day}' if day else ''}", columns, rows, limit))
+            console.print(_grid(f"{table}{f' on {day}' if day else ''}", columns, rows))
+            console.print(_caption(len(rows), limit), style="italic")
 
 
-def _grid(title: str, columns: list[str], rows: list[dict[str, Any]], limit: int) -> Table:
+def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     """The day first, and whole; a table too wide for the screen folds its other values."""
-    grid = Table(
-        title=title, caption=_caption(len(rows), limit), box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
-    )
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     ordered = [DAY, *(name for name in columns if name != DAY)]
     for name in ordered:
-        grid.add_column(name, justify="left" if name == DAY else "right", overflow="fold", no_wrap=name == DAY)
+        number = all(isinstance(row[name], int | float | Decimal | None) for row in rows)
+        grid.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=name == DAY)
     for row in rows:
         grid.add_row(*(escape(_text(row[name])) for name in ordered))
     return grid

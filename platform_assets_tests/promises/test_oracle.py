@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.lakehouse.lake import Lake
@@ -64,6 +65,18 @@ def check(make_world: MakeWorld, simulation: Simulation, way: Landing) -> None:
     lake = Lake(world.settings.lake)
     for table in DERIVED:
         assert oracle.differences(table, read_arrow(lake, table)) == [], table
+
+
+@pytest.fixture(autouse=True)
+def _compiled(spark: SparkSession) -> Iterator[None]:
+    """A quarter of a million rows are worth compiling for, unlike the few of other tests."""
+    chosen = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: spark.conf.get(name) for name in chosen}
+    for name, value in chosen.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, str(value))
 
 
 @pytest.mark.timeout(1200)
