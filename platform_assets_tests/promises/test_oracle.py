@@ -71,12 +71,12 @@ def check(make_world: MakeWorld, simulation: Simulation, way: Landing) -> None:
 def _compiled(spark: SparkSession) -> Iterator[None]:
     """A quarter of a million rows are worth compiling for, unlike the few of other tests."""
     chosen = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    before = {name: spark.conf.get(name) for name in chosen}
+    before = {name: str(spark.conf.get(name)) for name in chosen}
     for name, value in chosen.items():
         spark.conf.set(name, value)
     yield
     for name, value in before.items():
-        spark.conf.set(name, str(value))
+        spark.conf.set(name, value)
 
 
 @pytest.mark.timeout(1200)
