@@ -130,7 +130,7 @@ def _severity(found: Collection[Checked]) -> dg.AssetCheckSeverity:
 
 def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
-        return "No day was computed, so there was nothing to check."
+        return "No day was computed: what is up to date was checked when it was published."
     days = f"{len(by_day):,} days, {min(by_day)} to {max(by_day)}"
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
     if not wrong:

@@ -11,6 +11,7 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import ByDay
 from platform_assets.planning.windows import days_read_by_input
 from platform_assets.quality.deliveries import delivery_checks
+from platform_assets.quality.findings import checked
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
@@ -25,7 +26,13 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
     """What every check says, by day; of a raw table, by arrival date."""
     if isinstance(done, IngestResult):
         return delivery_checks(contract, done.arrivals, platform.calendar.days())
-    return {day: found.checks for day, found in done.checks.items()}
+    # A day that was refused before and not tried again is as red as it was.
+    held = {
+        day: tuple(checked(finding.check, [finding], "", {}) for finding in found)
+        for day, found in done.held.items()
+        if day not in done.checks
+    }
+    return held | {day: found.checks for day, found in done.checks.items()}
 
 
 def days_read(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, int]:
