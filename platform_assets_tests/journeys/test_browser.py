@@ -52,15 +52,11 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """Thirty days of sales, landed and not taken yet."""
+    """An empty installation and its UI."""
     settings = load_settings(
         state=tmp_path / "state", jars=JARS, calendar_first=FIRST, calendar_last=BAD_DAY, today=BAD_DAY
     )
     world = World(settings, cast("SparkSession", None))
-    world.deliver_rows("products", str(FIRST), "p.jsonl", [product(1, str(FIRST), "MEAT")])
-    for n in range(DAYS):
-        day = str(FIRST + timedelta(days=n))
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(100 * n + i, 1, day) for i in range(10 + n % 3)])
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -85,6 +81,13 @@ def page() -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser.new_page(viewport={"width": 1500, "height": 1100})
         browser.close()
+
+
+def land_thirty_days(world: World) -> None:
+    world.deliver_rows("products", str(FIRST), "p.jsonl", [product(1, str(FIRST), "MEAT")])
+    for n in range(DAYS):
+        day = str(FIRST + timedelta(days=n))
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(100 * n + i, 1, day) for i in range(10 + n % 3)])
 
 
 def answers(url: str) -> bool:
@@ -149,7 +152,9 @@ def held(world: World) -> set[tuple[str, date]]:
 
 def test_backfill_hold_and_heal_as_a_user_sees_them(server: Server, page: Page) -> None:
     world = server.world
+    # Before there is anything to take, or the sensor would be faster than the backfill.
     set_late_data(server, running=False)
+    land_thirty_days(world)
     last = BAD_DAY - timedelta(days=1)
 
     # A backfill of everything over thirty days.
