@@ -161,7 +161,7 @@ class _Run:
         yield from run_results(self.contract, asked)
         if reasons:
             raise dg.Failure(
-                f"{self.contract.name}: {len(reasons)} of {len(self.days)} days were not published.\n"
+                f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published.\n"
                 + "\n".join(f"{day}: {reason}" for day, reason in sorted(reasons.items())[:20]),
                 metadata={"days": dg.MetadataValue.json([str(day) for day in sorted(reasons)])},
                 allow_retries=False,

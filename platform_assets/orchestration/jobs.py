@@ -49,7 +49,7 @@ def refresh_tables(
     ]
     if refused:
         raise dg.Failure(
-            f"{len(refused)} days were not published.\n" + "\n".join(refused[:20]),
+            f"Days not published: {len(refused):,}.\n" + "\n".join(refused[:20]),
             allow_retries=False,
         )
 

@@ -187,7 +187,7 @@ def test_backfill_hold_and_heal_as_a_user_sees_them(server: Server, page: Page) 
     expect(page.get_by_text("too few rows").first).to_be_visible(timeout=30_000)
     picture(page, "4-the-check-is-red")
     page.goto(f"{server.url}/runs/{runs(server, 'FAILURE')[0]}")
-    expect(page.get_by_text("days were not published").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Days not published: 1").first).to_be_visible(timeout=30_000)
     picture(page, "5-the-reason")
 
     # The same lines, corrected.
