@@ -1,0 +1,244 @@
+"""A day that fails gets into gold by none of the four ways there are.
+
+They are a backfill of everything, a backfill of gold alone, late data, and a person's run of a single table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.event_api import PartitionKeyFilter
+from dagster._core.execution.backfill import BulkActionStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
+from pyspark.sql import SparkSession
+
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.events import asset_key
+from platform_assets.orchestration.pools import create_pools
+from platform_assets.settings import load_settings
+from platform_assets_tests.conftest import JARS
+from platform_assets_tests.orchestration.daemon import QUIET, Daemon, enter_world, published, running_daemon
+from platform_assets_tests.orchestration.test_backfills import complete, launch, reasons, status
+from platform_assets_tests.orchestration.test_late_data import idle, run_one
+from platform_assets_tests.world import World, product, sale
+
+FIRST = date(2017, 1, 1)
+DAYS = [str(FIRST + timedelta(days=n)) for n in range(20)]
+LOADED = DAYS[:18]
+VOIDED, GOOD, BROKEN = DAYS[17:]
+"""Day 18 is loaded before all its lines are voided, day 19 is as it should be, of day 20 every line breaks a rule."""
+
+SILVER = "silver.transactions"
+GOLD = ("gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
+TABLES = ("raw.transactions", "raw.products", SILVER, "silver.products", *GOLD)
+LINES = 10
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Twenty days of sales, after a backfill of everything that found two days to fail.
+
+    Args:
+        world: the installation.
+        daemon: looks after it.
+        good: digest of every day of every table before the failing days were delivered.
+        backfill: the backfill's id.
+        run: its run.
+    """
+
+    world: World
+    daemon: Daemon
+    good: Mapping[str, Mapping[date, str]]
+    backfill: str
+    run: dg.DagsterRun
+
+    def check_that_nothing_failing_is_visible(self) -> None:
+        """The voided day is what it was, the broken one is not there, and both are held."""
+        now = self.world.digests()
+        for table in (SILVER, *GOLD):
+            assert date.fromisoformat(BROKEN) not in now[table]
+            assert self.world.rows(table, BROKEN) == []
+            assert now[table][date.fromisoformat(VOIDED)] == self.good[table][date.fromisoformat(VOIDED)]
+        assert [row["lines"] for row in self.world.rows("gold.daily_sales", VOIDED)] == [LINES]
+        with self.world.open() as platform:
+            assert {(hold.table, str(hold.day), hold.gate) for hold in platform.ledger.holds()} == {
+                (SILVER, VOIDED, "volume"),
+                (SILVER, BROKEN, "volume"),
+            }
+
+
+def deliver(world: World, day: str, name: str, arrival: str = "", **changes: Any) -> None:
+    """The ten lines of a day, always the same ones."""
+    first = 100 * DAYS.index(day)
+    rows = [sale(first + n, 1, day, **changes) for n in range(LINES)]
+    world.deliver_rows("transactions", arrival or day, name, rows)
+
+
+def newest_check(shop: Shop, table: str, check: str, day: str) -> AssetCheckExecutionRecord:
+    """What Dagster shows of a check for one day."""
+    key = dg.AssetCheckKey(asset_key(table), check)
+    [record] = shop.daemon.instance.event_log_storage.get_asset_check_execution_history(
+        key, limit=1, partition_filter=PartitionKeyFilter(key=day)
+    )
+    return record
+
+
+def made_in(shop: Shop, table: str, check: str, day: str) -> str | None:
+    """The run that made the materialization a check's result is about."""
+    evaluation = newest_check(shop, table, check, day).evaluation
+    assert evaluation is not None
+    assert evaluation.partition == day
+    target = evaluation.target_materialization_data
+    return target.run_id if target else None
+
+
+def by_hand(shop: Shop, table: str, day: str, *, force: bool = False) -> dg.ExecuteInProcessResult:
+    """A person materializes one day of one table."""
+    config = {"ops": {table.replace(".", "__"): {"config": {"force": force}}}}
+    job = build_definitions(shop.world.settings).resolve_implicit_global_asset_job_def()
+    return job.execute_in_process(
+        instance=shop.daemon.instance,
+        asset_selection=[asset_key(table)],
+        partition_key=day,
+        run_config=QUIET | config,
+        raise_on_error=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Eighteen days are loaded; then a good day and two that fail are delivered and everything is backfilled."""
+    folder = tmp_path_factory.mktemp("four-ways")
+    settings = load_settings(
+        state=folder / "state", jars=JARS, calendar_first=FIRST, calendar_last=BROKEN, today=BROKEN
+    )
+    world = World(settings, spark)
+    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    for day in LOADED:
+        deliver(world, day, "t.jsonl")
+    with pytest.MonkeyPatch.context() as patch:
+        enter_world(world, patch)
+        with running_daemon(folder / "dagster", patch) as daemon:
+            create_pools(daemon.instance)
+            [run] = complete(daemon, launch(daemon, LOADED, TABLES))
+            assert run.status == dg.DagsterRunStatus.SUCCESS, reasons(daemon, run)
+            good = world.digests()
+            deliver(world, VOIDED, "voids.jsonl", BROKEN, voided=True, updated_at=f"{BROKEN}T12:00:00Z")
+            deliver(world, GOOD, "t.jsonl")
+            deliver(world, BROKEN, "t.jsonl", store_id=-1)
+            backfill = launch(daemon, DAYS, TABLES)
+            [run] = complete(daemon, backfill)
+            yield Shop(world, daemon, good, backfill, run)
+
+
+def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_others(shop: Shop) -> None:
+    assert status(shop.daemon, shop.backfill) == BulkActionStatus.COMPLETED_FAILED
+    told = reasons(shop.daemon, shop.run).splitlines()
+    assert told[0] == f"{SILVER}: 2 of 20 days not published."
+    for line, day in zip(told[1:], (VOIDED, BROKEN), strict=True):
+        assert line.startswith(f"{day}: held: {SILVER} on {day}: too few rows: 0 rows; 9 to 11 rows are usual")
+    assert published(shop.world, shop.run)[SILVER] == {19}
+    shop.check_that_nothing_failing_is_visible()
+
+
+def test_a_range_run_records_its_check_results_day_by_day(shop: Shop) -> None:
+    for check, day, passed in (
+        ("contract", GOOD, True),
+        ("conservation", BROKEN, True),
+        ("volume", GOOD, True),
+        ("volume", VOIDED, False),
+        ("volume", BROKEN, False),
+    ):
+        evaluation = newest_check(shop, SILVER, check, day).evaluation
+        assert evaluation is not None
+        assert (evaluation.partition, evaluation.passed) == (day, passed)
+        assert passed or evaluation.severity == dg.AssetCheckSeverity.ERROR
+    assert made_in(shop, SILVER, "volume", GOOD) == shop.run.run_id
+    assert made_in(shop, SILVER, "volume", BROKEN) is None
+    assert made_in(shop, SILVER, "volume", VOIDED) not in (None, shop.run.run_id), "its last good content"
+
+
+def test_a_backfill_of_gold_alone_leaves_them_out_and_says_what_to_do(shop: Shop) -> None:
+    backfill = launch(shop.daemon, DAYS, GOLD)
+    [run] = complete(shop.daemon, backfill)
+    assert status(shop.daemon, backfill) == BulkActionStatus.COMPLETED_FAILED
+    told = reasons(shop.daemon, run)
+    assert "gold.daily_sales: 2 of 20 days not published." in told
+    for day, has in ((VOIDED, "its last good content stays"), (BROKEN, "it has no content yet")):
+        assert f"{day}: {SILVER} is held on {day} and {has}: {SILVER} on {day}: too few rows" in told
+        assert f"Correct its input or its code and recompute {SILVER} for {day}; this day is then out of date." in told
+    assert {"gold.daily_sales", "gold.household_28d"} <= set(published(shop.world, run))
+    shop.check_that_nothing_failing_is_visible()
+
+
+def test_late_data_that_fails_again_gets_no_further(shop: Shop) -> None:
+    later = f"{BROKEN}T13:00:00Z"
+    deliver(shop.world, VOIDED, "voids-again.jsonl", BROKEN, voided=True, updated_at=later)
+    deliver(shop.world, BROKEN, "t-again.jsonl", store_id=-2, updated_at=later)
+    run = run_one(shop.daemon)
+    assert run.job_name == "refresh"
+    assert run.status == dg.DagsterRunStatus.FAILURE
+    told = reasons(shop.daemon, run)
+    assert f"{SILVER} {VOIDED}: held: {SILVER} on {VOIDED}: too few rows: 0 rows" in told
+    assert f"{SILVER} {BROKEN}: held: {SILVER} on {BROKEN}: too few rows: 0 rows" in told
+    shop.check_that_nothing_failing_is_visible()
+    for table in GOLD:
+        assert {day.day for day in shop.world.digests()[table]} == set(range(1, 20)), "all others are there"
+    assert idle(shop.daemon), "held days are left alone until they change"
+
+
+@pytest.mark.parametrize("day", [VOIDED, BROKEN])
+@pytest.mark.parametrize("table", [SILVER, *GOLD])
+def test_a_person_gets_no_further_with_a_single_table(shop: Shop, table: str, day: str) -> None:
+    done = by_hand(shop, table, day)
+    if (table, day) in ((GOLD[1], VOIDED), (GOLD[2], VOIDED)):
+        assert done.success, "through a longer window the day's last good content counts"
+    else:
+        assert not done.success
+        [failure] = [event for event in done.all_events if event.is_step_failure]
+        told = failure.step_failure_data.user_failure_data
+        assert told is not None
+        assert str(told.description).startswith(f"{table}: 1 of 1 days not published.\n{day}: ")
+        assert any(
+            todo in str(told.description) for todo in ("orrect ", f"Materialize gold.daily_sales for {day} first")
+        )
+    shop.check_that_nothing_failing_is_visible()
+
+
+def test_not_even_force_publishes_them(shop: Shop) -> None:
+    assert not by_hand(shop, SILVER, BROKEN, force=True).success
+    assert not by_hand(shop, "gold.daily_sales", VOIDED, force=True).success
+    shop.check_that_nothing_failing_is_visible()
+
+
+def test_a_held_day_stays_red_whoever_looks_at_it_again(shop: Shop) -> None:
+    by_hand(shop, SILVER, BROKEN)
+    evaluation = newest_check(shop, SILVER, "volume", BROKEN).evaluation
+    assert evaluation is not None
+    assert not evaluation.passed
+
+
+def test_corrected_days_heal_everywhere(shop: Shop) -> None:
+    for day in (VOIDED, BROKEN):
+        deliver(shop.world, day, f"corrected-{day}.jsonl", BROKEN, updated_at=f"{BROKEN}T14:00:00Z")
+    run = run_one(shop.daemon)
+    assert run.status == dg.DagsterRunStatus.SUCCESS, reasons(shop.daemon, run)
+    with shop.world.open() as platform:
+        assert platform.ledger.holds() == ()
+    for table in GOLD:
+        assert {day.day for day in shop.world.digests()[table]} == set(range(1, 21))
+    for day in DAYS:
+        assert [row["lines"] for row in shop.world.rows("gold.daily_sales", day)] == [LINES]
+        assert [row["lines"] for row in shop.world.rows("gold.sales_month_to_date", day)] == [LINES * int(day[-2:])]
+    for day in (VOIDED, BROKEN):
+        evaluation = newest_check(shop, SILVER, "volume", day).evaluation
+        assert evaluation is not None
+        assert evaluation.passed
+    assert idle(shop.daemon)
