@@ -45,7 +45,7 @@ def judge(
         contract: of the table.
         state: the staged days, `ready`, and what is there of the table so far.
         staged: as they lie in the stage.
-        step_days: every day the same step computes; none of them is a measure for another.
+        step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
         accept: checks of which a person accepts what would block.
 

@@ -77,7 +77,9 @@ def recompute_step(
         raise AcceptError(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
         )
-    work = _Work(platform, spark, platform.catalogue[step.table], step, author, force, frozenset(accept))
+    contract = platform.catalogue[step.table]
+    to_compute = readiness(platform, contract, step.days, current_release(platform.lake), force=force, accept=accept)
+    work = _Work(platform, spark, contract, frozenset(to_compute.ready), author, force, frozenset(accept))
     result = StepResult(step.table)
     for batch in batches(step.days, platform.settings.batch_days):
         started = time.monotonic()
@@ -95,12 +97,12 @@ def recompute_step(
 
 @dataclass(frozen=True)
 class _Work:
-    """What all batches of a step have in common; see `recompute_step`."""
+    """What all batches of a step have in common, `step_days` being those it computes; see `recompute_step`."""
 
     platform: Platform
     spark: Callable[[], SparkSession]
     contract: Contract
-    step: Step
+    step_days: Collection[date]
     author: Author
     force: bool
     accept: frozenset[Check]
@@ -127,7 +129,7 @@ def _recompute_batch(
     with stage_folders(platform, (contract.name, dead)) as (publication, folders):
         staged = stage_days(platform, work.spark, contract, state.ready, release, folders[contract.name], folders[dead])
         earlier = {day: found.rows for day, found in so_far.checks.items()}
-        checks = judge(platform, contract, state, staged, step_days=work.step.days, earlier=earlier, accept=work.accept)
+        checks = judge(platform, contract, state, staged, step_days=work.step_days, earlier=earlier, accept=work.accept)
         good = tuple(day for day in state.ready if not checks[day].blocking)
         changed = effects(platform, work.spark, contract, release, staged, good, state.before)
         seconds = time.monotonic() - started

@@ -58,7 +58,7 @@ mutation ($given: LaunchBackfillParams!) {
 Correct = Callable[..., None]
 TERMINATE = "mutation ($run: String!) { terminateRuns(runIds: [$run]) { __typename } }"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
