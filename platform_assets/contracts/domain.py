@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from platform_assets.contracts.errors import ContractError, UnknownTableError
-from platform_assets.contracts.table import Contract
+from platform_assets.contracts.table import Contract, check_code_version
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,25 @@ class Domain:
         tables: the contracts.
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function
             `<table>` per contract. It is imported only where Spark runs.
+        code_version: set by hand for all tables of the domain, in place of the hash of its transforms' source.
     """
 
     name: str
     tables: tuple[Contract, ...]
     transforms: str
+    code_version: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code_version is None:
+            return
+        check_code_version(f"The domain {self.name!r}", self.code_version)
+        for contract in self.tables:
+            if contract.code_version is not None:
+                raise ContractError(
+                    f"The code version of {contract.name} is set twice: {contract.code_version!r} in its contract and "
+                    f"{self.code_version!r} in the domain {self.name!r}.",
+                    "Remove one of them.",
+                )
 
 
 @dataclass(frozen=True)

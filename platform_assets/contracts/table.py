@@ -6,6 +6,7 @@ is declared anywhere else. A contract is pure: building one starts no JVM and im
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -20,6 +21,22 @@ LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 
 DAY = "event_date"
 """The partition column of every table: the event date in UTC, never null."""
+
+
+_CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_code_version(where: str, version: str) -> None:
+    """Refuse a hand-set code version that could not be told from others.
+
+    Raises:
+        ContractError: it is empty or has characters that a version does not have.
+    """
+    if not _CODE_VERSION.fullmatch(version):
+        raise ContractError(
+            f"{where} sets the code version {version!r}, which is {'not one' if version.strip() else 'empty'}.",
+            "Write letters, digits, dots and dashes, as in '2024-03.1', or remove it to have the source decide.",
+        )
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,7 @@ class Contract:
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs.
         freshness: when a day is overdue.
+        code_version: set by hand in place of the hash of the transforms' source; days computed by another are stale.
     """
 
     name: str
@@ -102,6 +120,7 @@ class Contract:
     checks: Checks = field(default_factory=Checks)
     reconciles: tuple[Reconciliation, ...] = ()
     freshness: Freshness = field(default_factory=Freshness)
+    code_version: str | None = None
 
     def __post_init__(self) -> None:
         layer, _, table = self.name.partition(".")
@@ -129,6 +148,8 @@ class Contract:
         self._check_raw() if self.layer == "raw" else self._check_derived()
         for reconciliation in self.reconciles:
             self._check_reconciliation(reconciliation)
+        if self.code_version is not None:
+            check_code_version(f"The contract of {self.name}", self.code_version)
 
     def _error(self, what: str, todo: str) -> ContractError:
         return ContractError(f"The contract of {self.name} {what}.", todo)
@@ -138,6 +159,11 @@ class Contract:
             raise self._error("has no source or no event time", "Give `source` and `event_time`.")
         if self.inputs or self.rules:
             raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
+        if self.code_version is not None:
+            raise self._error(
+                "has a code version, but raw rows are kept as delivered and computed by no code",
+                "Set it on the silver table that reads it.",
+            )
         expected = {
             self.event_time: ("timestamp", "date"),
             self.updated_at: ("timestamp",),

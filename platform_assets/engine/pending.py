@@ -9,10 +9,11 @@ from datetime import date
 from typing import TypeVar
 
 from platform_assets.contracts import Contract, Span
+from platform_assets.engine.planner import past_of, plan_steps, stale_days, standing_of
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.releases import current_release
-from platform_assets.planning.fingerprints import refused_now
-from platform_assets.planning.steps import Standing, Step, newest_to_take, out_of_date, stale
+from platform_assets.planning.plan import Intake, Plan, Request, make_plan
+from platform_assets.planning.standing import Stale
+from platform_assets.planning.steps import newest_to_take
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
 
 _T = TypeVar("_T")
@@ -30,6 +31,7 @@ class Waiting:
         problems: what lies in the landing area and cannot be taken.
         quiet: days to load as empty because nothing was to be expected, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
+        plan: what a refresh would recompute, why, and which days wait for a person.
         missing: ended days without anything that could be taken, though something was to be expected, by raw table.
     """
 
@@ -40,6 +42,7 @@ class Waiting:
     problems: tuple[Problem, ...]
     quiet: Mapping[str, tuple[date, ...]]
     stale: Mapping[str, Mapping[date, str]]
+    plan: Plan
     missing: Mapping[str, tuple[date, ...]]
 
 
@@ -51,6 +54,9 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         most_files: that one refresh should take, oldest arrival dates first.
     """
     listings = {contract: list_arrivals(platform, contract) for contract in platform.catalogue if contract.source}
+    standing = standing_of(platform)
+    every_stale_day = stale_days(platform, standing)
+    plan = make_plan(platform.catalogue, standing, every_stale_day, past_of(platform, standing, every_stale_day))
     pending = [file for listing in listings.values() for file in listing.pending]
     until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
     files: dict[str, tuple[LandedFile, ...]] = {}
@@ -69,7 +75,8 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         growing=tuple(problem for listing in listings.values() for problem in listing.growing),
         problems=tuple(problem for listing in listings.values() for problem in listing.problems),
         quiet=_without_empty(quiet),
-        stale=_recomputable(platform),
+        stale=_recomputable(platform, every_stale_day),
+        plan=plan,
         missing=_without_empty(missing),
     )
 
@@ -97,9 +104,14 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
     )
 
 
-def has_arrivals(platform: Platform) -> bool:
-    """Whether anything was delivered that a refresh would take."""
-    return any(list_arrivals(platform, c).pending for c in platform.catalogue if c.source is not None)
+def plan_refresh(platform: Platform, request: Request) -> Plan:
+    """Everything that a refresh would do now: the files it would take, and the days it knows of already."""
+    intakes: list[Intake] = []
+    for contract in platform.catalogue:
+        if contract.source is not None and (files := list_arrivals(platform, contract).pending):
+            newest = max(file.arrival_date for file in files)
+            intakes.append(Intake(contract.name, len(files), sum(file.size for file in files), newest))
+    return plan_steps(platform, request, intakes)
 
 
 def quiet_days(
@@ -123,44 +135,12 @@ def quiet_days(
     )
 
 
-def steps_to_refresh(platform: Platform) -> tuple[Step, ...]:
-    """The days of every table that are not what they would be now, held ones apart."""
-    return out_of_date(platform.catalogue, _standing(platform))
-
-
-def still_out_of_date(platform: Platform, step: Step) -> tuple[date, ...]:
-    """The days of a planned step that still need work: their inputs may have come out as they were.
-
-    Days whose content was refused are left alone while they would be made from the same input by the same code.
-    """
-    contract = platform.catalogue[step.table]
-    tables = {contract.name, *(read.table for read in contract.inputs)}
-    return tuple(stale(contract, step.days, _standing(platform, tables)))
-
-
-def _standing(platform: Platform, tables: Collection[str] | None = None) -> Standing:
-    release = current_release(platform.lake)
-    names = platform.catalogue.names if tables is None else tables
-    contents = {name: platform.ledger.current_days(name, at=release.number) for name in names}
-    refused: dict[str, set[tuple[date, str]]] = {}
-    for hold in platform.ledger.holds():
-        version = platform.code_versions.get(hold.table, "")
-        refused.setdefault(hold.table, set()).add((hold.day, refused_now(hold.refused, version)))
-    return Standing(
-        digests={name: {day: found.digest for day, found in days.items()} for name, days in contents.items()},
-        recorded={name: {day: found.fingerprint for day, found in days.items()} for name, days in contents.items()},
-        refused=refused,
-        calendar=platform.calendar,
-    )
-
-
-def _recomputable(platform: Platform) -> dict[str, dict[date, str]]:
+def _recomputable(platform: Platform, every_stale_day: Stale) -> dict[str, dict[date, str]]:
     """Stale days, without those that wait for the hold of a day they read to be lifted."""
-    standing = _standing(platform)
     held = {(hold.table, hold.day) for hold in platform.ledger.holds()}
     found: dict[str, dict[date, str]] = {}
     for contract in platform.catalogue:
-        if contract.inputs and (days := stale(contract, platform.calendar.days(), standing)):
+        if days := every_stale_day.get(contract.name):
             same_day = [read.table for read in contract.inputs if read.window == Span(0, 0)]
             free = {day: mark for day, mark in days.items() if not held & {(table, day) for table in same_day}}
             if free:

@@ -22,7 +22,8 @@ from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.code_version import code_version
+from platform_assets.planning.code_version import Version, code_version, hand_set
+from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.settings import Settings, project_root
 
@@ -66,6 +67,15 @@ class Platform:
         """Code version of every table with a transform."""
         return code_versions(self.catalogue)
 
+    @cached_property
+    def configurations(self) -> dict[str, Configuration]:
+        """What each table's contract says about its content."""
+        return {contract.name: configuration(self.catalogue, contract) for contract in self.catalogue}
+
+    def version(self, table: str) -> Version:
+        """By what a table with a transform is computed today."""
+        return Version(self.code_versions[table], self.configurations[table].hash)
+
     @property
     def lock_url(self) -> str | None:
         """Where locks are held: the ledger's database if it is a server, else files in the lake."""
@@ -82,14 +92,15 @@ class Platform:
 
 
 def code_versions(catalogue: Catalogue) -> dict[str, str]:
-    """Code version of every table with a transform: that of its domain's transforms."""
-    return {
-        contract.name: version
-        for domain in catalogue.domains
-        for version in [code_version(_sources(domain))]
-        for contract in domain.tables
-        if contract.inputs
-    }
+    """Code version of every table with a transform: the one set by hand, else that of its domain's transforms."""
+    found: dict[str, str] = {}
+    for domain in catalogue.domains:
+        source = code_version(_sources(domain))
+        for contract in domain.tables:
+            if contract.inputs:
+                by_hand = contract.code_version or domain.code_version
+                found[contract.name] = source if by_hand is None else hand_set(by_hand)
+    return found
 
 
 @contextmanager

@@ -80,13 +80,15 @@ def readiness(
     held: dict[date, Hold] = {}
     up_to_date: tuple[date, ...] = ()
     if not force:
-        version = platform.code_versions[contract.name]
+        version = platform.version(contract.name)
         refused = {(hold.day, refused_now(hold.refused, version)): hold for hold in holds if hold.gate not in accept}
         held = {day: refused[found] for day in left if (found := (day, made_from[day])) in refused}
         still_right = {
             day
             for day, found in before.items()
-            if made_from.get(day) == found.fingerprint and found.code_version == version
+            if made_from.get(day) == found.fingerprint
+            and found.code_version == version.code
+            and found.configuration in ("", version.configuration)
         }
         up_to_date = tuple(day for day in left if day in still_right - {hold.day for hold in holds})
     ready = tuple(day for day in left if day not in held and day not in up_to_date)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import cast
@@ -19,6 +19,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.changes import replaced
 from platform_assets.engine.effects import effects
 from platform_assets.engine.judging import judge
+from platform_assets.engine.planner import reasons_now, refuse_what_tables_cannot_take
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders, without
 from platform_assets.engine.readiness import Readiness, readiness
@@ -70,6 +71,7 @@ def recompute_step(
 
     Raises:
         AcceptError: a check is none of those that can be accepted.
+        ContractError: the table on disk has other columns than its contract.
         TransformError: the transform does not return what the contract declares.
         Conflict: others kept publishing the same days.
     """
@@ -78,8 +80,10 @@ def recompute_step(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
         )
     contract = platform.catalogue[step.table]
+    refuse_what_tables_cannot_take(platform, [step.table])
     to_compute = readiness(platform, contract, step.days, current_release(platform.lake), force=force, accept=accept)
     work = _Work(platform, spark, contract, frozenset(to_compute.ready), author, force, frozenset(accept))
+    reasons = reasons_now(platform, contract, to_compute.ready, asked=force)
     result = StepResult(step.table)
     for batch in batches(step.days, platform.settings.batch_days):
         started = time.monotonic()
@@ -92,7 +96,7 @@ def recompute_step(
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
         progress(step.table, result.days, len(step.days))
-    return result
+    return replace(result, reasons={day: reasons[day] for day in result.published if day in reasons})
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ def _changes(
         TableChange,
         reads={read.table: release.versions.get(read.table, -1) for read in contract.inputs},
         code_version=platform.code_versions[contract.name],
+        configuration=platform.configurations[contract.name].parts,
         seconds=seconds,
     )
     found = {day: staged.digest(day) for day in days}
@@ -197,7 +202,7 @@ def _remember(
 ) -> None:
     """Hold the days that failed, and lift the holds of those that passed."""
     table, now = work.contract.name, datetime.now(UTC)
-    version = work.platform.code_versions[table]
+    version = work.platform.version(table)
     work.platform.ledger.hold(
         Hold(table, day, attempt(made_from[day], version), found[0].check, found[0].message, work.author.run, now)
         for day, found in held.items()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.ingest import ingest
-from platform_assets.engine.pending import steps_to_refresh, still_out_of_date
+from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take, still_to_do
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import (
@@ -18,6 +18,7 @@ from platform_assets.engine.results import (
     StepResult,
     no_progress,
 )
+from platform_assets.planning.plan import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 
 
@@ -28,10 +29,12 @@ class RefreshResult:
     Args:
         ingests: one per raw table.
         steps: one per table with days to recompute.
+        struck: days that were planned and turned out to need nothing, because what they read came out as it was.
     """
 
     ingests: tuple[IngestResult, ...] = ()
     steps: tuple[StepResult, ...] = ()
+    struck: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
 
 
 def refresh(
@@ -41,8 +44,9 @@ def refresh(
     progress: Progress = no_progress,
     until: date | None = None,
     report: Callable[[IngestResult | StepResult], None] = lambda done: None,
+    request: Request = AUTOMATIC,
 ) -> RefreshResult:
-    """Ingest everything pending and recompute exactly the days that are out of date, in dependency order.
+    """Ingest everything pending and recompute exactly the days that are stale, in dependency order.
 
     A day that turns out unchanged by the time its table is reached, because its inputs came out with the digests they
     had, is struck.
@@ -54,19 +58,30 @@ def refresh(
         progress: told after every batch.
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
         report: told what became of each table, as soon as it is done.
+        request: which tables and days, and whether those that only a person takes.
+
+    Raises:
+        ContractError: a table on disk has other columns than its contract; nothing was done.
     """
     platform.sync()
+    wanted = wanted_days(platform.catalogue, request, platform.calendar)
+    refuse_what_tables_cannot_take(platform, wanted)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
-        if contract.source is not None:
+        if contract.source is not None and wanted.get(contract.name):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     steps: list[StepResult] = []
-    for step in steps_to_refresh(platform):
-        if days := still_out_of_date(platform, step):
-            steps.append(recompute_step(platform, spark, Step(step.table, days), author, progress))
+    struck: dict[str, tuple[date, ...]] = {}
+    for step in plan_steps(platform, request).steps:
+        days, unchanged = still_to_do(platform, step, request)
+        if unchanged:
+            struck[step.table] = unchanged
+        if days:
+            asked = any("asked for" in step.reasons[day] for day in days)
+            steps.append(recompute_step(platform, spark, Step(step.table, days), author, progress, force=asked))
             report(steps[-1])
-    return RefreshResult(tuple(ingests), tuple(steps))
+    return RefreshResult(tuple(ingests), tuple(steps), struck)
 
 
 def recompute(

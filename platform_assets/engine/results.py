@@ -8,6 +8,7 @@ from datetime import date
 
 from platform_assets.compute.differences import DayChange
 from platform_assets.lakehouse.manifest import Arrival, DayContent
+from platform_assets.planning.reasons import Reasons
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.sources.landing import Problem
 
@@ -33,6 +34,7 @@ class StepResult:
         checks: what every check says of each staged day, published or held.
         changes: what became of the rows of published days that had other rows before.
         notes: what a reader of a day should know about its inputs: those that count with their last good content.
+        reasons: why the published days were computed.
         seconds: wall time.
     """
 
@@ -44,6 +46,7 @@ class StepResult:
     checks: dict[date, DayChecks] = field(default_factory=dict)
     changes: dict[date, DayChange] = field(default_factory=dict)
     notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
+    reasons: dict[date, Reasons] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -66,6 +69,7 @@ class StepResult:
             self.checks | other.checks,
             self.changes | other.changes,
             self.notes | other.notes,
+            self.reasons | other.reasons,
             self.seconds + other.seconds,
         )
 

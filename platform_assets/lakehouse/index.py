@@ -9,6 +9,7 @@ from platform_assets.lakehouse.manifest import Arrival, Manifest, TableChange
 from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.planning.configuration import Configuration
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ def flattened(manifest: Manifest, release: int) -> PublicationRecord:
 
 
 def _days(change: TableChange, publication: str) -> list[DayRecord]:
+    configuration = Configuration(change.configuration).hash if change.configuration else ""
     return [
         DayRecord(
             table=change.table,
@@ -105,6 +107,7 @@ def _days(change: TableChange, publication: str) -> list[DayRecord]:
             reads=change.reads,
             code_version=change.code_version,
             seconds=change.seconds / len(change.days),
+            configuration=configuration,
         )
         for day, content in sorted(change.days.items())
     ]

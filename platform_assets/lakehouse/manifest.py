@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from secrets import token_hex
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -66,6 +66,8 @@ class TableChange(_Value):
         reads: version of every table read to make the days.
         code_version: of the transform.
         seconds: spent on computing the days.
+        configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where
+            nobody recorded it.
     """
 
     table: str
@@ -74,6 +76,7 @@ class TableChange(_Value):
     reads: dict[str, int] = {}
     code_version: str = ""
     seconds: float = 0.0
+    configuration: dict[str, Any] = {}
 
 
 class Arrival(_Value):

@@ -22,8 +22,16 @@ from platform_assets.ledger.connection import (
 )
 from platform_assets.ledger.errors import LedgerError, LedgerVersionError, masked, read_only_error
 from platform_assets.ledger.migrate import schema_state, upgrade
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, Decision, Hold, PublicationRecord
+from platform_assets.ledger.records import (
+    ArrivalRecord,
+    DayRecord,
+    Decision,
+    Hold,
+    PublicationRecord,
+)
 from platform_assets.ledger.statements import delete_each, insert_all, to_arrival, to_day
+from platform_assets.planning.reasons import Revision
+from platform_assets.planning.standing import DayMark
 
 
 class Ledger:
@@ -151,14 +159,34 @@ class Ledger:
         days, arrivals = (self._rows(query) for query in statements.parts(publication))
         return PublicationRecord(**heads[0], days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
 
-    def current_days(self, table: str, *, at: int | None = None) -> dict[date, DayRecord]:
+    def current_days(
+        self, table: str, *, at: int | None = None, among: Collection[date] | None = None
+    ) -> dict[date, DayRecord]:
         """Content of every day that was ever published, oldest first: what the highest release made of it.
 
         Args:
             table: its name.
             at: as readers of this release see it, whatever was published since.
+            among: only these days.
         """
-        return {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at))}
+        found = {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at, among))}
+        return found if among is None else {day: record for day, record in found.items() if day in among}
+
+    def marks(self, table: str, *, at: int) -> dict[date, DayMark]:
+        """As `current_days`, of every day only what planning looks at: ten years of twenty tables in half a second."""
+        with reading(self._engine) as connection:
+            return {row[0]: DayMark._make(row) for row in connection.execute(statements.marks(table, at))}
+
+    def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
+        """All that some days of a table have been up to a release, oldest first."""
+        found: dict[date, list[Revision]] = {day: [] for day in among}
+        for row in self._rows(statements.revisions(table, among, at)):
+            if row["day"] in found:
+                tombstones = row["figures"].get("tombstones", 0)
+                found[row["day"]].append(
+                    Revision(row["release"], row["digest"], row["rows"], tombstones, row["publication"])
+                )
+        return {day: tuple(revisions) for day, revisions in found.items()}
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""

@@ -23,6 +23,7 @@ class DayRecord:
         reads: version of every table read to make the day.
         code_version: of the transform.
         seconds: the day's share of the time its table took; the shares add up.
+        configuration: hash of the contract's part in it; empty where nobody recorded it.
     """
 
     table: str
@@ -37,6 +38,7 @@ class DayRecord:
     reads: dict[str, int]
     code_version: str
     seconds: float
+    configuration: str = ""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ days = Table(
     Column("reads", JSON, nullable=False),
     Column("code_version", Text, nullable=False),
     Column("seconds", Double, nullable=False),
+    Column("configuration", Text, nullable=False, server_default=""),
     Index("ix_ledger_days_table_day", "table", "day"),
 )
 

@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Select, Subquery, Table, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, bindparam, delete, func, insert, select
 
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.ledger.schema import arrivals, days, publications
+from platform_assets.planning.standing import DayMark
 
 Row = Mapping[str, Any]
 
 _release = publications.c.release
+_MOST_PARAMETERS = 500
 
 
-def current_days(table: str, at: int | None) -> Select[Any]:
+def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
     """Each day of a table as the highest release up to `at` made it, oldest first."""
-    newest = func.row_number().over(partition_by=days.c.day, order_by=_release.desc())
-    inner = select(days, newest.label("newest")).join(publications).where(days.c.table == table)
-    if at is not None:
-        inner = inner.where(_release <= at)
-    ranked = inner.subquery()
+    ranked = _newest_first(list(days.c), table, at, among).subquery()
     return _columns(ranked, days).where(ranked.c.newest == 1).order_by(ranked.c.day)
+
+
+def marks(table: str, at: int) -> Select[Any]:
+    """As `current_days`, in the order of `DayMark`: few columns, none of them JSON."""
+    named = [_release if name == "release" else days.c[name] for name in DayMark._fields]
+    ranked = _newest_first(named, table, at, None).subquery()
+    return select(*(ranked.c[name] for name in DayMark._fields)).where(ranked.c.newest == 1).order_by(ranked.c.day)
+
+
+def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
+    """All that some days of a table have been up to a release, oldest first."""
+    query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures, days.c.publication)
+    query = query.join(publications).where(days.c.table == table, _release <= at, *_among(among))
+    return query.order_by(days.c.day, _release)
+
+
+def _newest_first(
+    columns: Sequence[ColumnElement[Any]], table: str, at: int | None, among: Collection[date] | None
+) -> Select[Any]:
+    newest = func.row_number().over(partition_by=days.c.day, order_by=_release.desc())
+    query = select(*columns, newest.label("newest")).join_from(days, publications).where(days.c.table == table)
+    return query.where(*([] if at is None else [_release <= at]), *_among(among))
+
+
+def _among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
+    """The days themselves, or where a database would refuse so many parameters, the range they lie in."""
+    if some is None:
+        return []
+    if len(some) > _MOST_PARAMETERS:
+        return [days.c.day.between(min(some), max(some))]
+    return [days.c.day.in_(sorted(some))]
 
 
 def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:

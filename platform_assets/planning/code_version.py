@@ -1,13 +1,39 @@
-"""The code version of a domain: changes when its transforms compute something else, not when they read better."""
+"""By what a day is computed: the version of the code and the configuration, which is the contract's part in it."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 ENGINE_SEMANTICS = 1
 """Raised when the engine itself makes other rows from the same input; golden digests in the tests guard it."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """By what a day was, or would be, computed.
+
+    Args:
+        code: version of the transform; empty where nobody recorded it.
+        configuration: hash of the contract's meaningful parts; empty where nobody recorded it.
+    """
+
+    code: str = ""
+    configuration: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}+{self.configuration}"
+
+    def differs(self, now: Version) -> tuple[bool, bool]:
+        """Whether the code, and whether the configuration, is known to be another one; what is unknown is not."""
+        return self.code not in ("", now.code), self.configuration not in ("", now.configuration)
+
+
+def hand_set(version: str) -> str:
+    """The code version that somebody set by hand; the engine's own part in it still counts."""
+    return f"{version}+engine{ENGINE_SEMANTICS}"
 
 
 def code_version(sources: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import date
 
 from platform_assets.contracts import AllHistory, AsOf, Contract
+from platform_assets.planning.code_version import Version
 from platform_assets.planning.windows import Calendar, day_range, days_read
 
 Digests = Mapping[str, Mapping[date, str]]
@@ -41,20 +42,20 @@ def fingerprints(contract: Contract, days: Collection[date], digests: Digests, c
     return {day: value.hexdigest()[:32] for day, value in found.items()}
 
 
-def attempt(fingerprint: str, code_version: str) -> str:
-    """What a gate refuses: this input computed by this code. Other input or other code is worth another try."""
-    return f"{fingerprint}@{code_version}"
+def attempt(fingerprint: str, version: Version) -> str:
+    """What a gate refuses: this input computed in this way. Other input, code or rules are worth another try."""
+    return f"{fingerprint}@{version}"
 
 
-def refused_now(refused: str, code_version: str) -> str:
-    """The fingerprint that what was refused keeps from being tried again by today's code; none by other code.
+def refused_now(refused: str, version: Version) -> str:
+    """The fingerprint that what was refused keeps from being tried again today; none if it would be computed otherwise.
 
     Args:
         refused: an attempt, or a fingerprint alone, which is refused whatever the code.
-        code_version: of today.
+        version: of today.
     """
-    fingerprint, _, version = refused.partition("@")
-    return fingerprint if version in ("", code_version) else ""
+    fingerprint, _, tried = refused.partition("@")
+    return fingerprint if tried in ("", str(version)) else ""
 
 
 def _joined(have: Mapping[date, str], start: date, end: date) -> str | None:

@@ -1,14 +1,10 @@
-"""Which days of which tables follow from what changed: the list of steps a recomputation executes."""
+"""What a recomputation executes: a table and its days, and how they are cut into batches."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
-
-from platform_assets.contracts import Catalogue, Contract
-from platform_assets.planning.fingerprints import Digests, fingerprints
-from platform_assets.planning.windows import Calendar, day_range, days_reached
 
 
 @dataclass(frozen=True)
@@ -17,77 +13,6 @@ class Step:
 
     table: str
     days: tuple[date, ...]
-
-
-def affected(catalogue: Catalogue, changed: Mapping[str, Collection[date]], calendar: Calendar) -> tuple[Step, ...]:
-    """Everything that changed days reach through the declared windows, themselves included.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        changed: days whose content changed, by table.
-        calendar: days outside it are left out.
-
-    Returns:
-        One step per table that anything reaches, each after the tables it reads; raw tables are never steps.
-    """
-    dirty: dict[str, set[date]] = {table: set(days) for table, days in changed.items()}
-    for contract in catalogue:
-        for read in contract.inputs:
-            spans = {days_reached(read.window, day, calendar) for day in dirty.get(read.table, ())}
-            for start, end in spans:
-                dirty.setdefault(contract.name, set()).update(day_range(start, end))
-    return tuple(
-        Step(contract.name, tuple(sorted(days)))
-        for contract in catalogue
-        if contract.inputs and (days := dirty.get(contract.name))
-    )
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What planning knows of every table's days.
-
-    Args:
-        digests: content of every loaded day, by table.
-        recorded: fingerprint of every published day, by table.
-        refused: days that are held, each with a fingerprint that must not be published, by table.
-        calendar: the days that exist.
-    """
-
-    digests: Digests
-    recorded: Mapping[str, Mapping[date, str]]
-    refused: Mapping[str, Collection[tuple[date, str]]]
-    calendar: Calendar
-
-
-def stale(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, str]:
-    """The days that are not what they would be made from now, and the fingerprint each would get.
-
-    A day is left out while an input of it was never loaded, and while it would get a fingerprint that is refused: only
-    other input, or other code, makes another attempt worth its while. A held day whose inputs are again as they were
-    when it was last right counts as well, because that lifts its hold.
-    """
-    now = fingerprints(contract, days, standing.digests, standing.calendar)
-    have = standing.recorded.get(contract.name, {})
-    refused = standing.refused.get(contract.name, ())
-    held = {day for day, _ in refused}
-    return {
-        day: mark for day, mark in now.items() if (have.get(day) != mark or day in held) and (day, mark) not in refused
-    }
-
-
-def out_of_date(catalogue: Catalogue, standing: Standing) -> tuple[Step, ...]:
-    """The steps that bring every table up to date with its inputs.
-
-    A day is a step if it is stale, or if a stale day of an input reaches it.
-
-    Args:
-        catalogue: all tables, each after those it reads.
-        standing: where their days stand.
-    """
-    every_day = standing.calendar.days()
-    seeds = {contract.name: stale(contract, every_day, standing) for contract in catalogue if contract.inputs}
-    return affected(catalogue, seeds, standing.calendar)
 
 
 def batches(days: Collection[date], most: int) -> tuple[tuple[date, ...], ...]:

@@ -81,7 +81,22 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
 
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
     """The contiguous ranges of input days that any of `days` reads, oldest first."""
-    read: set[date] = set()
-    for start, end in {days_read(window, day, calendar) for day in days}:
-        read.update(day_range(start, end))
-    return ranges(read)
+    return _merged({days_read(window, day, calendar) for day in days})
+
+
+def union_reached(window: Window, changed: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
+    """The contiguous ranges of days whose window holds any of the changed days of the input, oldest first."""
+    return _merged({days_reached(window, day, calendar) for day in changed})
+
+
+def _merged(spans: Collection[tuple[date, date]]) -> tuple[tuple[date, date], ...]:
+    """The ranges that some ranges make together; one that ends before its start is none."""
+    found: list[tuple[date, date]] = []
+    for start, end in sorted(spans):
+        if end < start:
+            continue
+        if found and start <= found[-1][1] + timedelta(days=1):
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return tuple(found)

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.pending import Waiting, steps_to_refresh, waiting
+from platform_assets.engine.pending import Waiting, waiting
+from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.manifest import TableChange, new_publication
@@ -82,7 +83,7 @@ def test_a_day_whose_same_day_input_is_held_is_no_work_yet(world: World) -> None
     hold = Hold("silver.transactions", days(1)[0], refused, "gate", "for the test", "r", datetime.now(UTC))
     with world.open() as platform:
         platform.ledger.hold([hold])
-        assert "silver.transactions" not in {step.table for step in steps_to_refresh(platform)}
+        assert "silver.transactions" not in {step.table for step in plan_steps(platform).steps}
     found = look(world)
     assert "silver.transactions" not in found.stale
     assert "gold.daily_sales" not in found.stale

@@ -13,7 +13,8 @@ from platform_assets.ledger.connection import open_engine, parse_url, prepare_fo
 from platform_assets.ledger.errors import LedgerVersionError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.migrate import MIGRATIONS, revisions, schema_state, upgrade
-from platform_assets.ledger.schema import VERSION_TABLE, metadata
+from platform_assets.ledger.schema import VERSION_TABLE, days, metadata, publications
+from platform_assets.ledger.statements import insert_all, publication_row
 from platform_assets_tests.ledger.samples import TABLE, hold, nth, simple
 
 
@@ -55,11 +56,16 @@ def test_a_ledger_of_any_earlier_revision_is_brought_up_to_date(url: str, revisi
 
 def test_what_an_older_schema_held_survives_the_migration(url: str) -> None:
     _migrated_to(url, "0001")
-    old = Ledger(open_engine(parse_url(url), writable=True), read_only=False)
-    old.record(simple(1, 0, 1))
-    old.close()
+    engine = open_engine(parse_url(url), writable=True)
+    given = simple(1, 0, 1)
+    with writing(engine) as connection:
+        insert_all(connection, publications, [publication_row(given)])
+        insert_all(connection, days, [{k: v for k, v in vars(d).items() if k != "configuration"} for d in given.days])
+    engine.dispose()
     with Ledger.open(url) as ledger:
-        assert list(ledger.current_days(TABLE)) == [nth(0), nth(1)]
+        found = ledger.current_days(TABLE)
+        assert list(found) == [nth(0), nth(1)]
+        assert {record.configuration for record in found.values()} == {""}
 
 
 def test_a_reader_of_an_older_schema_is_told_who_migrates_it(url: str) -> None:

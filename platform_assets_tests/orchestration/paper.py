@@ -14,12 +14,15 @@ from hashlib import sha256
 
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import Contract
-from platform_assets.engine.pending import list_arrivals, quiet_days, steps_to_refresh, still_out_of_date, waiting
+from platform_assets.engine.pending import list_arrivals, quiet_days, waiting
+from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange, new_publication
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.digests import Digest
+from platform_assets.planning.plan import AUTOMATIC
 from platform_assets.sources.landing import LandedFile
 
 
@@ -29,9 +32,10 @@ def refresh_on_paper(
     """As `engine.refresh.refresh`; reports nothing."""
     platform.sync()
     ingest_on_paper(platform, author, until)
-    for step in steps_to_refresh(platform):
+    for step in plan_steps(platform).steps:
         marks = waiting(platform, 1).stale.get(step.table, {})
-        days = {day: _content(marks[day], marks[day]) for day in still_out_of_date(platform, step)}
+        left, _ = still_to_do(platform, step, AUTOMATIC)
+        days = {day: _content(marks[day], marks[day]) for day in left}
         _publish(platform, "recompute", step.table, days, author)
     return RefreshResult()
 
@@ -84,10 +88,13 @@ def _publish(
         )
         for file in taken
     ]  # fmt: skip
+    release = current_release(platform.lake)
     change = TableChange(
         table=table,
         schema_string=schema.json(),
         days=dict(days),
+        reads={read.table: release.versions.get(read.table, -1) for read in contract.inputs},
         code_version=platform.code_versions.get(table, ""),
+        configuration=platform.configurations[table].parts if contract.inputs else {},
     )
     publish_changes(platform, new_publication(), kind, [change], author, arrivals)

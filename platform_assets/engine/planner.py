@@ -1,0 +1,188 @@
+"""What is to be recomputed and why, from the ledger and the lake's log: no row is read and no session is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from functools import cache
+
+from platform_assets.contracts import DAY, Contract, ContractError
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
+from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
+from platform_assets.planning.fingerprints import refused_now
+from platform_assets.planning.plan import AUTOMATIC, Intake, Plan, PlannedStep, Request, make_plan
+from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
+from platform_assets.planning.standing import DayMark, Stale, Standing, outdated, stale, unchanged
+
+_CONTRACT_TYPES = {"integer": "int"}
+
+
+def standing_of(platform: Platform, tables: Collection[str] | None = None) -> Standing:
+    """Where the days of all tables, or of some, stand at the current release."""
+    now = current_release(platform.lake)
+    names = platform.catalogue.names if tables is None else tables
+    refused: dict[str, set[tuple[date, str]]] = {}
+    for hold in platform.ledger.holds():
+        if hold.table in platform.code_versions:
+            mark = refused_now(hold.refused, platform.version(hold.table))
+            refused.setdefault(hold.table, set()).add((hold.day, mark))
+    return Standing(
+        marks={name: platform.ledger.marks(name, at=now.number) for name in names},
+        refused=refused,
+        calendar=platform.calendar,
+        versions={name: platform.version(name) for name in names if name in platform.code_versions},
+    )
+
+
+def stale_days(platform: Platform, standing: Standing) -> Stale:
+    """Every day that is stale through data, by table."""
+    every_day = standing.calendar.days()
+    found = {c.name: stale(c, every_day, standing) for c in platform.catalogue if c.inputs}
+    return {table: days for table, days in found.items() if days}
+
+
+def plan_steps(platform: Platform, request: Request = AUTOMATIC, intakes: Collection[Intake] = ()) -> Plan:
+    """What a refresh of what is asked for would do now."""
+    standing = standing_of(platform)
+    found = stale_days(platform, standing)
+    return make_plan(platform.catalogue, standing, found, past_of(platform, standing, found), request, intakes)
+
+
+def past_of(platform: Platform, standing: Standing, found: Mapping[str, Collection[date]]) -> Past:
+    """What stale days were made from, and what became of that since."""
+    read_at: dict[str, dict[date, dict[str, int]]] = {}
+    oldest: dict[str, int] = {}
+    shown_by = ReleaseIndex(platform)
+    now = current_release(platform.lake).number
+    for table, days in found.items():
+        computed = [day for day in days if day in standing.marks.get(table, {})]
+        if not computed:
+            continue
+        records = platform.ledger.current_days(table, at=now, among=computed)
+        read_at[table] = {
+            day: {name: shown_by(name, version) for name, version in record.reads.items()}
+            for day, record in records.items()
+        }
+        for releases in read_at[table].values():
+            for name, number in releases.items():
+                oldest[name] = min(oldest.get(name, number), number)
+    revisions = {
+        name: platform.ledger.revisions(name, _published_after(standing.marks.get(name, {}), number), at=now)
+        for name, number in oldest.items()
+    }
+    return Past(read_at, revisions)
+
+
+def reasons_now(platform: Platform, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:
+    """Why days of one table are to be computed; a day that is not stale was asked for.
+
+    Args:
+        platform: what to look at.
+        contract: of the table.
+        days: of it.
+        asked: they were asked for whatever their state.
+    """
+    standing = standing_of(platform, {contract.name, *(read.table for read in contract.inputs)})
+    found = stale(contract, days, standing)
+    past = past_of(platform, standing, {contract.name: found})
+    by_data = through_data(contract, found, standing, past)
+    by_version = through_version(contract, days, standing)
+    reasons = {day: {*by_data.get(day, ()), *by_version.get(day, ())} for day in days}
+    return {day: ordered({*why, "asked for"} if asked or not why else why) for day, why in reasons.items()}
+
+
+def still_to_do(platform: Platform, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:
+    """What is left of a planned step once the steps before it are done.
+
+    Days whose content was refused are left alone while they would be made from the same input in the same way.
+
+    Returns:
+        The days that still need work, and those struck: what they read came out as it was.
+    """
+    contract = platform.catalogue[step.table]
+    standing = standing_of(platform, {contract.name, *(read.table for read in contract.inputs)})
+    needed = set(stale(contract, step.days, standing))
+    if request.by_person:
+        needed |= outdated(contract, step.days, standing).keys()
+    needed |= {day for day, reasons in step.reasons.items() if "asked for" in reasons}
+    struck = tuple(day for day in unchanged(contract, step.days, standing) if day not in needed)
+    return tuple(day for day in step.days if day in needed), struck
+
+
+def refuse_what_tables_cannot_take(platform: Platform, tables: Iterable[str]) -> None:
+    """Compare contracts with the tables on disk before any work is done for them.
+
+    Raises:
+        ContractError: a table has other columns than its contract; nothing is cast, dropped or filled in silently.
+    """
+    now = current_release(platform.lake)
+    for table in tables:
+        contract = platform.catalogue[table]
+        if changes := _do_not_fit(platform, contract, now):
+            raise ContractError(
+                f"{table} on disk cannot take days of its contract: {'; '.join(change.what for change in changes)}.",
+                "Take the change back, or declare the table under a new name and fill it with `refresh`.",
+            )
+
+
+def changes_of_contract(platform: Platform, contract: Contract, standing: Standing) -> tuple[ContractChange, ...]:
+    """What was changed in a contract since days that are still there were computed, each change once."""
+    found: dict[str, ContractChange] = {}
+    for change in _do_not_fit(platform, contract, current_release(platform.lake)):
+        found[change.what] = change
+    now = standing.versions.get(contract.name)
+    if now is None:
+        return tuple(found.values())
+    marks = standing.marks.get(contract.name, {})
+    one_of_each = {mark.configuration: day for day, mark in marks.items() if mark.configuration}
+    for made, day in one_of_each.items():
+        if made != now.configuration:
+            record = platform.ledger.current_days(contract.name, among=[day])[day]
+            manifest = manifest_of(platform.lake, record.publication)
+            before = next(change for change in manifest.tables if change.table == contract.name).configuration
+            for change in contract_changes(before, platform.configurations[contract.name].parts):
+                found.setdefault(change.what, change)
+    return tuple(found.values())
+
+
+class ReleaseIndex:
+    """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._newest = current_release(platform.lake)
+        self._versions = cache(lambda number: release(platform.lake, number).versions)
+        self._found: dict[tuple[str, int], int] = {}
+
+    def __call__(self, table: str, version: int) -> int:
+        """The number of the newest release that shows the version; -1 for a table that was not there."""
+        if version < 0:
+            return -1
+        if version >= self._newest.versions.get(table, -1):
+            return self._newest.number
+        if (table, version) not in self._found:
+            low, high = 0, self._newest.number
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._versions(middle).get(table, -1) <= version:
+                    low = middle
+                else:
+                    high = middle
+            self._found[table, version] = low
+        return self._found[table, version]
+
+
+def _published_after(marks: Mapping[date, DayMark], number: int) -> list[date]:
+    return [day for day, mark in marks.items() if mark.release > number]
+
+
+def _do_not_fit(platform: Platform, contract: Contract, now: Release) -> tuple[ContractChange, ...]:
+    if (version := now.versions.get(contract.name)) is None:
+        return ()
+    fields = json.loads(snapshot(platform.lake.table_path(contract.name), version).schema_string)["fields"]
+    ours = {field["name"]: _CONTRACT_TYPES.get(field["type"], field["type"]) for field in fields}
+    declared = {name: type_ for name, type_ in ours.items() if name != DAY and not name.startswith("_")}
+    return columns_that_do_not_fit(declared, contract)

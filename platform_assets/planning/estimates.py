@@ -1,0 +1,77 @@
+"""What recomputing some days will probably take, from what the days of the table took before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from statistics import median
+
+from platform_assets.planning.standing import DayMark
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of what is written, and of the time it takes.
+
+    Args:
+        rows: written.
+        bytes: written.
+        seconds: wall time.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(self.rows + other.rows, self.bytes + other.bytes, self.seconds + other.seconds)
+
+
+def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate | None:
+    """A day that is there will be about as large again, any other like the median day.
+
+    Seconds are those of a median day for each, and once what the table's smallest publication took beyond that: a job
+    costs something before its first day.
+
+    Args:
+        days: to recompute.
+        known: every loaded day of the table.
+
+    Returns:
+        None where no day was ever timed, so that nothing can be said.
+    """
+    timed = [mark for mark in known.values() if mark.seconds > 0]
+    if not days or not timed:
+        return None
+    usual = DayMark(
+        timed[0].day,
+        rows=round(median(mark.rows for mark in known.values())),
+        bytes=round(median(mark.bytes for mark in known.values())),
+        seconds=median(mark.seconds for mark in timed),
+    )
+    sizes = [known.get(day, usual) for day in days]
+    return Estimate(
+        rows=sum(mark.rows for mark in sizes),
+        bytes=sum(mark.bytes for mark in sizes),
+        seconds=len(days) * usual.seconds + _before_the_first_day(timed, usual.seconds),
+    )
+
+
+def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
+    """All together; None as soon as one of them is not known."""
+    found = Estimate()
+    for one in estimates:
+        if one is None:
+            return None
+        found += one
+    return found
+
+
+def _before_the_first_day(timed: Iterable[DayMark], per_day: float) -> float:
+    by_release: defaultdict[int, list[float]] = defaultdict(list)
+    for mark in timed:
+        by_release[mark.release].append(mark.seconds)
+    smallest = min(by_release.values(), key=len)
+    return max(sum(smallest) - len(smallest) * per_day, 0.0)

@@ -1,0 +1,159 @@
+"""Why a day is stale, in a closed vocabulary that the command line, Dagster and plans share."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from typing import Literal, NamedTuple, get_args
+
+from platform_assets.contracts import AsOf, Contract, Input
+from platform_assets.planning.standing import Standing, outdated
+from platform_assets.planning.windows import Calendar, days_read
+
+Reason = Literal[
+    "never computed",
+    "gap",
+    "new arrival",
+    "correction",
+    "moved key",
+    "upstream content",
+    "reference data",
+    "code",
+    "configuration",
+    "asked for",
+]
+"""`gap` is a day never computed between days that are; `reference data` an input that is read as of the day."""
+
+REASONS: tuple[Reason, ...] = get_args(Reason)
+Reasons = tuple[Reason, ...]
+"""All that hold of one day, in the order of the vocabulary."""
+
+
+class Revision(NamedTuple):
+    """A day as one release made it.
+
+    Args:
+        release: its number.
+        digest: of the whole content.
+        rows: of the whole content.
+        tombstones: rows among them that only say that a key has moved away.
+        publication: that made it.
+    """
+
+    release: int
+    digest: str
+    rows: int = 0
+    tombstones: int = 0
+    publication: str = ""
+
+    @property
+    def records(self) -> int:
+        """Rows that a source delivered."""
+        return self.rows - self.tombstones
+
+
+Revisions = Mapping[date, Sequence[Revision]]
+"""All that days of one table have been, oldest first."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What of the past is needed to say why days are stale.
+
+    Args:
+        read_at: the release at which a stale day read each of its inputs, by table, day and input.
+        revisions: of the days of inputs that changed since the earliest of these, by table; days in order.
+    """
+
+    read_at: Mapping[str, Mapping[date, Mapping[str, int]]] = field(default_factory=dict)
+    revisions: Mapping[str, Revisions] = field(default_factory=dict)
+
+
+def ordered(reasons: Collection[Reason]) -> Reasons:
+    """Each once, in the order of the vocabulary."""
+    return tuple(reason for reason in REASONS if reason in reasons)
+
+
+def never_computed(days: Collection[date], computed: Collection[date]) -> dict[date, Reasons]:
+    """Why days that are not among the computed ones are to be computed."""
+    first, last = min(computed, default=date.max), max(computed, default=date.min)
+    return {day: ("gap",) if first < day < last else ("never computed",) for day in days if day not in computed}
+
+
+def through_data(contract: Contract, days: Collection[date], standing: Standing, past: Past) -> dict[date, Reasons]:
+    """Why days whose fingerprint would be another one now are stale.
+
+    Args:
+        contract: of the table.
+        days: stale through data, or held though made from what they were made from: what had changed has come back.
+        standing: where the days stand.
+        past: what they were made from.
+    """
+    have = standing.marks.get(contract.name, {})
+    came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
+    return never_computed(days, have) | {
+        day: _by_inputs(contract, day, standing, past) or came_back for day in days if day in have
+    }
+
+
+def through_version(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, Reasons]:
+    """Which days are stale because people changed the code, or what the contract says about content."""
+    named: dict[tuple[bool, bool], Reasons] = {
+        (True, False): ("code",),
+        (False, True): ("configuration",),
+        (True, True): ("code", "configuration"),
+    }
+    return {day: named[which] for day, which in outdated(contract, days, standing).items()}
+
+
+def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
+    """The days of one input that are no longer as a day read them, oldest first.
+
+    Args:
+        read: the input.
+        day: that read it.
+        read_at: the release at which it did.
+        revisions: of the input's days, at least of those published since.
+        calendar: the days that exist.
+    """
+    start, end = days_read(read.window, day, calendar)
+    known = list(revisions)
+    near = known[bisect_left(known, start) : bisect_right(known, end)]
+    return tuple(d for d in near if revisions[d] and digest_at(revisions[d], read_at) != revisions[d][-1].digest)
+
+
+def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
+    """What a day was at a release; None if it was not there."""
+    return next((found.digest for found in reversed(revisions) if found.release <= release), None)
+
+
+def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reason]:
+    """Why a raw day is not what it was at a release: rows came, for a day that had none or some; a key moved away."""
+    found: set[Reason] = set()
+    empty = Revision(-1, "")
+    before = [revision for revision in revisions if revision.release <= read_at][-1:] or [empty]
+    since = [revision for revision in revisions if revision.release > read_at]
+    for then, now in pairwise([*before, *since]):
+        if now.tombstones > then.tombstones:
+            found.add("moved key")
+        if now.records != then.records:
+            found.add("correction" if then.records else "new arrival")
+    return frozenset(found or {"correction"})
+
+
+def through_input(read: Input) -> Reason:
+    """What a change of an input other than raw is called."""
+    return "reference data" if isinstance(read.window, AsOf) else "upstream content"
+
+
+def _by_inputs(contract: Contract, day: date, standing: Standing, past: Past) -> Reasons:
+    read_at = past.read_at.get(contract.name, {}).get(day, {})
+    found: set[Reason] = set()
+    for read in contract.inputs:
+        at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
+        for changed in changed_days(read, day, at, revisions, standing.calendar)[:1]:
+            found |= what_happened(revisions[changed], at) if read.table.startswith("raw.") else {through_input(read)}
+    return ordered(found)

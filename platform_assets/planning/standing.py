@@ -1,0 +1,107 @@
+"""What planning knows of every table's days, and which of them are no longer what they would be now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import NamedTuple
+
+from platform_assets.contracts import Contract
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.fingerprints import Digests, fingerprints
+from platform_assets.planning.windows import Calendar
+
+
+class DayMark(NamedTuple):
+    """What is asked about every day of every table.
+
+    Args:
+        day: event date.
+        release: the number of the release that made the day what it is.
+        digest: of the whole content.
+        fingerprint: what the day was made from; empty for raw days.
+        rows: of the whole content.
+        bytes: of the whole content.
+        code_version: of the transform; empty for raw days.
+        configuration: of the contract; empty where nobody recorded it.
+        seconds: the day's share of the time its table took.
+    """
+
+    day: date
+    release: int = 0
+    digest: str = ""
+    fingerprint: str = ""
+    rows: int = 0
+    bytes: int = 0
+    code_version: str = ""
+    configuration: str = ""
+    seconds: float = 0.0
+
+
+Marks = Mapping[str, Mapping[date, DayMark]]
+"""The mark of every loaded day, by table."""
+
+Stale = Mapping[str, Mapping[date, str]]
+"""Days stale through data, with the fingerprint each would get now, by table."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where every table's days stand at a release.
+
+    Args:
+        marks: every loaded day, by table.
+        refused: days that are held, each with a fingerprint that must not be published, by table.
+        calendar: the days that exist.
+        versions: by what each table with a transform is computed today; without it, nothing is stale through that.
+    """
+
+    marks: Marks
+    refused: Mapping[str, Collection[tuple[date, str]]]
+    calendar: Calendar
+    versions: Mapping[str, Version] = field(default_factory=dict)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """Content of every loaded day, by table."""
+        return {table: {day: mark.digest for day, mark in marks.items()} for table, marks in self.marks.items()}
+
+
+def stale(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, str]:
+    """The days that would be made from something else now, and the fingerprint each would get.
+
+    A day is left out while an input of it was never loaded, and while it would get a fingerprint that is refused: only
+    other input, or other code, makes another attempt worth its while. A held day whose inputs are again as they were
+    when it was last right counts as well, because that lifts its hold.
+    """
+    now = fingerprints(contract, days, standing.digests, standing.calendar)
+    have = standing.marks.get(contract.name, {})
+    refused = standing.refused.get(contract.name, ())
+    held = {day for day, _ in refused}
+    return {
+        day: mark
+        for day, mark in now.items()
+        if (day not in have or have[day].fingerprint != mark or day in held) and (day, mark) not in refused
+    }
+
+
+def unchanged(contract: Contract, days: Collection[date], standing: Standing) -> tuple[date, ...]:
+    """The days that would be made from exactly what they were made from, oldest first."""
+    now = fingerprints(contract, days, standing.digests, standing.calendar)
+    have = standing.marks.get(contract.name, {})
+    return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
+
+
+def outdated(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, tuple[bool, bool]]:
+    """The days computed by other code, or under another configuration, than today's."""
+    if (version := standing.versions.get(contract.name)) is None:
+        return {}
+    have = standing.marks.get(contract.name, {})
+    # Few versions made all the days: compare each once.
+    differs = {
+        made: Version(*made).differs(version) for made in {(m.code_version, m.configuration) for m in have.values()}
+    }
+    found = {day: differs[have[day].code_version, have[day].configuration] for day in days if day in have}
+    return {day: which for day, which in found.items() if any(which)}

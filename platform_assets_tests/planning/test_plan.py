@@ -1,0 +1,161 @@
+"""The plan: exactly the days that a change reaches, as brute force finds them, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from platform_assets.contracts import AllHistory, MonthToDate, Span
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.plan import BY_PERSON, Intake, Request, all_stale, make_plan, reason_counts
+from platform_assets.planning.reasons import Past
+from platform_assets_tests.planning.worlds import (
+    CALENDAR,
+    FIRST,
+    brute_force,
+    chain,
+    computed,
+    days_of,
+    nth,
+    nths,
+    planned,
+)
+
+some_windows = st.one_of(
+    st.builds(Span, st.integers(0, 9), st.integers(0, 9)), st.sampled_from([MonthToDate(), AllHistory()])
+)
+some_days = st.sets(st.dates(CALENDAR.first, CALENDAR.last), max_size=5)
+OLD = Version("old", "configuration")
+
+
+@given(st.lists(some_windows, max_size=3), some_days)
+def test_planned_days_equal_brute_force(windows, days):
+    catalogue = chain(*windows)
+    plan = planned(catalogue, computed(catalogue, changed={"raw.t0": days}))
+    assert days_of(plan) == brute_force(catalogue, {"raw.t0": days})
+    order = [step.table for step in plan.steps]
+    assert order == [name for name in catalogue.names if name in order]
+
+
+@given(st.lists(some_windows, max_size=2), some_days, some_days)
+@settings(max_examples=50)
+def test_days_never_computed_and_days_they_reach_are_planned_too(windows, changed, never):
+    catalogue = chain(*windows)
+    derived = [name for name in catalogue.names if name != "raw.t0"]
+    standing = computed(catalogue, changed={"raw.t0": changed}, lacking=dict.fromkeys(derived, never))
+    expected = brute_force(catalogue, {"raw.t0": changed, **dict.fromkeys(derived, never)})
+    assert days_of(planned(catalogue, standing)) == expected
+
+
+@given(some_windows, some_days, some_days)
+@settings(max_examples=50)
+def test_days_that_read_a_day_nobody_delivered_are_not_planned(window, changed, absent):
+    catalogue = chain(window)
+    lacking = {
+        "raw.t0": absent,
+        "silver.t1": absent,
+        "gold.t2": brute_force(catalogue, {"silver.t1": absent}).get("gold.t2", ()),
+    }
+    plan = days_of(planned(catalogue, computed(catalogue, changed={"raw.t0": changed - absent}, lacking=lacking)))
+    assert not plan.get("gold.t2", set()) & set(lacking["gold.t2"])
+    assert not plan.get("silver.t1", set()) & absent
+    assert plan.get("silver.t1", set()) == changed - absent
+
+
+def test_a_plan_of_nothing_is_empty():
+    catalogue = chain(Span(3, 0), MonthToDate())
+    assert planned(catalogue, computed(catalogue)) == planned(catalogue, computed(catalogue), BY_PERSON)
+    assert planned(catalogue, computed(catalogue)).days == 0
+
+
+def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_else():
+    catalogue = chain()
+    standing = computed(catalogue, changed={"raw.t0": nths(0)})
+    refused = fingerprints(catalogue["silver.t1"], [FIRST], standing.digests, CALENDAR)
+    held = {"silver.t1": set(refused.items())}
+    assert days_of(planned(catalogue, replace(standing, refused=held))) == {}
+    corrected = computed(catalogue, refused=held)
+    assert days_of(planned(catalogue, corrected)) == {"silver.t1": {FIRST}}
+    assert days_of(planned(catalogue, replace(corrected, refused={}))) == {}
+
+
+def test_days_stale_only_through_code_wait_for_a_person_and_reach_nothing_until_then():
+    catalogue = chain(Span(2, 0))
+    standing = computed(catalogue, made_by={"silver.t1": dict.fromkeys(nths(4, 5), OLD)})
+    plan = planned(catalogue, standing)
+    assert plan.steps == ()
+    assert [(step.table, step.days) for step in plan.waiting] == [("silver.t1", nths(4, 5))]
+    taken = planned(catalogue, standing, BY_PERSON)
+    assert taken.waiting == ()
+    assert days_of(taken) == {"silver.t1": set(nths(4, 5)), "gold.t2": set(nths(4, 5, 6, 7))}
+    assert taken.steps[0].reasons == dict.fromkeys(nths(4, 5), ("code",))
+    assert taken.steps[1].reasons == dict.fromkeys(nths(4, 5, 6, 7), ("upstream content",))
+
+
+def test_a_day_stale_through_data_and_code_does_not_wait_and_says_both():
+    catalogue = chain()
+    made_by = {"silver.t1": dict.fromkeys(nths(4, 5), Version("old", "old"))}
+    plan = planned(catalogue, computed(catalogue, changed={"raw.t0": nths(5)}, made_by=made_by))
+    assert plan.steps[0].reasons == {nth(5): ("correction", "code", "configuration")}
+    assert plan.waiting[0].reasons == {nth(4): ("code", "configuration")}
+    [together] = all_stale(plan)
+    assert list(together.reasons) == [nth(4), nth(5)]
+    assert reason_counts([together]) == {"correction": 1, "code": 2, "configuration": 2}
+
+
+def test_a_version_nobody_recorded_makes_nothing_stale():
+    catalogue = chain()
+    unknown = {"silver.t1": dict.fromkeys(CALENDAR.days(), Version("code", ""))}
+    assert planned(catalogue, computed(catalogue, made_by=unknown), BY_PERSON).steps == ()
+
+
+def test_what_is_asked_for_comes_with_what_it_is_made_from_and_nothing_else():
+    catalogue = chain(Span(2, 0), Span(0, 0))
+    standing = computed(catalogue, changed={"raw.t0": nths(1, 10, 20)})
+    request = Request(frozenset({"gold.t2"}), frozenset(nths(11)), by_person=True)
+    assert days_of(planned(catalogue, standing, request)) == {"silver.t1": {nth(10)}, "gold.t2": {nth(11)}}
+    everything = planned(catalogue, standing, Request(days=frozenset(nths(20))))
+    assert days_of(everything) == {"silver.t1": {nth(20)}, "gold.t2": {nth(20)}, "gold.t3": {nth(20)}}
+    assert days_of(planned(catalogue, standing, Request(frozenset({"silver.t1"})))) == {
+        "silver.t1": set(nths(1, 10, 20))
+    }
+
+
+def test_days_asked_for_by_force_are_recomputed_whatever_their_state():
+    catalogue = chain(Span(2, 0), Span(0, 0))
+    request = Request(frozenset({"gold.t2"}), frozenset(nths(11)), by_person=True, force=True)
+    plan = planned(catalogue, computed(catalogue), request)
+    assert [(step.table, step.reasons) for step in plan.steps] == [("gold.t2", {nth(11): ("asked for",)})]
+
+
+def test_an_estimate_counts_days_as_they_were_and_the_start_of_a_job_once():
+    catalogue = chain()
+    standing = computed(catalogue, changed={"raw.t0": nths(3, 4)})
+    marks = dict(standing.marks["silver.t1"])
+    marks[nth(3)] = marks[nth(3)]._replace(rows=700, release=2, seconds=2.1)
+    standing = replace(standing, marks={**standing.marks, "silver.t1": marks})
+    found = planned(catalogue, standing).estimate
+    assert found is not None
+    assert (found.rows, found.bytes) == (800, 2000)
+    assert found.seconds == pytest.approx(2 * 0.1 + 2.0)
+
+
+def test_a_table_that_was_never_timed_has_no_estimate_and_so_has_the_plan():
+    catalogue = chain(Span(0, 0))
+    every = CALENDAR.days()
+    plan = planned(catalogue, computed(catalogue, lacking={"silver.t1": every, "gold.t2": every}))
+    assert [step.estimate for step in plan.steps] == [None, None]
+    assert plan.estimate is None
+
+
+def test_files_that_wait_are_part_of_the_plan_of_the_tables_they_are_for():
+    catalogue = chain(Span(0, 0))
+    standing, intake = computed(catalogue), Intake("raw.t0", 2, 1000, date(2017, 1, 5))
+    assert make_plan(catalogue, standing, {}, Past(), intakes=[intake]).intakes == (intake,)
+    none = Request(frozenset({"silver.t1"}), frozenset())
+    assert make_plan(catalogue, standing, {}, Past(), none, [intake]).intakes == ()
