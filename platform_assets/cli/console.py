@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -43,6 +43,23 @@ def parse_day(text: str, settings: Settings) -> date:
     if not first <= day <= last:
         raise UsageError(f"{day} is outside the calendar, {first} to {last}.", "Name a day of the calendar.")
     return day
+
+
+def parse_days(text: str, settings: Settings) -> frozenset[date]:
+    """Days of the calendar as an argument: one day, a range `A..B` with both ends, or several of them with commas.
+
+    Raises:
+        UsageError: a part is no day, is outside the calendar, or is a range that ends before it starts.
+    """
+    found: set[date] = set()
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        start = parse_day(first, settings)
+        end = parse_day(last, settings) if dots else start
+        if end < start:
+            raise UsageError(f"The range {part.strip()!r} ends before it starts.", "Write the older day first.")
+        found.update(start + timedelta(days=n) for n in range((end - start).days + 1))
+    return frozenset(found)
 
 
 @contextmanager

@@ -82,8 +82,8 @@ def demo(
 def _phase(settings: Settings, simulation: Simulation, name: str, last: date, today: date) -> Phase:
     """Land up to a date and bring everything up to date through Dagster."""
     from platform_assets.domains.retail.sample import land
-    from platform_assets.engine.pending import plan_refresh
-    from platform_assets.planning.plan import AUTOMATIC
+    from platform_assets.engine.pending import intakes
+    from platform_assets.engine.planner import plan_steps
 
     started = time.monotonic()
     _set_clock(settings, last, today)
@@ -92,8 +92,7 @@ def _phase(settings: Settings, simulation: Simulation, name: str, last: date, to
     since = new_publication()
     with reading() as platform:
         empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
-        plan = plan_refresh(platform, AUTOMATIC)
-        idle = not empty and not plan.intakes and not plan.steps
+        idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
         tables = len(platform.catalogue.names)
     if not idle:
         _run(settings, name, whole=(simulation.first, last) if empty else None, total=tables * simulation.days)

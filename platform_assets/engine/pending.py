@@ -9,9 +9,9 @@ from datetime import date
 from typing import TypeVar
 
 from platform_assets.contracts import Contract, Span
-from platform_assets.engine.planner import past_of, plan_steps, stale_days, standing_of
+from platform_assets.engine.planner import past_of, stale_days, standing_of
 from platform_assets.engine.platform import Platform
-from platform_assets.planning.plan import Intake, Plan, Request, make_plan
+from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.standing import Stale
 from platform_assets.planning.steps import newest_to_take
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
@@ -104,14 +104,17 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
     )
 
 
-def plan_refresh(platform: Platform, request: Request) -> Plan:
-    """Everything that a refresh would do now: the files it would take, and the days it knows of already."""
-    intakes: list[Intake] = []
+def intakes(platform: Platform) -> tuple[Intake, ...]:
+    """What waits for every raw table: files, and days on which nothing had to come."""
+    found: list[Intake] = []
     for contract in platform.catalogue:
-        if contract.source is not None and (files := list_arrivals(platform, contract).pending):
-            newest = max(file.arrival_date for file in files)
-            intakes.append(Intake(contract.name, len(files), sum(file.size for file in files), newest))
-    return plan_steps(platform, request, intakes)
+        if contract.source is not None:
+            listing = list_arrivals(platform, contract)
+            waits = {file.arrival_date for file in listing.pending}
+            quiet = quiet_days(platform, contract, listing.delivered - waits)
+            size = sum(file.size for file in listing.pending)
+            found.append(Intake(contract.name, len(listing.pending), size, quiet))
+    return tuple(intake for intake in found if intake.files or intake.quiet)
 
 
 def quiet_days(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
@@ -13,7 +14,7 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
 from platform_assets.planning.fingerprints import refused_now
-from platform_assets.planning.plan import AUTOMATIC, Intake, Plan, PlannedStep, Request, make_plan
+from platform_assets.planning.plan import AUTOMATIC, BY_PERSON, Intake, Plan, PlannedStep, Request, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.standing import DayMark, Stale, Standing, outdated, stale, unchanged
 
@@ -49,6 +50,33 @@ def plan_steps(platform: Platform, request: Request = AUTOMATIC, intakes: Collec
     standing = standing_of(platform)
     found = stale_days(platform, standing)
     return make_plan(platform.catalogue, standing, found, past_of(platform, standing, found), request, intakes)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is stale now, and who takes it.
+
+    Args:
+        everything: what a person's refresh would do.
+        automatic: what the next run of a sensor or schedule would do; what is missing here waits for a person.
+        changes: of contracts, since days were computed that are still there, by table.
+    """
+
+    everything: Plan
+    automatic: Plan
+    changes: Mapping[str, tuple[ContractChange, ...]]
+
+
+def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
+    """What is stale now in all tables."""
+    standing = standing_of(platform)
+    found = stale_days(platform, standing)
+    past = past_of(platform, standing, found)
+    everything, automatic = (
+        make_plan(platform.catalogue, standing, found, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
+    )
+    changes = {contract.name: changes_of_contract(platform, contract, standing) for contract in platform.catalogue}
+    return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
 
 
 def past_of(platform: Platform, standing: Standing, found: Mapping[str, Collection[date]]) -> Past:
@@ -156,6 +184,11 @@ class ReleaseIndex:
         self._newest = current_release(platform.lake)
         self._versions = cache(lambda number: release(platform.lake, number).versions)
         self._found: dict[tuple[str, int], int] = {}
+
+    @property
+    def newest(self) -> int:
+        """The number of the current release."""
+        return self._newest.number
 
     def __call__(self, table: str, version: int) -> int:
         """The number of the newest release that shows the version; -1 for a table that was not there."""

@@ -77,6 +77,11 @@ class Platform:
         return Version(self.code_versions[table], self.configurations[table].hash)
 
     @property
+    def versions(self) -> dict[str, Version]:
+        """By what every table with a transform is computed today."""
+        return {table: self.version(table) for table in self.code_versions}
+
+    @property
     def lock_url(self) -> str | None:
         """Where locks are held: the ledger's database if it is a server, else files in the lake."""
         url = self.settings.ledger_url.get_secret_value()

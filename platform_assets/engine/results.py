@@ -59,6 +59,12 @@ class StepResult:
         """How many days it is done with."""
         return len(self.published) + len(self.held) + len(self.blocked) + len(self.up_to_date)
 
+    @property
+    def not_published(self) -> dict[date, str]:
+        """Days that keep what they had, and the reason in a sentence or two."""
+        held = {day: "held: " + "; ".join(finding.message for finding in found) for day, found in self.held.items()}
+        return held | self.blocked
+
     def __add__(self, other: StepResult) -> StepResult:
         return StepResult(
             self.table,

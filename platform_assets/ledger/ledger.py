@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -151,13 +152,17 @@ class Ledger:
         rows = self._rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
 
+    def head(self, publication: str) -> PublicationRecord | None:
+        """One publication without its days and arrivals."""
+        heads = self._rows(select(schema.publications).where(schema.publications.c.publication == publication))
+        return PublicationRecord(**heads[0]) if heads else None
+
     def publication(self, publication: str) -> PublicationRecord | None:
         """One publication with its days and arrivals."""
-        heads = self._rows(select(schema.publications).where(schema.publications.c.publication == publication))
-        if not heads:
+        if (head := self.head(publication)) is None:
             return None
         days, arrivals = (self._rows(query) for query in statements.parts(publication))
-        return PublicationRecord(**heads[0], days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
+        return replace(head, days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
 
     def current_days(
         self, table: str, *, at: int | None = None, among: Collection[date] | None = None

@@ -25,10 +25,13 @@ def current_days(table: str, at: int | None, among: Collection[date] | None = No
 
 
 def marks(table: str, at: int) -> Select[Any]:
-    """As `current_days`, in the order of `DayMark`: few columns, none of them JSON."""
+    """All that the days of a table have been up to a release, oldest first, in the order of `DayMark`.
+
+    Days mostly have been one thing or two: leaving out what is old costs a database more than its reader.
+    """
     named = [_release if name == "release" else days.c[name] for name in DayMark._fields]
-    ranked = _newest_first(named, table, at, None).subquery()
-    return select(*(ranked.c[name] for name in DayMark._fields)).where(ranked.c.newest == 1).order_by(ranked.c.day)
+    query = select(*named).join_from(days, publications).where(days.c.table == table, _release <= at)
+    return query.order_by(days.c.day, _release)
 
 
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:

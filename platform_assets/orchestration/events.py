@@ -68,6 +68,8 @@ def _history(done: StepResult, day: date) -> Metadata:
         shown["changed"] = dg.MetadataValue.md(describe_change(change))
     if notes := done.notes.get(day):
         shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
+    if reasons := done.reasons.get(day):
+        shown["why"] = dg.MetadataValue.text(", ".join(reasons))
     return shown
 
 

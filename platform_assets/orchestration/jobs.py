@@ -16,12 +16,16 @@ from platform_assets.orchestration.outcomes import checks_of_result, days_read, 
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.plan import AUTOMATIC, BY_PERSON
 
 
 class RefreshConfig(dg.Config):
     """How far a refresh goes."""
 
     until: str = Field(default="", description="Newest arrival date to take, as YYYY-MM-DD; everything by default.")
+    by_person: bool = Field(
+        default=False, description="Also recompute days that are stale only through code or configuration."
+    )
 
 
 @dg.op(
@@ -41,7 +45,10 @@ def refresh_tables(
             author,
             until=until,
             report=lambda done: _report(context, opened, done),
+            request=BY_PERSON if config.by_person else AUTOMATIC,
         )
+        for table, days in result.struck.items():
+            context.log.info(f"{table}: {len(days):,} days struck: their inputs came out as they were")
         for fresh in freshness_events(context.instance, opened):
             context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
     refused = [

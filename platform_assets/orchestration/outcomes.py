@@ -18,8 +18,7 @@ def failures(done: IngestResult | StepResult) -> dict[date, str]:
     """Days that were not published, and the reason in a sentence or two."""
     if isinstance(done, IngestResult):
         return dict.fromkeys(done.missing, "nothing was delivered and the day is not declared closed")
-    held = {day: "held: " + "; ".join(finding.message for finding in found) for day, found in done.held.items()}
-    return held | done.blocked
+    return done.not_published
 
 
 def checks_of_result(platform: Platform, contract: Contract, done: IngestResult | StepResult) -> ByDay:

@@ -15,6 +15,8 @@ from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NA
 
 from platform_assets.engine.pending import Waiting
 from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
 from platform_assets.planning.windows import ranges
 
 WORK_TAG = "platform/work"
@@ -22,6 +24,9 @@ WORK_TAG = "platform/work"
 
 WHY_TAG = "platform/why"
 """Shown with the run, and kept with everything it publishes."""
+
+REASONS_TAG = "platform/reasons"
+"""Why days are recomputed, as far as that is known when the run is requested: each reason and how many days have it."""
 
 _PRIORITY = "10"
 """Before everything that has none, such as a backfill's runs."""
@@ -53,10 +58,10 @@ def _layers(run: dg.DagsterRun) -> set[str]:
     return {key.path[0] for key in run.asset_selection}
 
 
-def work_of(found: Waiting, code_versions: Mapping[str, str]) -> str:
+def work_of(found: Waiting, versions: Mapping[str, Version]) -> str:
     """A hash of exactly what a run would do: the files' contents, the days and what they would be made from, the code.
 
-    A correction delivered later is other work, and so are the same files after the code was mended.
+    A correction delivered later is other work, and so are the same files after the code or a rule was mended.
     """
     total = hashlib.sha256()
     for table, files in sorted(found.files.items()):
@@ -66,7 +71,7 @@ def work_of(found: Waiting, code_versions: Mapping[str, str]) -> str:
         total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
     for table, days in sorted(found.quiet.items()):
         total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
-    total.update("".join(f"|{table}|{version}" for table, version in sorted(code_versions.items())).encode())
+    total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
     return total.hexdigest()[:32]
 
 
@@ -91,10 +96,12 @@ def request(found: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunR
     Dagster never starts a second run for a key, so it holds the content of every file and the number of the try.
     """
     until = found.until.isoformat() if found.until else ""
+    reasons = describe_reasons(found.plan.steps)
     return dg.RunRequest(
         run_key=f"{work}-{len(tries)}",
         run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
-        tags={WORK_TAG: work, WHY_TAG: describe(found)[:250], "dagster/priority": _PRIORITY},
+        tags={WORK_TAG: work, WHY_TAG: describe(found)[:250], "dagster/priority": _PRIORITY}
+        | ({REASONS_TAG: reasons} if reasons else {}),
     )
 
 
@@ -122,6 +129,22 @@ def describe(found: Waiting) -> str:
         names = _some(problem.path for problem in found.problems)
         parts.append(f"{len(found.problems):,} cannot be taken: see `platform-assets status` ({names})")
     return "; ".join(parts)
+
+
+def describe_reasons(steps: Iterable[PlannedStep]) -> str:
+    """Each reason with the number of days that have it; empty if there are no days."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in reason_counts(steps).items())
+
+
+def describe_waiting(plan: Plan) -> str:
+    """Days that no run takes by itself, and what does; empty if there are none."""
+    count = sum(len(step.days) for step in plan.waiting)
+    if not count:
+        return ""
+    return (
+        f"{_count(count, 'day')} stale through {describe_reasons(plan.waiting)} wait for a person: "
+        "`platform-assets refresh` or a backfill takes them"
+    )
 
 
 def describe_missing(missing: Mapping[str, Collection[date]]) -> str:

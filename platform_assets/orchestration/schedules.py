@@ -10,6 +10,7 @@ from platform_assets.orchestration.refresh_requests import (
     WORK_TAG,
     describe,
     describe_missing,
+    describe_waiting,
     earlier_tries,
     request,
     unfinished_refreshes,
@@ -50,9 +51,10 @@ def _schedule(cron: str) -> dg.ScheduleDefinition:
         with platform.open() as opened:
             settings = opened.settings
             found = waiting(opened, settings.files_per_run)
-            work = work_of(found, opened.code_versions)
+            work = work_of(found, opened.versions)
         ended = min(settings.current_day() - timedelta(days=1), settings.last_day())
-        message = "; ".join(filter(None, (f"up to {ended}: {describe(found)}", describe_missing(found.missing))))
+        parts = (f"up to {ended}: {describe(found)}", describe_missing(found.missing), describe_waiting(found.plan))
+        message = "; ".join(filter(None, parts))
         context.log.info(message)
         if not (found.files or found.stale or found.quiet):
             return dg.SkipReason(message)

@@ -14,6 +14,7 @@ from platform_assets.orchestration.refresh_requests import (
     asset_runs_at_work,
     clock_time,
     describe,
+    describe_waiting,
     earlier_tries,
     pause_left_s,
     request,
@@ -45,8 +46,8 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
     with platform.open() as opened:
         # Days without deliveries are the daily run's: nobody waits for them.
         found = replace(waiting(opened, opened.settings.files_per_run), quiet={})
-        work = work_of(found, opened.code_versions)
-    message = describe(found)
+        work = work_of(found, opened.versions)
+    message = "; ".join(filter(None, (describe(found), describe_waiting(found.plan))))
     if not (found.files or found.stale):
         return dg.SkipReason(message)
     if others and not found.files:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from platform_assets.contracts import AllHistory, AsOf, Catalogue, Contract, MonthToDate, Span, Window
+from platform_assets.contracts import AsOf, Catalogue, Contract
+from platform_assets.planning.windows import window_text
 
 Parts = dict[str, Any]
 """The parts as JSON has them: lists, mappings and scalars."""
@@ -59,7 +60,7 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
         {
             "columns": {column.name: [column.type, column.nullable] for column in contract.columns},
             "key": list(contract.key),
-            "inputs": {read.table: _window(read.window) for read in contract.inputs},
+            "inputs": {read.table: window_text(read.window) for read in contract.inputs},
             "rules": {rule.name: rule.expression for rule in contract.rules},
             "order": _order(catalogue, contract),
         }
@@ -145,18 +146,6 @@ def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> l
 
 def _listed(names: list[str]) -> str:
     return f"({', '.join(names)})"
-
-
-def _window(window: Window) -> str:
-    match window:
-        case Span(before, after):
-            return f"span({before}, {after})"
-        case MonthToDate():
-            return "month_to_date"
-        case AsOf():
-            return "as_of"
-        case AllHistory():
-            return "all_history"
 
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def fingerprints(contract: Contract, days: Collection[date], digests: Digests, c
         if isinstance(read.window, AsOf | AllHistory):
             parts: Mapping[date, str | None] = _running(have, calendar, max(found, default=calendar.first))
         else:
-            parts = {day: _joined(have, *days_read(read.window, day, calendar)) for day in found}
+            parts = _joined(have, calendar, {day: days_read(read.window, day, calendar) for day in found})
         for day in list(found):
             if (part := parts.get(day)) is None:
                 del found[day]
@@ -58,9 +58,17 @@ def refused_now(refused: str, version: Version) -> str:
     return fingerprint if tried in ("", str(version)) else ""
 
 
-def _joined(have: Mapping[date, str], start: date, end: date) -> str | None:
-    parts = [have.get(day) for day in day_range(start, end)]
-    return None if None in parts else ",".join(f"{part}" for part in parts)
+def _joined(
+    have: Mapping[date, str], calendar: Calendar, spans: Mapping[date, tuple[date, date]]
+) -> dict[date, str | None]:
+    """For each day the digests of all days of its span; none where one of them was never loaded."""
+    digests = [have.get(day, "") for day in calendar.days()]
+    first = calendar.first.toordinal()
+    parts: dict[date, str | None] = {}
+    for day, (start, end) in spans.items():
+        found = digests[start.toordinal() - first : end.toordinal() - first + 1]
+        parts[day] = None if "" in found else ",".join(found)
+    return parts
 
 
 def _running(have: Mapping[date, str], calendar: Calendar, until: date) -> dict[date, str]:

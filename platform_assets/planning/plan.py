@@ -55,19 +55,19 @@ BY_PERSON = Request(by_person=True)
 
 @dataclass(frozen=True)
 class Intake:
-    """Files that wait for a raw table. Which days they touch is known once they are taken.
+    """What waits for a raw table. Which days its files touch is known once they are taken.
 
     Args:
         table: the raw table.
         files: how many.
         bytes: of all of them.
-        newest: arrival date.
+        quiet: days to load as empty, because nothing was to be expected on them.
     """
 
     table: str
-    files: int
-    bytes: int
-    newest: date
+    files: int = 0
+    bytes: int = 0
+    quiet: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Plan:
     """What a refresh would do.
 
     Args:
-        intakes: files it takes first; the days they touch join the steps.
+        intakes: what raw tables take first; the days that this touches join the steps.
         steps: each after those it reads.
         waiting: days that are stale only through code or configuration and that nobody asked for.
     """
@@ -122,6 +122,11 @@ class Plan:
         """How many days of tables are recomputed."""
         return sum(len(step.days) for step in self.steps)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.intakes and not self.steps
+
 
 def make_plan(
     catalogue: Catalogue,
@@ -139,7 +144,7 @@ def make_plan(
         stale_days: as `standing.stale` finds them.
         past: what these were made from.
         request: what is asked for.
-        intakes: files that wait.
+        intakes: what waits for raw tables.
     """
     wanted = wanted_days(catalogue, request, standing.calendar)
     steps: dict[str, PlannedStep] = {}
@@ -196,16 +201,6 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
             for reason in reasons:
                 found[reason] += len(days)
     return {reason: found[reason] for reason in ordered(found.keys())}
-
-
-def all_stale(plan: Plan) -> tuple[PlannedStep, ...]:
-    """Steps and waiting days of each table together."""
-    left = {step.table: step for step in plan.waiting}
-    together = [
-        PlannedStep(step.table, dict(sorted({**step.reasons, **left.pop(step.table, step).reasons}.items())))
-        for step in plan.steps
-    ]
-    return (*together, *left.values())
 
 
 def _reached(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
 
@@ -31,7 +32,12 @@ class Calendar:
 
     def days(self) -> tuple[date, ...]:
         """Every day, oldest first."""
-        return tuple(day_range(self.first, self.last))
+        return _days(self.first, self.last)
+
+
+@lru_cache(maxsize=16)
+def _days(first: date, last: date) -> tuple[date, ...]:
+    return tuple(day_range(first, last))
 
 
 def day_range(start: date, end: date) -> Iterable[date]:
@@ -48,6 +54,19 @@ def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date
             return calendar.clip(day.replace(day=1), day)
         case AsOf() | AllHistory():
             return calendar.clip(calendar.first, day)
+
+
+def window_text(window: Window) -> str:
+    """A window as contracts spell it; also part of what says under which contract a day was computed."""
+    match window:
+        case Span(before, after):
+            return f"span({before}, {after})"
+        case MonthToDate():
+            return "month_to_date"
+        case AsOf():
+            return "as_of"
+        case AllHistory():
+            return "all_history"
 
 
 def days_read_by_input(contract: Contract, day: date, calendar: Calendar) -> dict[str, int]:

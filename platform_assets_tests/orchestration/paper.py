@@ -27,7 +27,7 @@ from platform_assets.sources.landing import LandedFile
 
 
 def refresh_on_paper(
-    platform: Platform, spark: object, author: Author, *, until: date | None = None, report: object = None
+    platform: Platform, spark: object, author: Author, *, until: date | None = None, **others: object
 ) -> RefreshResult:
     """As `engine.refresh.refresh`; reports nothing."""
     platform.sync()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import AllHistory, MonthToDate, Span
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import BY_PERSON, Intake, Request, all_stale, make_plan, reason_counts
+from platform_assets.planning.plan import BY_PERSON, Intake, Request, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets_tests.planning.worlds import (
     CALENDAR,
@@ -103,9 +102,7 @@ def test_a_day_stale_through_data_and_code_does_not_wait_and_says_both():
     plan = planned(catalogue, computed(catalogue, changed={"raw.t0": nths(5)}, made_by=made_by))
     assert plan.steps[0].reasons == {nth(5): ("correction", "code", "configuration")}
     assert plan.waiting[0].reasons == {nth(4): ("code", "configuration")}
-    [together] = all_stale(plan)
-    assert list(together.reasons) == [nth(4), nth(5)]
-    assert reason_counts([together]) == {"correction": 1, "code": 2, "configuration": 2}
+    assert reason_counts([*plan.steps, *plan.waiting]) == {"correction": 1, "code": 2, "configuration": 2}
 
 
 def test_a_version_nobody_recorded_makes_nothing_stale():
@@ -155,7 +152,7 @@ def test_a_table_that_was_never_timed_has_no_estimate_and_so_has_the_plan():
 
 def test_files_that_wait_are_part_of_the_plan_of_the_tables_they_are_for():
     catalogue = chain(Span(0, 0))
-    standing, intake = computed(catalogue), Intake("raw.t0", 2, 1000, date(2017, 1, 5))
+    standing, intake = computed(catalogue), Intake("raw.t0", 2, 1000, nths(3))
     assert make_plan(catalogue, standing, {}, Past(), intakes=[intake]).intakes == (intake,)
     none = Request(frozenset({"silver.t1"}), frozenset())
     assert make_plan(catalogue, standing, {}, Past(), none, [intake]).intakes == ()

@@ -1,0 +1,162 @@
+"""How days and plans look: grids and a calendar for people, plain values for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from platform_assets.planning.estimates import Estimate
+from platform_assets.planning.plan import Intake, Plan, PlannedStep
+from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
+from platform_assets.planning.windows import Calendar, day_range, ranges
+
+_SHOWN = 3
+"""Ranges that a line names."""
+
+_MARKS: Mapping[Reason, tuple[str, str]] = {
+    "never computed": ("n", "cyan"),
+    "gap": ("g", "cyan"),
+    "new arrival": ("a", "green"),
+    "correction": ("c", "bold red"),
+    "moved key": ("m", "red"),
+    "upstream content": ("u", "yellow"),
+    "reference data": ("r", "magenta"),
+    "code": ("p", "blue"),
+    "configuration": ("k", "blue"),
+    "asked for": ("x", "white"),
+}
+"""Letter and colour in the calendar: of several reasons the first of the vocabulary."""
+
+
+def which(days: Collection[date]) -> str:
+    """Days as ranges, the first few of them."""
+    spans = [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
+    more = f" and {len(spans) - _SHOWN:,} more" if len(spans) > _SHOWN else ""
+    return ", ".join(spans[:_SHOWN]) + more
+
+
+def steps_grid(title: str, steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
+    """One line for each table and reason.
+
+    Args:
+        title: above it.
+        steps: with their days.
+        waits: days among them that wait for a person, by table.
+    """
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    grid.add_column("table", no_wrap=True)
+    grid.add_column("days", justify="right", no_wrap=True)
+    grid.add_column("why", no_wrap=True)
+    grid.add_column("which", overflow="fold")
+    for step in steps:
+        for reasons, days in step.by_reasons.items():
+            waiting = [day for day in days if day in waits.get(step.table, ())]
+            for some, note in (([day for day in days if day not in waiting], ""), (waiting, "; waits for a person")):
+                if some:
+                    grid.add_row(step.table, f"{len(some):,}", ", ".join(reasons) + note, which(some))
+    return grid
+
+
+def intake_lines(intakes: Iterable[Intake]) -> list[str]:
+    """What raw tables take first."""
+    lines: list[str] = []
+    for found in intakes:
+        if found.files:
+            lines.append(
+                f"{found.table}: {found.files:,} {'file' if found.files == 1 else 'files'} ({size(found.bytes)}) to "
+                "take first; the days they touch are known then, and join the plan"
+            )
+        if found.quiet:
+            lines.append(f"{found.table}: {len(found.quiet):,} days to load as empty ({which(found.quiet)})")
+    return lines
+
+
+def estimate_line(plan: Plan) -> str:
+    """What all steps take together."""
+    if plan.estimate is None:
+        return "no estimate: some of these tables have never been computed"
+    found = plan.estimate
+    return f"about {found.rows:,} rows, {size(found.bytes)}, {found.seconds:,.1f} s"
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:,.1f} GB"
+
+
+def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar) -> list[Text]:
+    """Every year that has such a day: a line a month, a letter a day, and what the letters mean."""
+    reasons: dict[date, Reasons] = {}
+    for step in steps:
+        for day, why in step.reasons.items():
+            reasons[day] = ordered({*reasons.get(day, ()), *why})
+    shown = [_year(year, reasons, calendar) for year in sorted({day.year for day in reasons})]
+    used = {why[0] for why in reasons.values()}
+    return [*shown, _legend(used)] if shown else []
+
+
+def _year(year: int, reasons: Mapping[date, Reasons], calendar: Calendar) -> Text:
+    text = Text(f"{year}  " + "".join(str(n % 10) for n in range(1, 32)), style="dim")
+    for month in range(1, 13):
+        text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
+        after = date(year + month // 12, month % 12 + 1, 1)
+        for day in day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1)):
+            if day in reasons:
+                letter, colour = _MARKS[reasons[day][0]]
+                text.append(letter, style=f"not dim {colour}")
+            else:
+                text.append("·" if day in calendar else " ")
+    return text
+
+
+def _legend(used: Collection[Reason]) -> Text:
+    text = Text()
+    for reason in REASONS:
+        if reason in used:
+            letter, colour = _MARKS[reason]
+            text.append(f"{letter} ", style=colour).append(f"{reason}   ")
+    return text.append("· nothing to do", style="dim")
+
+
+def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]:
+    """A step for programs: days as ranges that have the same reasons, both ends included."""
+    return {
+        "table": step.table,
+        "days": len(step.days),
+        "ranges": [
+            {"first": first, "last": last, "reasons": list(reasons), "waits_for_a_person": waiting}
+            for reasons, days in step.by_reasons.items()
+            for waiting in (False, True)
+            for first, last in ranges([day for day in days if (day in waits) is waiting])
+        ],
+        "estimate": estimate_json(step.estimate),
+    }
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """A plan for programs."""
+    return {
+        "intakes": [
+            {"table": found.table, "files": found.files, "bytes": found.bytes, "quiet_days": list(found.quiet)}
+            for found in plan.intakes
+        ],
+        "steps": [step_json(step) for step in plan.steps],
+        "days": plan.days,
+        "estimate": estimate_json(plan.estimate),
+    }
+
+
+def estimate_json(found: Estimate | None) -> dict[str, Any] | None:
+    """None where there is no estimate."""
+    return None if found is None else asdict(found)

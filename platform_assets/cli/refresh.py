@@ -1,0 +1,162 @@
+"""`refresh`: recompute the days that are stale, and no others."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    errors,
+    parse_days,
+    print_json,
+    reading,
+    say,
+)
+from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_json, steps_grid
+from platform_assets.cli.progress import watch_published
+from platform_assets.contracts import Catalogue
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.planning.plan import Plan, Request, wanted_days
+from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from platform_assets.engine.refresh import RefreshResult
+
+
+def refresh(
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
+    ] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Take what was delivered and recompute every stale day, those included that wait for a person."""
+    started = time.monotonic()
+    with reading() as platform:
+        request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
+        refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
+        plan = plan_steps(platform, request, intakes(platform))
+        if not as_json:
+            _print_plan(plan)
+        if explain or plan.is_empty:
+            if as_json:
+                print_json({"plan": plan_json(plan)})
+            return
+        result = _execute(platform, request, plan, " ".join(["refresh", *(tables or []), *([days] if days else [])]))
+    outcome = _outcome(result, time.monotonic() - started)
+    if as_json:
+        print_json({"plan": plan_json(plan), "result": outcome.json()})
+    else:
+        outcome.print()
+    if outcome.left:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
+    for name in tables:
+        if not catalogue[name].inputs:
+            raise UsageError(
+                f"{name} has no transform: it holds what was delivered.",
+                "Name a silver or gold table; what is delivered for the tables it is made from is taken first.",
+            )
+    return Request(
+        tables=frozenset(tables),
+        days=parse_days(days, settings) if days else None,
+        by_person=True,
+        force=force,
+    )
+
+
+def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> RefreshResult:
+    """Only here Spark is imported, and started if there is anything to compute."""
+    with errors.status("starting Spark"):
+        from platform_assets.compute.session import create_session, stop_session
+        from platform_assets.engine.refresh import refresh as refresh_tables
+
+    sessions: list[Any] = []
+
+    def spark() -> Any:
+        if not sessions:
+            sessions.append(create_session(platform.settings))
+        return sessions[0]
+
+    author = Author(run=f"refresh-{new_publication()}", why=why)
+    try:
+        with watch_published("refresh", None if plan.intakes else plan.days):
+            return refresh_tables(platform, spark, author, request=request)
+    finally:
+        for session in sessions:
+            stop_session(session)
+
+
+def _print_plan(plan: Plan) -> None:
+    for line in intake_lines(plan.intakes):
+        say("[bold]take[/]", line)
+    if plan.steps:
+        console.print(steps_grid("Days to recompute, in this order", plan.steps, {}))
+        console.print(f"{plan.days:,} days in all: {estimate_line(plan)}", highlight=False)
+    elif not plan.intakes:
+        console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a refresh did, for people and programs.
+
+    Args:
+        published: days by table.
+        struck: days by table whose inputs came out as they were.
+        left: days that were not published, by table, with the reason.
+        files: taken.
+        seconds: wall time.
+    """
+
+    published: dict[str, int]
+    struck: dict[str, int]
+    left: list[tuple[str, str, str]]
+    files: int
+    seconds: float
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "published": self.published,
+            "struck": self.struck,
+            "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
+            "files": self.files,
+            "seconds": round(self.seconds, 1),
+        }
+
+    def print(self) -> None:
+        for table, count in self.published.items():
+            console.print(f"{table}: {count:,} days published", highlight=False)
+        for table, count in self.struck.items():
+            console.print(f"{table}: {count:,} days struck: their inputs came out as they were", highlight=False)
+        for table, day, reason in self.left:
+            say("[red]not published[/]", f"{table} {day}: {reason}")
+        console.print(f"{self.files:,} files taken. Done in {self.seconds:.1f} s.", highlight=False)
+
+
+def _outcome(result: RefreshResult, seconds: float) -> _Outcome:
+    published = {done.table: len(done.published) for done in result.ingests if done.published}
+    published |= {done.table: len(done.published) for done in result.steps if done.published}
+    left = [
+        (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
+    ]
+    return _Outcome(
+        published=published,
+        struck={table: len(days) for table, days in result.struck.items()},
+        left=left,
+        files=sum(len(done.arrivals) for done in result.ingests),
+        seconds=seconds,
+    )

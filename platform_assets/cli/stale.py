@@ -1,0 +1,89 @@
+"""`stale`: which days are no longer what they would be now, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, console, parse_days, print_json, reading, say
+from platform_assets.cli.plan_view import intake_lines, step_json, steps_grid, year_calendars
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.planner import Outlook, outlook
+from platform_assets.planning.configuration import ContractChange
+from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.windows import Calendar
+
+
+def stale(
+    table: Annotated[str | None, typer.Argument(help="Only this table.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
+    with reading() as platform:
+        only = parse_days(days, platform.settings) if days else None
+        tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
+        found = outlook(platform, intakes(platform))
+        calendar = platform.calendar
+    steps = [shown for step in found.everything.steps if step.table in tables and (shown := _only(step, only))]
+    waits = _waits(found)
+    changes = {name: some for name, some in found.changes.items() if name in tables}
+    if as_json:
+        print_json(
+            {
+                "tables": [step_json(step, waits[step.table]) for step in steps],
+                "contract_changes": {
+                    name: [{"change": c.what, "compatible": c.compatible, "fits": c.fits} for c in some]
+                    for name, some in changes.items()
+                },
+                "waiting_files": sum(intake.files for intake in found.everything.intakes),
+            }
+        )
+    else:
+        _print(steps, waits, changes, intake_lines(found.everything.intakes), calendar)
+    if steps or any(not change.fits for some in changes.values() for change in some):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _only(step: PlannedStep, days: Collection[date] | None) -> PlannedStep | None:
+    reasons = {day: why for day, why in step.reasons.items() if days is None or day in days}
+    return replace(step, reasons=reasons) if reasons else None
+
+
+def _waits(found: Outlook) -> Mapping[str, Collection[date]]:
+    """Days that a person's refresh would recompute and no other."""
+    by_itself = {step.table: set(step.days) for step in found.automatic.steps}
+    return {
+        step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
+        for step in found.everything.steps
+    }
+
+
+def _print(
+    steps: list[PlannedStep],
+    waits: Mapping[str, Collection[date]],
+    changes: Mapping[str, tuple[ContractChange, ...]],
+    files: list[str],
+    calendar: Calendar,
+) -> None:
+    if steps:
+        console.print(steps_grid("Stale days, and days that they reach", steps, waits))
+        for text in year_calendars(steps, calendar):
+            console.print(text, highlight=False)
+            console.print()
+    else:
+        console.print("[green]Nothing is stale.[/]")
+    for table, some in changes.items():
+        for change in some:
+            say("[yellow]contract changed[/]" if change.fits else "[red]contract changed[/]", f"{table}: {change}")
+    for line in files:
+        say("[yellow]waiting[/]", line)
+    waiting = sum(len(waits[step.table]) for step in steps)
+    if len(steps) and waiting:
+        console.print(f"{waiting:,} of these days wait for a person: `platform-assets refresh` takes them.")
+    if steps or files:
+        console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.")

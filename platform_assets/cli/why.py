@@ -1,0 +1,174 @@
+"""`why`: the chain of a published day, back to the files that were delivered and the code that read them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from platform_assets.cli.console import EXIT_LOOK, console, parse_day, print_json, reading, say
+from platform_assets.cli.plan_view import which
+from platform_assets.engine.provenance import Difference, Explanation, Origin, explain
+from platform_assets.ledger.records import ArrivalRecord, PublicationRecord
+from platform_assets.planning.code_version import Version
+
+_SHOWN = 5
+"""Files, publications and differing days that a list names."""
+
+
+def why(
+    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
+    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale."""
+    with reading() as platform:
+        contract = platform.catalogue[table]
+        found = explain(platform, contract, parse_day(day, platform.settings))
+    if as_json:
+        print_json(_json(found, diff=diff))
+    else:
+        _print(found, diff=diff)
+    if found.reasons or found.origin is None:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(found: Explanation, *, diff: bool) -> None:
+    name = f"{found.table} {found.day}"
+    if found.origin is None:
+        lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
+        say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
+        return
+    if found.reasons:
+        say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
+    elif found.now is not None:
+        say("[green]up to date[/]", name)
+    console.print(_tree(found.origin))
+    if diff:
+        _print_differences(found)
+
+
+def _tree(origin: Origin) -> Tree:
+    """A table, the days of it that were read, who made them, and below it what they come from."""
+    tree = Tree(_head(origin), guide_style="dim", highlight=False)
+    if len(origin.days) == 1:
+        [record] = origin.days.values()
+        tree.add(f"{record.rows:,} rows, digest {record.digest}")
+        if record.fingerprint:
+            tree.add(f"fingerprint {record.fingerprint}")
+            tree.add(f"code version {record.code_version}, configuration {record.configuration or 'not recorded'}")
+    elif origin.days:
+        rows = sum(record.rows for record in origin.days.values())
+        tree.add(f"{rows:,} rows, digests together {_together(origin)}")
+    for head in origin.publications[:_SHOWN]:
+        tree.add(_publication(head))
+    if len(origin.publications) > _SHOWN:
+        tree.add(f"and {len(origin.publications) - _SHOWN:,} older publications")
+    if origin.arrivals is None:
+        tree.add("files: too many days to name them; ask for a single day of this table")
+    for arrival in (origin.arrivals or ())[:_SHOWN]:
+        tree.add(_file(arrival))
+    if len(origin.arrivals or ()) > _SHOWN:
+        tree.add(f"and {len(origin.arrivals or ()) - _SHOWN:,} more files")
+    for read in origin.inputs:
+        tree.add(_tree(read))
+    return tree
+
+
+def _head(origin: Origin) -> str:
+    days = f"{which(origin.days)} ({len(origin.days):,} days)" if len(origin.days) > 1 else which(origin.days)
+    through = f" through {origin.window}" if origin.window else ""
+    version = f", version {origin.version}" if origin.version >= 0 else ""
+    return f"[bold]{origin.table}[/] {days or 'no day loaded'}{through}{version}"
+
+
+def _publication(head: PublicationRecord) -> str:
+    commit = f", commit {head.git_commit[:12]}" if head.git_commit else ""
+    return (
+        f"{head.kind} {head.publication} ({head.created_at:%Y-%m-%d %H:%M} UTC, release {head.release}) by "
+        f"{escape(head.who)}, run {escape(head.run)}: {escape(head.why)}{commit}"
+    )
+
+
+def _file(arrival: ArrivalRecord) -> str:
+    refused = f", {arrival.refused:,} refused" if arrival.refused else ""
+    return f"[green]file[/] {escape(arrival.path)}: {arrival.taken:,} rows taken{refused}, sha256 {arrival.sha256[:12]}"
+
+
+def _together(origin: Origin) -> str:
+    text = "|".join(f"{day}={record.digest}" for day, record in origin.days.items())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _print_differences(found: Explanation) -> None:
+    if found.then is not None and found.now is not None:
+        for name in ("code", "configuration"):
+            then, now = getattr(found.then, name), getattr(found.now, name)
+            if then != now:
+                say(f"[yellow]{name}[/]", f"was {then or 'not recorded'}, is {now}")
+    for change in found.changes:
+        say("[yellow]contract changed[/]", str(change))
+    for one in found.differences[:_SHOWN]:
+        say("[yellow]input[/]", f"{one.table} {one.day}: was {one.then or 'not there'}, is {one.now or 'not there'}")
+    if len(found.differences) > _SHOWN:
+        console.print(f"and {len(found.differences) - _SHOWN:,} more days of inputs")
+    if not (found.differences or found.changes or found.reasons):
+        console.print("Nothing differs from what the day was made of.")
+
+
+def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "table": found.table,
+        "day": found.day,
+        "stale": list(found.reasons),
+        "never_loaded": {table: str(day) for table, day in found.lacking.items()},
+        "origin": None if found.origin is None else _origin_json(found.origin),
+    }
+    if diff:
+        shown["diff"] = {
+            "version": {"then": _version(found.then), "now": _version(found.now)},
+            "contract": [change.what for change in found.changes],
+            "inputs": [_difference(one) for one in found.differences],
+        }
+    return shown
+
+
+def _version(version: Version | None) -> dict[str, str] | None:
+    return None if version is None else vars(version)
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {"table": one.table, "day": one.day, "then": one.then, "now": one.now}
+
+
+def _origin_json(origin: Origin) -> dict[str, Any]:
+    return {
+        "table": origin.table,
+        "window": origin.window,
+        "version": origin.version,
+        "days": [
+            {
+                "day": record.day,
+                "digest": record.digest,
+                "rows": record.rows,
+                "fingerprint": record.fingerprint,
+                "code_version": record.code_version,
+                "configuration": record.configuration,
+                "publication": record.publication,
+            }
+            for record in origin.days.values()
+        ],
+        "publications": [{name: getattr(head, name) for name in _OF_A_PUBLICATION} for head in origin.publications],
+        "files": None
+        if origin.arrivals is None
+        else [{name: getattr(file, name) for name in _OF_A_FILE} for file in origin.arrivals],
+        "inputs": [_origin_json(read) for read in origin.inputs],
+    }
+
+
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
+_OF_A_FILE = ("path", "arrival_date", "sha256", "taken", "refused", "publication")

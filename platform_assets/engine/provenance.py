@@ -1,0 +1,205 @@
+"""Where a published day comes from: back through what it read to the files that were delivered, without a JVM."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow.parquet as pq
+
+from platform_assets.contracts import Contract, Input
+from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.configuration import ContractChange
+from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
+from platform_assets.planning.standing import Standing, stale
+from platform_assets.planning.windows import day_range, days_read, window_text
+
+_FILES_OF_DAYS = 62
+"""Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Some days of one table as they were when they were read, and what they come from in turn.
+
+    Args:
+        table: its name.
+        window: through which they were read; empty for the day that was asked about.
+        version: of the table that was read; -1 where it had none.
+        days: every day read that was there, with its record then.
+        publications: that made these days, newest first.
+        arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
+        inputs: what the days come from.
+    """
+
+    table: str
+    window: str
+    version: int
+    days: Mapping[date, DayRecord]
+    publications: tuple[PublicationRecord, ...]
+    arrivals: tuple[ArrivalRecord, ...] | None
+    inputs: tuple[Origin, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An input day that is no longer as it was read; a digest is None where the day was not there."""
+
+    table: str
+    day: date
+    then: str | None
+    now: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is known of one day of a table.
+
+    Args:
+        table: its name.
+        day: the day.
+        reasons: why it is stale; none if it is what it would be now.
+        lacking: input days that were never loaded, by table, the first of each.
+        then: by what it was computed; None if it never was.
+        now: by what it would be computed; None for a raw table.
+        origin: where it comes from; None if it was never computed.
+        differences: of its inputs, since it read them.
+        changes: of the contract, since it was computed.
+    """
+
+    table: str
+    day: date
+    reasons: Reasons
+    lacking: Mapping[str, date]
+    then: Version | None
+    now: Version | None
+    origin: Origin | None
+    differences: tuple[Difference, ...]
+    changes: tuple[ContractChange, ...]
+
+
+def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
+    """Where a day comes from, and what of that is no longer so."""
+    table = contract.name
+    standing = standing_of(platform, {table, *(read.table for read in contract.inputs)})
+    release = current_release(platform.lake)
+    record = platform.ledger.current_days(table, at=release.number, among=[day]).get(day)
+    shown = release.versions.get(table, -1)
+    reasons: Reasons = ()
+    if contract.inputs:
+        by_data = _through_data(platform, contract, day, standing)
+        reasons = (*by_data, *through_version(contract, [day], standing).get(day, ()))
+    return Explanation(
+        table=table,
+        day=day,
+        reasons=reasons,
+        lacking=_lacking(contract, day, standing),
+        then=Version(record.code_version, record.configuration) if record else None,
+        now=platform.version(table) if contract.inputs else None,
+        origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
+        differences=_differences(platform, contract, record, standing) if record else (),
+        changes=changes_of_contract(platform, contract, standing) if "configuration" in reasons else (),
+    )
+
+
+def _through_data(platform: Platform, contract: Contract, day: date, standing: Standing) -> Reasons:
+    found = stale(contract, [day], standing)
+    past = past_of(platform, standing, {contract.name: found})
+    return through_data(contract, found, standing, past).get(day, ())
+
+
+def _lacking(contract: Contract, day: date, standing: Standing) -> dict[str, date]:
+    found: dict[str, date] = {}
+    for read in contract.inputs:
+        there = standing.marks.get(read.table, {})
+        for needed in day_range(*days_read(read.window, day, standing.calendar)):
+            if needed not in there:
+                found[read.table] = needed
+                break
+    return found
+
+
+def _differences(
+    platform: Platform, contract: Contract, record: DayRecord, standing: Standing
+) -> tuple[Difference, ...]:
+    shown_by = ReleaseIndex(platform)
+    found: list[Difference] = []
+    for read in contract.inputs:
+        read_at = shown_by(read.table, record.reads.get(read.table, -1))
+        now = standing.marks.get(read.table, {})
+        days = [
+            day
+            for day in day_range(*days_read(read.window, record.day, standing.calendar))
+            if day not in now or now[day].release > read_at
+        ]
+        revisions = platform.ledger.revisions(read.table, days, at=shown_by.newest)
+        for day in days:
+            then = digest_at(revisions[day], read_at)
+            if then != (digest := now[day].digest if day in now else None):
+                found.append(Difference(read.table, day, then, digest))
+    return tuple(found)
+
+
+def _origin(
+    platform: Platform,
+    shown_by: ReleaseIndex,
+    contract: Contract,
+    days: Mapping[date, DayRecord],
+    window: str,
+    version: int,
+) -> Origin:
+    names = sorted({record.publication for record in days.values()}, reverse=True)
+    heads = [head for name in names if (head := platform.ledger.head(name))]
+    return Origin(
+        table=contract.name,
+        window=window,
+        version=version,
+        days=days,
+        publications=tuple(heads),
+        arrivals=_arrivals(platform, contract, version, days) if contract.source else (),
+        inputs=tuple(_input(platform, shown_by, read, days) for read in contract.inputs),
+    )
+
+
+def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Mapping[date, DayRecord]) -> Origin:
+    """What some days read of one input. Where they read a day at several versions, its newest counts."""
+    wanted: defaultdict[int, set[date]] = defaultdict(set)
+    for day, record in readers.items():
+        version = record.reads.get(read.table, -1)
+        wanted[version].update(day_range(*days_read(read.window, day, platform.calendar)))
+    found: dict[date, DayRecord] = {}
+    for version in sorted(wanted):
+        if version >= 0:
+            at = shown_by(read.table, version)
+            found |= platform.ledger.current_days(read.table, at=at, among=wanted[version])
+    return _origin(
+        platform,
+        shown_by,
+        platform.catalogue[read.table],
+        dict(sorted(found.items())),
+        window_text(read.window),
+        max(wanted, default=-1),
+    )
+
+
+def _arrivals(
+    platform: Platform, contract: Contract, version: int, days: Collection[date]
+) -> tuple[ArrivalRecord, ...] | None:
+    """The files whose rows lie in some days of a raw table, from the column that says so."""
+    if len(days) > _FILES_OF_DAYS:
+        return None
+    path = platform.lake.table_path(contract.name)
+    live = live_files(path, version) if version >= 0 else {}
+    names: set[str] = set()
+    for file in (file for day in days for file in live.get(day, ())):
+        for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_arrival"]):
+            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    known = {arrival.path: arrival for arrival in platform.ledger.arrivals(contract.name) if arrival.taken}
+    return tuple(known[name] for name in sorted(names) if name in known)

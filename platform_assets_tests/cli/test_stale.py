@@ -1,0 +1,177 @@
+"""What is stale, why, and what a refresh would do: the commands on a little published by hand, without Spark."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from platform_assets.cli.console import UsageError, parse_days
+from platform_assets.compute.schemas import raw_schema, spark_schema
+from platform_assets.engine.changes import loaded_empty
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.cli.conftest import FIRST, LAST, TABLE
+
+RAW, SILVER = "raw.products", "silver.products"
+DAYS = (FIRST, date(2017, 1, 2), LAST)
+
+
+def publish_on_paper(
+    platform: Platform, table: str, days: dict[date, DayContent], publication: str = "", **values: object
+) -> None:
+    """A publication of days as they are given."""
+    contract = platform.catalogue[table]
+    schema = (raw_schema if contract.source else spark_schema)(contract).json()
+    reads = {read.table: current_release(platform.lake).versions.get(read.table, -1) for read in contract.inputs}
+    change = TableChange.model_validate(
+        {"table": table, "schema_string": schema, "days": days, "reads": reads, "seconds": 1.5, **values}
+    )
+    publish_changes(platform, publication or new_publication(), "recompute", [change], Author("r", "a test"))
+
+
+def computed(platform: Platform, table: str) -> dict[date, DayContent]:
+    """Days as the engine would record them: made from what is there now."""
+    contract = platform.catalogue[table]
+    digests = {read.table: platform.digests(read.table, current_release(platform.lake)) for read in contract.inputs}
+    marks = fingerprints(contract, DAYS, digests, platform.calendar)
+    return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
+
+
+@pytest.fixture
+def products(state: object) -> Settings:
+    """Three days of products, delivered and computed under today's contract, all of them empty."""
+    settings = load_settings()
+    with open_platform(settings) as platform:
+        publish_on_paper(platform, RAW, loaded_empty(DAYS))
+        version = platform.version(SILVER)
+        parts = platform.configurations[SILVER].parts
+        publish_on_paper(platform, SILVER, computed(platform, SILVER), code_version=version.code, configuration=parts)
+    return settings
+
+
+def deliver(settings: Settings, day: date, rows: int) -> None:
+    """So many rows in all for a raw day, of which only the file they came from is written down."""
+    publication = new_publication()
+    path = f"{publication}/event_date={day}/part-0.parquet"
+    with open_platform(settings) as platform:
+        file = platform.lake.table_path(RAW) / path
+        file.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"_arrival": [f"products/{day}/p.csv"] * rows}), file)
+        staged = DataFile(path=path, size=file.stat().st_size, modified_ms=1, stats="{}")
+        before = tuple(old.path for old in live_files(platform.lake.table_path(RAW)).get(day, ()))
+        digest = str(Digest(rows, (rows, 1, 2, 3)))
+        content = DayContent(files=(staged,), base=before, digest=digest, rows=rows, bytes=staged.size)
+        publish_on_paper(platform, RAW, {day: content}, publication)
+
+
+def test_days_that_are_what_they_would_be_are_not_stale(run, products):
+    assert run("stale", SILVER).out.startswith("Nothing is stale.")
+    assert run("stale", SILVER).code == 0
+    said = run("refresh", SILVER)
+    assert (said.code, said.out.strip()) == (0, "Nothing to do: no day is stale and no file waits.")
+
+
+def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, products):
+    deliver(products, DAYS[1], 5)
+    assert run("stale", SILVER, "--json").json["tables"][0]["ranges"] == [
+        {"first": "2017-01-02", "last": "2017-01-02", "reasons": ["new arrival"], "waits_for_a_person": False}
+    ]
+    deliver(products, DAYS[1], 6)
+    said = run("stale", SILVER)
+    assert said.code == 1
+    assert "new arrival, correction" in said.out
+    assert "Jan   ·a·" in said.out
+    assert "a new arrival" in said.out
+    assert run("stale", SILVER, "--days", "2017-01-01").code == 0
+
+
+def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
+    deliver(products, DAYS[1], 5)
+    plan = run("refresh", SILVER, "--explain", "--json").json["plan"]
+    assert plan["days"] == 1
+    assert plan["steps"][0]["table"] == SILVER
+    assert plan["estimate"]["seconds"] == pytest.approx(0.5 + 0.0)
+    assert "1 days in all: about" in run("refresh", SILVER, "--explain").out
+    with open_platform(products) as platform:
+        publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS))
+    text = run("refresh", "silver.transactions", "--explain").out
+    assert "never computed" in text
+    assert "no estimate" in text
+
+
+def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(run, products):
+    with open_platform(products) as platform:
+        parts = platform.configurations[SILVER].parts
+        parts = parts | {"rules": parts["rules"] | {"department_given": "true"}}
+        days = computed(platform, SILVER)
+        publish_on_paper(platform, SILVER, {DAYS[0]: days[DAYS[0]]}, code_version="old", configuration=parts)
+    said = run("stale", SILVER)
+    assert "code, configuration; waits for a person" in said.out
+    assert "rule 'department_given' changed from true to length(trim(department)) > 0" in said.out
+    assert "1 of these days wait for a person" in said.out
+    why = run("why", SILVER, "2017-01-01", "--diff")
+    assert why.code == 1
+    assert "code was old, is" in why.out
+    assert "contract changed rule 'department_given'" in why.out
+
+
+def test_a_table_with_other_columns_than_its_contract_is_named_before_any_work(run, published):
+    said = run("stale")
+    assert said.code == 1
+    assert "contract changed gold.daily_sales: column 'cents' dropped: the table cannot take it" in said.out
+    refused = run("refresh")
+    assert refused.code == 3
+    assert "gold.daily_sales on disk cannot take days of its contract: column" in refused.err
+    assert "declare the table under a new name" in refused.err
+    assert refused.out == ""
+
+
+def test_why_shows_the_chain_and_what_differs(run, products):
+    said = run("why", SILVER, "2017-01-02")
+    assert said.code == 0
+    for text in (
+        "up to date silver.products 2017-01-02",
+        "raw.products 2017-01-02 through span(0, 0)",
+        "run r: a test",
+    ):
+        assert text in said.out
+    deliver(products, DAYS[1], 5)
+    found = run("why", SILVER, "2017-01-02", "--diff", "--json").json
+    assert found["stale"] == ["new arrival"]
+    [changed] = found["diff"]["inputs"]
+    assert (changed["table"], changed["day"]) == (RAW, "2017-01-02")
+    assert changed["then"].startswith("0-")
+    assert changed["now"].startswith("5-")
+
+
+def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):
+    said = run("why", TABLE, "2017-01-02")
+    assert said.code == 1
+    assert "silver.transactions has never been loaded for 2017-01-02" in said.out
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("2017-01-02", [2]),
+        ("2017-01-01..2017-01-03", [1, 2, 3]),
+        ("2017-01-03, 2017-01-01", [1, 3]),
+        ("2017-01-01..2017-01-02,2017-01-02", [1, 2]),
+    ],
+)
+def test_days_are_named_one_by_one_in_ranges_or_both(state, text, numbers):
+    assert sorted(parse_days(text, load_settings())) == [date(2017, 1, n) for n in numbers]
+
+
+def test_a_range_written_with_three_dots_is_no_day(state):
+    with pytest.raises(UsageError, match=r"'\.2017-01-03' is not a day"):
+        parse_days("2017-01-01...2017-01-03", load_settings())

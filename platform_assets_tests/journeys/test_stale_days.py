@@ -1,0 +1,239 @@
+"""A correction from its landing to its end: what is stale and why, what a refresh does, where a day comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from platform_assets.contracts import Catalogue, Rule
+from platform_assets.domains.retail.contracts import TABLES
+from platform_assets.engine.ingest import ingest
+from platform_assets.engine.planner import outlook, reasons_now
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.planning.plan import BY_PERSON, Plan, Request
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+DAYS = 40
+SPAN = 28
+"""Days of gold.household_28d that a day of sales reaches."""
+
+Command = Callable[..., tuple[int, Any]]
+
+
+def day(number: int) -> date:
+    return date.fromordinal(date(2017, 1, 1).toordinal() + number - 1)
+
+
+def numbers(days: Any) -> set[int]:
+    return {(found - date(2017, 1, 1)).days + 1 for found in days}
+
+
+def loaded(make_world: MakeWorld, **settings: Any) -> World:
+    """Forty days of sales, of two products."""
+    world = make_world(days=DAYS, **settings)
+    world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(n, "2017-01-01", "MEAT") for n in (1, 2)])
+    for number in range(1, DAYS + 1):
+        rows = [sale(number, n, str(day(number))) for n in (1, 2)]
+        world.deliver_rows("transactions", str(day(number)), "t.jsonl", rows)
+    world.refresh()
+    return world
+
+
+def take_files(world: World) -> None:
+    """Ingest and compute nothing, as a run that dies after its first tables."""
+    with world.open() as platform:
+        for contract in platform.catalogue:
+            if contract.source is not None:
+                ingest(platform, lambda: world.spark, contract, Author("dead", "a test"))
+
+
+def looked(world: World) -> Plan:
+    with world.open() as platform:
+        return outlook(platform).everything
+
+
+def days_and_reasons(plan: Plan) -> dict[str, dict[tuple[str, ...], set[int]]]:
+    return {step.table: {reasons: numbers(days) for reasons, days in step.by_reasons.items()} for step in plan.steps}
+
+
+def correct(world: World, number: int, **changes: Any) -> None:
+    """One line of a day, delivered again on the last day."""
+    late = {"updated_at": f"{day(DAYS)}T00:00:00Z", "sales_value": "9.00"} | changes
+    world.deliver_rows("transactions", str(day(DAYS)), f"c{number}.jsonl", [sale(number, 1, str(day(number)), **late)])
+
+
+def command(world: World) -> Command:
+    """The command line on this world, as a process of its own."""
+    settings = world.settings
+    dates = {name: str(getattr(settings, name)) for name in ("calendar_first", "calendar_last", "today")}
+    named = {"STATE": settings.state, "JARS": settings.jars, "SPARK_DRIVER_MEMORY": "1g", **dates}
+    environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in named.items()}
+
+    def run(*args: str) -> tuple[int, Any]:
+        script = "from platform_assets.cli import main; main()"
+        ended = subprocess.run(
+            [sys.executable, "-c", script, *args], capture_output=True, text=True, env=environment, timeout=300
+        )
+        assert "Traceback" not in ended.stderr, ended.stderr
+        assert ended.returncode in (0, 1), ended.stderr
+        return ended.returncode, json.loads(ended.stdout) if "--json" in args else ended.stdout
+
+    return run
+
+
+def test_a_correction_on_two_days_is_named_mended_and_explained(make_world: MakeWorld) -> None:
+    world = loaded(make_world)
+    run = command(world)
+    assert run("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "waiting_files": 0})
+    correct(world, 2)
+    correct(world, 35)
+    code, found = run("stale", "--json")
+    assert (code, found["tables"], found["waiting_files"]) == (0, [], 2)
+    take_files(world)
+
+    code, found = run("stale", "--json")
+    stale = {table["table"]: table["ranges"] for table in found["tables"]}
+    assert code == 1
+    corrected = {"reasons": ["correction"], "waits_for_a_person": False}
+    reached = {"reasons": ["upstream content"], "waits_for_a_person": False}
+    assert stale == {
+        "silver.transactions": [{"first": str(day(n)), "last": str(day(n)), **corrected} for n in (2, 35)],
+        "gold.daily_sales": [{"first": str(day(n)), "last": str(day(n)), **reached} for n in (2, 35)],
+        "gold.household_28d": [
+            {"first": str(day(2)), "last": str(day(29)), **reached},
+            {"first": str(day(35)), "last": str(day(DAYS)), **reached},
+        ],
+        "gold.sales_month_to_date": [
+            {"first": str(day(2)), "last": str(day(31)), **reached},
+            {"first": str(day(35)), "last": str(day(DAYS)), **reached},
+        ],
+    }
+    _, text = run("stale", "gold.daily_sales", "--days", f"{day(1)}..{day(3)}")
+    assert "2017-01-02" in text
+    assert "2017-02-04" not in text
+    assert "Jan   ·u·" in text
+
+    before = world.digests()
+    code, explained = run("refresh", "--explain", "--json")
+    assert (code, explained["plan"]["days"]) == (0, 2 + 2 + 34 + 36)
+    assert explained["plan"]["estimate"]["rows"] > 0
+    assert world.digests() == before
+    code, done = run("refresh", "--json")
+    assert code == 0
+    assert done["plan"] == explained["plan"]
+    counts = {table["table"]: table["days"] for table in found["tables"]}
+    assert done["result"]["published"] == counts
+    assert done["result"]["struck"] == {}
+    changed = {
+        table: {day for day, digest in days.items() if before[table][day] != digest}
+        for table, days in world.digests().items()
+    }
+    assert {table: numbers(days) for table, days in changed.items() if days} == {
+        "silver.transactions": {2, 35},
+        "gold.daily_sales": {2, 35},
+        "gold.household_28d": {*range(2, 30), *range(35, DAYS + 1)},
+        "gold.sales_month_to_date": {*range(2, 32), *range(35, DAYS + 1)},
+    }
+    assert run("stale", "--json")[1]["tables"] == []
+    assert run("refresh", "--json")[1]["plan"]["days"] == 0
+
+    code, chain = run("why", "gold.daily_sales", str(day(2)), "--diff", "--json")
+    assert (code, chain["stale"], chain["diff"]["inputs"]) == (0, [], [])
+    silver = next(read for read in chain["origin"]["inputs"] if read["table"] == "silver.transactions")
+    [raw] = silver["inputs"]
+    assert {file["path"] for file in raw["files"]} == {
+        f"transactions/{day(2)}/t.jsonl",
+        f"transactions/{day(DAYS)}/c2.jsonl",
+    }
+    assert chain["origin"]["publications"][0]["why"] == "refresh"
+    assert chain["origin"]["publications"][0]["run"].startswith("refresh-")
+    assert [found["digest"] for found in silver["days"]] == [world.digests()["silver.transactions"][day(2)]]
+    _, text = run("why", "gold.daily_sales", str(day(2)), "--diff")
+    for said in ("up to date", "fingerprint", "code version", f"transactions/{day(DAYS)}/c2.jsonl", "Nothing differs"):
+        assert said in text
+
+
+def test_each_kind_of_change_is_called_by_its_name(make_world: MakeWorld) -> None:
+    world = loaded(make_world)
+    late = {"updated_at": f"{day(DAYS)}T00:00:00Z"}
+    moved = sale(5, 1, str(day(5)), **late, transaction_timestamp=f"{day(9)}T10:00:00Z")
+    world.deliver_rows("transactions", str(day(DAYS)), "moved.jsonl", [moved])
+    world.deliver_rows("products", str(day(30)), "p.jsonl", [product(1, str(day(30)), "DELI")])
+    take_files(world)
+    found = days_and_reasons(looked(world))
+    assert found["silver.transactions"] == {("moved key",): {5}, ("correction",): {9}}
+    assert found["silver.products"] == {("new arrival",): {30}}
+    assert found["gold.daily_sales"] == {
+        ("upstream content",): {5, 9},
+        ("reference data",): set(range(30, DAYS + 1)),
+    }
+    done = world.refresh()
+    reasons = {step.table: step.reasons for step in done.steps}
+    assert reasons["silver.transactions"] == {day(5): ("moved key",), day(9): ("correction",)}
+    assert reasons["gold.daily_sales"][day(5)] == ("upstream content",)
+    assert reasons["gold.daily_sales"][day(30)] == ("reference data",)
+    assert looked(world).steps == ()
+
+
+def test_a_correction_that_changes_nothing_strikes_what_reads_it(make_world: MakeWorld) -> None:
+    world = loaded(make_world)
+    repeated = sale(7, 1, str(day(7)), updated_at=f"{day(7)}T10:05:00Z")
+    world.deliver_rows("transactions", str(day(DAYS)), "again.jsonl", [repeated])
+    take_files(world)
+    assert set(days_and_reasons(looked(world))) == {
+        "silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date",
+    }  # fmt: skip
+    done = world.refresh()
+    assert [(step.table, set(step.published)) for step in done.steps] == [("silver.transactions", {day(7)})]
+    assert {table: numbers(days) for table, days in done.struck.items()} == {
+        "gold.daily_sales": {7},
+        "gold.household_28d": set(range(7, 7 + SPAN)),
+        "gold.sales_month_to_date": set(range(7, 32)),
+    }
+
+
+def with_rule(platform: Platform, expression: str) -> Platform:
+    """The platform with another rule for sales."""
+    rule = Rule("mended", expression, "For the test.")
+    [domain] = platform.catalogue.domains
+    tables = tuple(
+        replace(table, description="reworded", rules=(*table.rules, rule))
+        if table.name == "silver.transactions"
+        else table
+        for table in TABLES
+    )
+    return replace(platform, catalogue=Catalogue.of([replace(domain, tables=tables)]))
+
+
+def by(world: World, platform: Platform, request: Request) -> RefreshResult:
+    return refresh(platform, lambda: world.spark, Author("test", "a test"), request=request)
+
+
+def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(make_world: MakeWorld) -> None:
+    world = loaded(make_world)
+    with world.open() as opened:
+        platform = with_rule(opened, "sales_value < 1000")
+        found = outlook(platform)
+        assert found.automatic.steps == ()
+        assert days_and_reasons(found.everything)["silver.transactions"] == {
+            ("configuration",): set(range(1, DAYS + 1))
+        }
+        [change] = found.changes["silver.transactions"]
+        assert str(change) == "rule 'mended' added (sales_value < 1000): another content, its days are stale"
+        assert by(world, platform, Request()).steps == ()
+
+        some = by(world, platform, Request(days=frozenset([day(3), day(4)]), by_person=True))
+        assert {step.table: set(step.published) for step in some.steps} == {"silver.transactions": {day(3), day(4)}}
+        assert numbers(some.struck["gold.daily_sales"]) == {3, 4}
+        everything = by(world, platform, BY_PERSON)
+        assert numbers(everything.steps[0].published) == set(range(1, DAYS + 1)) - {3, 4}
+        assert outlook(platform).everything.steps == ()
+        contract = platform.catalogue["gold.daily_sales"]
+        assert reasons_now(platform, contract, [day(1)], asked=True) == {day(1): ("asked for",)}

@@ -1,0 +1,148 @@
+"""What of a contract counts for the content of a table, and what a change of it means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from platform_assets.contracts import Catalogue, Checks, Column, ContractError, Freshness, Input, Rule, span
+from platform_assets.domains.retail import DOMAIN
+from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIONS, SILVER_TRANSACTIONS
+from platform_assets.engine.platform import code_versions
+from platform_assets.planning.code_version import ENGINE_SEMANTICS, Version
+from platform_assets.planning.configuration import columns_that_do_not_fit, configuration, contract_changes
+
+AMOUNT = Column("amount", "long", "An amount.")
+
+
+def catalogue(*changed):
+    """The retail tables, some of them replaced."""
+    by_name = {contract.name: contract for contract in changed}
+    tables = tuple(by_name.get(contract.name, contract) for contract in DOMAIN.tables)
+    return Catalogue.of([replace(DOMAIN, tables=tables)])
+
+
+def parts(contract, *others):
+    return configuration(catalogue(contract, *others), contract)
+
+
+def changes(before, after):
+    return [
+        (change.what, change.compatible, change.fits)
+        for change in contract_changes(parts(before).parts, parts(after).parts)
+    ]
+
+
+BEFORE = parts(SILVER_TRANSACTIONS).hash
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"description": "Reworded."},
+        {"owner": "somebody@example.com"},
+        {"checks": Checks(volume="block")},
+        {"freshness": Freshness(within_days=9)},
+        {"closed_days": frozenset()},
+        {"restatement_window_days": 7},
+        {"columns": tuple(replace(c, description="Reworded.") for c in SILVER_TRANSACTIONS.columns)},
+        {"rules": tuple(replace(rule, description="Reworded.") for rule in SILVER_TRANSACTIONS.rules)},
+        {"code_version": "2024-03"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_what_no_row_depends_on_makes_nothing_stale(changed):
+    assert parts(replace(SILVER_TRANSACTIONS, **changed)).hash == BEFORE
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"columns": (*SILVER_TRANSACTIONS.columns, AMOUNT)},
+        {"key": ("basket_id",)},
+        {"rules": SILVER_TRANSACTIONS.rules[1:]},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_what_rows_depend_on_does(changed):
+    assert parts(replace(SILVER_TRANSACTIONS, **changed)).hash != BEFORE
+
+
+@pytest.mark.parametrize("changed", [{"moves_within_days": 7}, {"updated_at": None}, {"voided": None}])
+def test_how_raw_rows_are_ordered_counts_for_the_silver_table_that_orders_them(changed):
+    assert parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, **changed)).hash != BEFORE
+
+
+def test_changes_are_told_apart():
+    plain = replace(SILVER_TRANSACTIONS, columns=(*SILVER_TRANSACTIONS.columns, AMOUNT))
+    renamed = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, name="total")))
+    retyped = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, type="string")))
+    required = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, nullable=False)))
+    assert changes(SILVER_TRANSACTIONS, plain) == [("column 'amount' (long) added", True, False)]
+    assert changes(SILVER_TRANSACTIONS, required) == [("column 'amount' (long, no nulls) added", False, False)]
+    assert changes(plain, SILVER_TRANSACTIONS) == [("column 'amount' dropped", False, False)]
+    assert changes(plain, renamed) == [("column 'amount' renamed to 'total'", False, False)]
+    assert changes(plain, retyped) == [("column 'amount' retyped from long to string", False, False)]
+    assert changes(plain, required) == [("column 'amount' may not be null now", False, True)]
+    assert changes(required, plain) == [("column 'amount' may be null now", True, True)]
+    assert changes(plain, plain) == []
+    other_key = replace(plain, key=("basket_id",))
+    assert changes(plain, other_key) == [("key changed from (basket_id, product_id) to (basket_id)", False, True)]
+
+
+def test_changed_rules_and_windows_are_named():
+    rule = Rule("week_of_year", "week > 0", "Weeks are counted from 1.")
+    fewer = tuple(r for r in SILVER_TRANSACTIONS.rules if r.name != rule.name)
+    without, changed = replace(SILVER_TRANSACTIONS, rules=fewer), replace(SILVER_TRANSACTIONS, rules=(*fewer, rule))
+    assert changes(SILVER_TRANSACTIONS, without) == [("rule 'week_of_year' removed", False, True)]
+    assert changes(without, changed) == [("rule 'week_of_year' added (week > 0)", False, True)]
+    [(what, _, _)] = changes(SILVER_TRANSACTIONS, changed)
+    assert what == "rule 'week_of_year' changed from week BETWEEN 1 AND 53 to week > 0"
+    wider = replace(DAILY_SALES, inputs=(DAILY_SALES.inputs[0], Input("silver.products", span(9))))
+    assert ("input 'silver.products' changed from as_of to span(9, 0)", False, True) in changes(DAILY_SALES, wider)
+
+
+def test_a_table_takes_just_the_columns_it_has():
+    types = {column.name: column.type for column in DAILY_SALES.columns}
+    assert columns_that_do_not_fit(types, DAILY_SALES) == ()
+    fewer = {name: type_ for name, type_ in types.items() if name != "net"}
+    [added] = columns_that_do_not_fit(fewer | {"lines": "int"}, DAILY_SALES)[:1]
+    assert not added.fits
+    assert {change.what for change in columns_that_do_not_fit(fewer | {"lines": "int"}, DAILY_SALES)} == {
+        "column 'net' (decimal(18,2), no nulls) added",
+        "column 'lines' retyped from int to long",
+    }
+
+
+def test_a_version_that_nobody_recorded_does_not_differ():
+    now = Version("code", "configuration")
+    assert Version("", "").differs(now) == (False, False)
+    assert Version("old", "configuration").differs(now) == (True, False)
+    assert Version("code", "old").differs(now) == (False, True)
+
+
+def test_a_code_version_set_by_hand_takes_the_place_of_the_source():
+    by_source = code_versions(catalogue())
+    by_hand = code_versions(catalogue(replace(DAILY_SALES, code_version="7.1")))
+    assert by_hand == by_source | {"gold.daily_sales": f"7.1+engine{ENGINE_SEMANTICS}"}
+    whole = code_versions(Catalogue.of([replace(DOMAIN, code_version="2024-03")]))
+    assert set(whole.values()) == {f"2024-03+engine{ENGINE_SEMANTICS}"}
+
+
+@pytest.mark.parametrize("version", ["", "  ", "a b", "a@b", "-", "a+b"])
+def test_a_code_version_that_is_none_is_refused(version):
+    with pytest.raises(ContractError, match=r"gold\.daily_sales sets the code version"):
+        replace(DAILY_SALES, code_version=version)
+    with pytest.raises(ContractError, match=r"The domain 'retail' sets the code version"):
+        replace(DOMAIN, code_version=version)
+
+
+def test_a_code_version_set_twice_or_on_raw_is_refused():
+    tables = tuple(replace(t, code_version="2") if t.name == "gold.daily_sales" else t for t in DOMAIN.tables)
+    with pytest.raises(
+        ContractError, match=r"code version of gold\.daily_sales is set twice: '2' in its contract and '1'"
+    ):
+        replace(DOMAIN, tables=tables, code_version="1")
+    with pytest.raises(ContractError, match=r"raw\.transactions has a code version"):
+        replace(RAW_TRANSACTIONS, code_version="1")
