@@ -44,7 +44,7 @@ def land(
         print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})
     elif landed.files:
         console.print(f"Landed {landed.files:,} files with {landed.rows:,} rows up to {landed.newest}.")
-        console.print("Take them in with the Dagster job `refresh`, or by materializing the raw tables.")
+        console.print("Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.")
     else:
         console.print(f"Nothing to land: everything up to {landed.newest} is there already.")
 

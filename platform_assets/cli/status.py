@@ -118,7 +118,7 @@ def _print(
     for problem in problems:
         say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
     if pending:
-        console.print(f"{pending} files wait to be ingested: materialize the raw tables, or run the job `refresh`.")
+        console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
 
 
 def _alarm(count: int) -> str:
