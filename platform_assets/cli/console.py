@@ -82,6 +82,11 @@ def say(head: str, text: str, *, to: Console = console) -> None:
     to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=True, emoji=False)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 day, 2,000 days."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, indent=2, default=str))

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from platform_assets.cli.console import counted
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
@@ -69,11 +70,11 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
     for found in intakes:
         if found.files:
             lines.append(
-                f"{found.table}: {found.files:,} {'file' if found.files == 1 else 'files'} ({size(found.bytes)}) to "
+                f"{found.table}: {counted(found.files, 'file')} ({size(found.bytes)}) to "
                 "take first; the days they touch are known then, and join the plan"
             )
         if found.quiet:
-            lines.append(f"{found.table}: {len(found.quiet):,} days to load as empty ({which(found.quiet)})")
+            lines.append(f"{found.table}: {counted(len(found.quiet), 'day')} to load as empty ({which(found.quiet)})")
     return lines
 
 
@@ -154,6 +155,11 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "steps": [step_json(step) for step in plan.steps],
         "days": plan.days,
         "estimate": estimate_json(plan.estimate),
+        "cannot_be_computed": [
+            {"table": table, "day": day, "reads": lacking.table, "never_loaded": lacking.day}
+            for table, days in plan.unready.items()
+            for day, lacking in days.items()
+        ],
     }
 
 

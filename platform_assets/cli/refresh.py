@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
     console,
+    counted,
     errors,
     parse_days,
     print_json,
@@ -24,12 +26,19 @@ from platform_assets.contracts import Catalogue
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
-from platform_assets.planning.plan import Plan, Request, wanted_days
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.requests import Request, wanted_days
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult
+
+
+class NotReadyError(PlatformError):
+    """Days were asked for that read a day never loaded."""
 
 
 def refresh(
@@ -47,8 +56,10 @@ def refresh(
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
         plan = plan_steps(platform, request, intakes(platform))
+        if request.tables and request.days is not None and not plan.intakes:
+            _refuse_unready(plan)
         if not as_json:
-            _print_plan(plan)
+            _print_plan(plan, [hold for hold in platform.ledger.holds() if _is_asked(request, hold)])
         if explain or plan.is_empty:
             if as_json:
                 print_json({"plan": plan_json(plan)})
@@ -78,6 +89,21 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
     )
 
 
+def _refuse_unready(plan: Plan) -> None:
+    """Days named one by one are wanted: that they cannot be had is no plan."""
+    for table, days in plan.unready.items():
+        day, lacking = next(iter(days.items()))
+        others = f" and {counted(len(days) - 1, 'other day')}" if len(days) > 1 else ""
+        raise NotReadyError(
+            f"{table} cannot be computed for {day}{others}: {lacking.table} has never been loaded for {lacking.day}.",
+            f"Deliver its rows, or declare the day closed, or leave the {'days' if others else 'day'} out of --days.",
+        )
+
+
+def _is_asked(request: Request, hold: Hold) -> bool:
+    return (not request.tables or hold.table in request.tables) and (request.days is None or hold.day in request.days)
+
+
 def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> RefreshResult:
     """Only here Spark is imported, and started if there is anything to compute."""
     with errors.status("starting Spark"):
@@ -100,12 +126,21 @@ def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> Refr
             stop_session(session)
 
 
-def _print_plan(plan: Plan) -> None:
+def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
+    planned = {(step.table, day) for step in plan.steps for day in step.days}
+    for hold in holds:
+        if (hold.table, hold.day) not in planned:
+            say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
+    for table, days in plan.unready.items():
+        day, lacking = next(iter(days.items()))
+        more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
+        what = f"{table} {day}{more}: {lacking.table} has never been loaded for {lacking.day}"
+        say("[yellow]cannot be computed[/]", what)
     for line in intake_lines(plan.intakes):
         say("[bold]take[/]", line)
     if plan.steps:
         console.print(steps_grid("Days to recompute, in this order", plan.steps, {}))
-        console.print(f"{plan.days:,} days in all: {estimate_line(plan)}", highlight=False)
+        console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
     elif not plan.intakes:
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
 
@@ -139,12 +174,14 @@ class _Outcome:
 
     def print(self) -> None:
         for table, count in self.published.items():
-            console.print(f"{table}: {count:,} days published", highlight=False)
+            console.print(f"{table}: {counted(count, 'day')} published", highlight=False)
         for table, count in self.struck.items():
-            console.print(f"{table}: {count:,} days struck: their inputs came out as they were", highlight=False)
+            console.print(
+                f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
+            )
         for table, day, reason in self.left:
             say("[red]not published[/]", f"{table} {day}: {reason}")
-        console.print(f"{self.files:,} files taken. Done in {self.seconds:.1f} s.", highlight=False)
+        console.print(f"{counted(self.files, 'file')} taken. Done in {self.seconds:.1f} s.", highlight=False)
 
 
 def _outcome(result: RefreshResult, seconds: float) -> _Outcome:

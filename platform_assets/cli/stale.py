@@ -29,8 +29,11 @@ def stale(
         tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
         found = outlook(platform, intakes(platform))
         calendar = platform.calendar
+        held = [hold for hold in platform.ledger.holds() if hold.table in tables]
     steps = [shown for step in found.everything.steps if step.table in tables and (shown := _only(step, only))]
     waits = _waits(found)
+    planned = {(step.table, day) for step in steps for day in step.days}
+    left_alone = len({(hold.table, hold.day) for hold in held} - planned)
     changes = {name: some for name, some in found.changes.items() if name in tables}
     if as_json:
         print_json(
@@ -44,7 +47,7 @@ def stale(
             }
         )
     else:
-        _print(steps, waits, changes, intake_lines(found.everything.intakes), calendar)
+        _print(steps, waits, changes, intake_lines(found.everything.intakes), left_alone, calendar)
     if steps or any(not change.fits for some in changes.values() for change in some):
         raise typer.Exit(EXIT_LOOK)
 
@@ -68,6 +71,7 @@ def _print(
     waits: Mapping[str, Collection[date]],
     changes: Mapping[str, tuple[ContractChange, ...]],
     files: list[str],
+    held: int,
     calendar: Calendar,
 ) -> None:
     if steps:
@@ -82,8 +86,12 @@ def _print(
             say("[yellow]contract changed[/]" if change.fits else "[red]contract changed[/]", f"{table}: {change}")
     for line in files:
         say("[yellow]waiting[/]", line)
+    if held:
+        console.print(
+            f"{held:,} held days are left alone until their input or code changes: see `platform-assets status`."
+        )
     waiting = sum(len(waits[step.table]) for step in steps)
-    if len(steps) and waiting:
+    if waiting:
         console.print(f"{waiting:,} of these days wait for a person: `platform-assets refresh` takes them.")
     if steps or files:
         console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.")

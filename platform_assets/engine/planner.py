@@ -14,8 +14,9 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
 from platform_assets.planning.fingerprints import refused_now
-from platform_assets.planning.plan import AUTOMATIC, BY_PERSON, Intake, Plan, PlannedStep, Request, make_plan
+from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
+from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.standing import DayMark, Stale, Standing, outdated, stale, unchanged
 
 _CONTRACT_TYPES = {"integer": "int"}

@@ -18,7 +18,7 @@ from platform_assets.engine.results import (
     StepResult,
     no_progress,
 )
-from platform_assets.planning.plan import AUTOMATIC, Request, wanted_days
+from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 
 

@@ -16,7 +16,7 @@ from platform_assets.orchestration.outcomes import checks_of_result, days_read, 
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.planning.plan import AUTOMATIC, BY_PERSON
+from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
 
 
 class RefreshConfig(dg.Config):

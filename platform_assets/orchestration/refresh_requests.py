@@ -142,7 +142,7 @@ def describe_waiting(plan: Plan) -> str:
     if not count:
         return ""
     return (
-        f"{_count(count, 'day')} stale through {describe_reasons(plan.waiting)} wait for a person: "
+        f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person ({describe_reasons(plan.waiting)}): "
         "`platform-assets refresh` or a backfill takes them"
     )
 

@@ -6,14 +6,15 @@ it was; none are added.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from typing import NamedTuple
 
-from platform_assets.contracts import Catalogue, Contract, Input
+from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.estimates import Estimate, estimate, total
 from platform_assets.planning.reasons import (
     Past,
@@ -25,32 +26,9 @@ from platform_assets.planning.reasons import (
     through_input,
     through_version,
 )
+from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.standing import Stale, Standing
-from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached, union_read
-
-
-@dataclass(frozen=True)
-class Request:
-    """What somebody wants to be brought up to date.
-
-    Args:
-        tables: these and what they are made from; all by default.
-        days: of these tables, with the days that they are made from; all by default.
-        by_person: days stale only through code or configuration are taken as well.
-        force: the days asked for are recomputed whatever their state.
-    """
-
-    tables: frozenset[str] = frozenset()
-    days: frozenset[date] | None = None
-    by_person: bool = False
-    force: bool = False
-
-
-AUTOMATIC = Request()
-"""What sensors and schedules ask for: everything that is stale through data."""
-
-BY_PERSON = Request(by_person=True)
-"""What a person asks for who names nothing: everything that is stale."""
+from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached
 
 
 @dataclass(frozen=True)
@@ -68,6 +46,13 @@ class Intake:
     files: int = 0
     bytes: int = 0
     quiet: tuple[date, ...] = ()
+
+
+class Lacking(NamedTuple):
+    """A day of a table that was never loaded."""
+
+    table: str
+    day: date
 
 
 @dataclass(frozen=True)
@@ -106,11 +91,13 @@ class Plan:
         intakes: what raw tables take first; the days that this touches join the steps.
         steps: each after those it reads.
         waiting: days that are stale only through code or configuration and that nobody asked for.
+        unready: days asked for by name that cannot be computed, by table, each with an input day that was never loaded.
     """
 
     intakes: tuple[Intake, ...] = ()
     steps: tuple[PlannedStep, ...] = ()
     waiting: tuple[PlannedStep, ...] = ()
+    unready: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
 
     @property
     def estimate(self) -> Estimate | None:
@@ -146,51 +133,33 @@ def make_plan(
         request: what is asked for.
         intakes: what waits for raw tables.
     """
-    wanted = wanted_days(catalogue, request, standing.calendar)
+    calendar = standing.calendar
+    wanted = wanted_days(catalogue, request, calendar)
     steps: dict[str, PlannedStep] = {}
     waiting: list[PlannedStep] = []
+    unready: dict[str, dict[date, Lacking]] = {}
     for contract in catalogue:
-        table = contract.name
+        table, known = contract.name, standing.marks.get(contract.name, {})
         days = wanted.get(table, frozenset())
         if not contract.inputs or not days:
             continue
-        found: defaultdict[date, set[Reason]] = defaultdict(set)
         by_version = through_version(contract, days, standing)
-        taken = days & stale_days.get(table, {}).keys()
-        for day, reasons in through_data(contract, taken, standing, past).items():
-            found[day].update(reasons)
-        for day, why in _reached(contract, days - taken, standing, steps).items():
-            found[day] |= why
-        if request.force and (not request.tables or table in request.tables):
-            asked = days if request.days is None else days & request.days
-            for day in asked:
-                found[day].add("asked for")
+        missing = _missing(contract, standing, steps)
+        found = _through_inputs(contract, days, standing, stale_days.get(table, {}), past, steps, missing)
+        asked = request.asked(table, days)
+        if lacking := _lacking_each(contract, asked - known.keys() - found.keys(), missing, calendar):
+            unready[table] = lacking
+        for day in asked - lacking.keys() if request.force else ():
+            found[day].add("asked for")
         for day, reasons in by_version.items():
-            if request.by_person or day in found:
+            if request.by_person or found[day]:
                 found[day].update(reasons)
-        known = standing.marks.get(table, {})
-        if found:
-            by_day = {day: ordered(found[day]) for day in sorted(found)}
+        if by_day := {day: ordered(found[day]) for day in sorted(found) if found[day]}:
             steps[table] = PlannedStep(table, by_day, estimate(by_day, known))
-        if left := {day: by_version[day] for day in sorted(by_version.keys() - found.keys())}:
+        if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
     takes = tuple(intake for intake in intakes if wanted.get(intake.table))
-    return Plan(takes, tuple(steps.values()), tuple(waiting))
-
-
-def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
-    """The days asked for, and those of other tables that they are made from, through every window."""
-    every = frozenset(calendar.days())
-    if not request.tables and request.days is None:
-        return dict.fromkeys(catalogue.names, every)
-    named = request.tables or set(catalogue.names)
-    days = every if request.days is None else every & request.days
-    wanted = {name: set(days) for name in named}
-    for contract in reversed(catalogue.tables):
-        for read in contract.inputs:
-            for span in union_read(read.window, wanted.get(contract.name, ()), calendar):
-                wanted.setdefault(read.table, set()).update(day_range(*span))
-    return {table: frozenset(found) for table, found in wanted.items()}
+    return Plan(takes, tuple(steps.values()), tuple(waiting), unready)
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
@@ -203,33 +172,54 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
     return {reason: found[reason] for reason in ordered(found.keys())}
 
 
-def _reached(
-    contract: Contract, days: Collection[date], standing: Standing, steps: Mapping[str, PlannedStep]
-) -> dict[date, set[Reason]]:
-    """The days that a step of an input reaches and that will then have all they read."""
+def _through_inputs(
+    contract: Contract,
+    days: Collection[date],
+    standing: Standing,
+    stale_days: Collection[date],
+    past: Past,
+    steps: Mapping[str, PlannedStep],
+    missing: Mapping[str, list[date]],
+) -> defaultdict[date, set[Reason]]:
+    """Why days are stale through data, or will be once the steps before are done and they have all they read."""
     found: defaultdict[date, set[Reason]] = defaultdict(set)
+    taken = set(days).intersection(stale_days)
+    for day, reasons in through_data(contract, taken, standing, past).items():
+        found[day].update(reasons)
+    reached: defaultdict[date, set[Reason]] = defaultdict(set)
     for read in contract.inputs:
         if read.table in steps:
             for span in union_reached(read.window, steps[read.table].days, standing.calendar):
                 for day in day_range(*span):
-                    found[day].add(through_input(read))
-    possible = _computable(contract, found.keys() & set(days), standing, steps)
+                    reached[day].add(through_input(read))
+    others = reached.keys() & set(days) - taken
+    possible = [day for day in others if not _lacking(contract, day, missing, standing.calendar)]
     new = never_computed(possible, standing.marks.get(contract.name, {}))
-    return {day: set(new[day]) if day in new else found[day] for day in possible}
-
-
-def _computable(
-    contract: Contract, days: Collection[date], standing: Standing, steps: Mapping[str, PlannedStep]
-) -> frozenset[date]:
-    """The days all of whose inputs are there, or will be once the steps before are done."""
-    found = frozenset(days)
-    for read in contract.inputs:
-        there = standing.marks.get(read.table, {}).keys() | (steps[read.table].days if read.table in steps else ())
-        lacking = [day for day in standing.calendar.days() if day not in there]
-        found = frozenset(day for day in found if not _reads_one_of(lacking, read, day, standing.calendar))
+    for day in possible:
+        found[day].update(new.get(day, reached[day]))
     return found
 
 
-def _reads_one_of(lacking: list[date], read: Input, day: date, calendar: Calendar) -> bool:
-    start, end = days_read(read.window, day, calendar)
-    return bisect_left(lacking, start) < bisect_right(lacking, end)
+def _missing(contract: Contract, standing: Standing, steps: Mapping[str, PlannedStep]) -> dict[str, list[date]]:
+    """The days of each input that are not there and will not be once the steps before are done, oldest first."""
+    found: dict[str, list[date]] = {}
+    for read in contract.inputs:
+        there = standing.marks.get(read.table, {}).keys() | (steps[read.table].days if read.table in steps else ())
+        found[read.table] = [day for day in standing.calendar.days() if day not in there]
+    return found
+
+
+def _lacking_each(
+    contract: Contract, days: Collection[date], missing: Mapping[str, list[date]], calendar: Calendar
+) -> dict[date, Lacking]:
+    return {day: found for day in sorted(days) if (found := _lacking(contract, day, missing, calendar))}
+
+
+def _lacking(contract: Contract, day: date, missing: Mapping[str, list[date]], calendar: Calendar) -> Lacking | None:
+    """The first missing input day that a day reads."""
+    for read in contract.inputs:
+        start, end = days_read(read.window, day, calendar)
+        at = bisect_left(missing[read.table], start)
+        if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
+            return Lacking(read.table, needed)
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +16,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
 from platform_assets.lakehouse.releases import current_release
+from platform_assets.ledger.records import Hold
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.settings import Settings, load_settings
@@ -133,6 +134,34 @@ def test_a_table_with_other_columns_than_its_contract_is_named_before_any_work(r
     assert "gold.daily_sales on disk cannot take days of its contract: column" in refused.err
     assert "declare the table under a new name" in refused.err
     assert refused.out == ""
+
+
+def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):
+    with open_platform(products) as platform:
+        publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS[:1]))
+    lacks = "silver.transactions cannot be computed for 2017-01-02 and 1 other days: raw.transactions has never been"
+    refused = run("refresh", "silver.transactions", "--days", "2017-01-01..2017-01-03")
+    assert refused.code == 3
+    assert f"{lacks} loaded for 2017-01-02" in " ".join(refused.err.split())
+    said = run("refresh", "silver.transactions", "--explain")
+    assert said.code == 0
+    assert "cannot be computed silver.transactions 2017-01-02 and 1 more days" in said.out
+    assert run("refresh", "--explain", "--json").json["plan"]["cannot_be_computed"] == []
+
+
+def test_held_days_are_left_alone_and_named(run, products):
+    deliver(products, DAYS[1], 5)
+    with open_platform(products) as platform:
+        digests = {RAW: platform.digests(RAW, current_release(platform.lake))}
+        mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar)[DAYS[1]]
+        refused = Hold(SILVER, DAYS[1], mark, "volume", "far too few", "r", datetime.now(UTC))
+        platform.ledger.hold([refused])
+    said = run("stale", SILVER)
+    assert said.code == 0
+    assert "1 held days are left alone until their input or code changes" in said.out
+    assert "held silver.products 2017-01-02: far too few; --force tries it again" in run("refresh", SILVER).out
+    forced = run("refresh", SILVER, "--days", "2017-01-02", "--force", "--explain").out
+    assert "asked for" in forced
 
 
 def test_why_shows_the_chain_and_what_differs(run, products):

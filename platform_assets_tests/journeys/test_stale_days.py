@@ -17,7 +17,8 @@ from platform_assets.engine.ingest import ingest
 from platform_assets.engine.planner import outlook, reasons_now
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.planning.plan import BY_PERSON, Plan, Request
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets_tests.world import MakeWorld, World, product, sale
 
 DAYS = 40

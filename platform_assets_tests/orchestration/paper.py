@@ -22,7 +22,7 @@ from platform_assets.engine.refresh import RefreshResult
 from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange, new_publication
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.digests import Digest
-from platform_assets.planning.plan import AUTOMATIC
+from platform_assets.planning.requests import AUTOMATIC
 from platform_assets.sources.landing import LandedFile
 
 

@@ -112,7 +112,27 @@ def test_days_left_out_of_date_by_a_dead_run_are_computed_without_any_file(readi
     ingest_only(readings, DAYS[0])
     run = run_one(daemon)
     assert run.tags["platform/why"] == "1 day out of date (silver.readings 2017-01-01)"
+    assert run.tags["platform/reasons"] == "never computed 2"
     assert published(readings, run) == {"silver.readings": {1}, "gold.sensor_week": {1}}
+    assert idle(daemon)
+
+
+def test_days_stale_only_through_code_start_no_run_but_are_counted(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land(readings, DAYS[0], DAYS[0])
+    run_one(daemon)
+    assert idle(daemon)
+    other = {"silver.readings": "other", "gold.sensor_week": "other"}
+    monkeypatch.setattr("platform_assets.engine.platform.code_versions", lambda catalogue: other)
+    tick = daemon.tick()
+    assert tick.status == TickStatus.SKIPPED
+    assert tick.skip_reason == (
+        "nothing to do; 2 days wait for a person (code 2): `platform-assets refresh` or a backfill takes them"
+    )
+    land(readings, DAYS[0], DAYS[0], name="correction.jsonl")
+    corrected = run_one(daemon)
+    assert published(readings, corrected) == {"raw.readings": {1}, "silver.readings": {1}, "gold.sensor_week": {1}}
     assert idle(daemon)
 
 

@@ -52,6 +52,7 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     digest = world.digests()["gold.daily_sales"][date.fromisoformat(str(event.asset_materialization.partition))]
     assert metadata["digest"].value == digest
     assert {"dagster/row_count", "bytes", "files", "seconds"} <= set(metadata)
+    assert metadata["why"].value == "never computed"
 
     before = world.digests()
     late = sale(2, 1, "2017-01-02", basket_id=22)

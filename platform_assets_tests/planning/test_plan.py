@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from platform_assets.contracts import AllHistory, MonthToDate, Span
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import BY_PERSON, Intake, Request, make_plan, reason_counts
+from platform_assets.planning.plan import Intake, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
+from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets_tests.planning.worlds import (
     CALENDAR,
     FIRST,
@@ -128,6 +129,16 @@ def test_days_asked_for_by_force_are_recomputed_whatever_their_state():
     request = Request(frozenset({"gold.t2"}), frozenset(nths(11)), by_person=True, force=True)
     plan = planned(catalogue, computed(catalogue), request)
     assert [(step.table, step.reasons) for step in plan.steps] == [("gold.t2", {nth(11): ("asked for",)})]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_days_asked_for_that_lack_an_input_are_named_with_it(force):
+    catalogue = chain(Span(2, 0))
+    lacking = {"raw.t0": nths(10), "silver.t1": nths(10), "gold.t2": nths(9, 10, 11, 12)}
+    request = Request(frozenset({"gold.t2"}), frozenset(nths(8, 9, 11)), by_person=True, force=force)
+    plan = planned(catalogue, computed(catalogue, lacking=lacking), request)
+    assert plan.unready == {"gold.t2": {nth(11): ("silver.t1", nth(10))}}
+    assert days_of(plan) == {"gold.t2": {nth(8), nth(9)} if force else {nth(9)}}
 
 
 def test_an_estimate_counts_days_as_they_were_and_the_start_of_a_job_once():

@@ -1,0 +1,56 @@
+"""What somebody wants to be brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+
+from platform_assets.contracts import Catalogue
+from platform_assets.planning.windows import Calendar, day_range, union_read
+
+
+@dataclass(frozen=True)
+class Request:
+    """Tables and days, and how far.
+
+    Args:
+        tables: these and what they are made from; all by default.
+        days: of these tables, with the days that they are made from; all by default.
+        by_person: days stale only through code or configuration are taken as well.
+        force: the days asked for are recomputed whatever their state.
+    """
+
+    tables: frozenset[str] = frozenset()
+    days: frozenset[date] | None = None
+    by_person: bool = False
+    force: bool = False
+
+    def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
+        """The days of a table that were asked for by name: the table's, the days', or by force all."""
+        named = table in self.tables or (not self.tables and (self.days is not None or self.force))
+        if not named:
+            return frozenset()
+        return frozenset(wanted) if self.days is None else self.days.intersection(wanted)
+
+
+AUTOMATIC = Request()
+"""What sensors and schedules ask for: everything that is stale through data."""
+
+BY_PERSON = Request(by_person=True)
+"""What a person asks for who names nothing: everything that is stale."""
+
+
+def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
+    """The days asked for, and those of other tables that they are made from, through every window."""
+    every = frozenset(calendar.days())
+    if not request.tables and request.days is None:
+        return dict.fromkeys(catalogue.names, every)
+    named = request.tables or set(catalogue.names)
+    days = every if request.days is None else every & request.days
+    wanted = {name: set(days) for name in named}
+    for contract in reversed(catalogue.tables):
+        for read in contract.inputs:
+            for span in union_read(read.window, wanted.get(contract.name, ()), calendar):
+                wanted.setdefault(read.table, set()).update(day_range(*span))
+    return {table: frozenset(found) for table, found in wanted.items()}
