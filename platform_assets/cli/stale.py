@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, parse_days, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days, print_json, reading, say
 from platform_assets.cli.plan_view import intake_lines, step_json, steps_grid, year_calendars
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import Outlook, outlook
@@ -87,11 +87,8 @@ def _print(
     for line in files:
         say("[yellow]waiting[/]", line)
     if held:
-        console.print(
-            f"{held:,} held days are left alone until their input or code changes: see `platform-assets status`."
-        )
-    waiting = sum(len(waits[step.table]) for step in steps)
-    if waiting:
-        console.print(f"{waiting:,} of these days wait for a person: `platform-assets refresh` takes them.")
+        console.print(f"{counted(held, 'held day')} left alone until input or code changes: `platform-assets status`.")
+    if waiting := sum(len(waits[step.table]) for step in steps):
+        console.print(f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.")
     if steps or files:
         console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.")

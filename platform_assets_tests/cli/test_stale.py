@@ -101,7 +101,7 @@ def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, produc
     assert plan["days"] == 1
     assert plan["steps"][0]["table"] == SILVER
     assert plan["estimate"]["seconds"] == pytest.approx(0.5 + 0.0)
-    assert "1 days in all: about" in run("refresh", SILVER, "--explain").out
+    assert "1 day in all: about" in run("refresh", SILVER, "--explain").out
     with open_platform(products) as platform:
         publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS))
     text = run("refresh", "silver.transactions", "--explain").out
@@ -118,7 +118,7 @@ def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(ru
     said = run("stale", SILVER)
     assert "code, configuration; waits for a person" in said.out
     assert "rule 'department_given' changed from true to length(trim(department)) > 0" in said.out
-    assert "1 of these days wait for a person" in said.out
+    assert "1 day of these for a person to take" in said.out
     why = run("why", SILVER, "2017-01-01", "--diff")
     assert why.code == 1
     assert "code was old, is" in why.out
@@ -139,13 +139,13 @@ def test_a_table_with_other_columns_than_its_contract_is_named_before_any_work(r
 def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):
     with open_platform(products) as platform:
         publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS[:1]))
-    lacks = "silver.transactions cannot be computed for 2017-01-02 and 1 other days: raw.transactions has never been"
+    lacks = "silver.transactions cannot be computed for 2017-01-02 and 1 other day: raw.transactions has never been"
     refused = run("refresh", "silver.transactions", "--days", "2017-01-01..2017-01-03")
     assert refused.code == 3
     assert f"{lacks} loaded for 2017-01-02" in " ".join(refused.err.split())
     said = run("refresh", "silver.transactions", "--explain")
     assert said.code == 0
-    assert "cannot be computed silver.transactions 2017-01-02 and 1 more days" in said.out
+    assert "cannot be computed silver.transactions 2017-01-02 and 1 more day" in said.out
     assert run("refresh", "--explain", "--json").json["plan"]["cannot_be_computed"] == []
 
 
@@ -158,7 +158,7 @@ def test_held_days_are_left_alone_and_named(run, products):
         platform.ledger.hold([refused])
     said = run("stale", SILVER)
     assert said.code == 0
-    assert "1 held days are left alone until their input or code changes" in said.out
+    assert "1 held day left alone until input or code changes" in said.out
     assert "held silver.products 2017-01-02: far too few; --force tries it again" in run("refresh", SILVER).out
     forced = run("refresh", SILVER, "--days", "2017-01-02", "--force", "--explain").out
     assert "asked for" in forced
