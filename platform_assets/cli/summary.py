@@ -66,6 +66,8 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
     for command, shows in (
         ("up", "the Dagster UI, on loopback"),
         ("status", "what is loaded, missing, held, set aside"),
+        ("stale", "which days are no longer what they would be now, and why"),
+        ("why gold.daily_sales 2017-01-15", "what a day was made from, back to the files"),
         ("read gold.daily_sales --day 2017-01-15", "rows as readers see them"),
         ("read quarantine.transactions", "rows that broke a rule, and why"),
     ):

@@ -188,9 +188,7 @@ class Ledger:
         for row in self._rows(statements.revisions(table, among, at)):
             if row["day"] in found:
                 tombstones = row["figures"].get("tombstones", 0)
-                found[row["day"]].append(
-                    Revision(row["release"], row["digest"], row["rows"], tombstones, row["publication"])
-                )
+                found[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
         return {day: tuple(revisions) for day, revisions in found.items()}
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:

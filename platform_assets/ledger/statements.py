@@ -36,7 +36,7 @@ def marks(table: str, at: int) -> Select[Any]:
 
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
     """All that some days of a table have been up to a release, oldest first."""
-    query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures, days.c.publication)
+    query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures)
     query = query.join(publications).where(days.c.table == table, _release <= at, *_among(among))
     return query.order_by(days.c.day, _release)
 

@@ -40,14 +40,12 @@ class Revision(NamedTuple):
         digest: of the whole content.
         rows: of the whole content.
         tombstones: rows among them that only say that a key has moved away.
-        publication: that made it.
     """
 
     release: int
     digest: str
     rows: int = 0
     tombstones: int = 0
-    publication: str = ""
 
     @property
     def records(self) -> int:

@@ -156,3 +156,36 @@ def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger
     found = ledger.arrival(RAW, "a")
     assert found is not None
     assert found.reason == "line 3: 'x\ufffdy'"
+
+
+def test_marks_are_what_the_newest_release_made_of_each_day(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0, 1), simple(2, 1, digest="4-a-b-c-d"), simple(5, 0, digest="5-a-b-c-d"))
+    found = ledger.marks(TABLE, at=2)
+    assert list(found) == [nth(0), nth(1)]
+    assert {day: (mark.release, mark.digest) for day, mark in found.items()} == {
+        nth(0): (1, "3-a-b-c-d"),
+        nth(1): (2, "4-a-b-c-d"),
+    }
+    for day, record in ledger.current_days(TABLE, at=2).items():
+        mark = found[day]
+        shared = set(mark._fields) & set(vars(record))
+        assert shared >= {"digest", "fingerprint", "rows", "bytes", "code_version", "configuration", "seconds"}
+        assert {name: getattr(mark, name) for name in shared} == {name: getattr(record, name) for name in shared}
+    assert ledger.marks("gold.nothing", at=9) == {}
+
+
+@pytest.mark.parametrize("more", [0, 600], ids=["few", "more days than a database takes parameters"])
+def test_days_can_be_asked_for_by_name_and_as_all_they_have_been(ledger: Ledger, more: int) -> None:
+    ledger.record(simple(1, 0, 1, 2), simple(2, 1, digest="4-a-b-c-d"), simple(5, 1, digest="5-a-b-c-d"))
+    named = [nth(1), *(nth(400 + n) for n in range(more))]
+    assert list(ledger.current_days(TABLE, among=named)) == [nth(1)]
+    found = ledger.revisions(TABLE, named, at=4)
+    assert [(revision.release, revision.digest) for revision in found[nth(1)]] == [(1, "3-a-b-c-d"), (2, "4-a-b-c-d")]
+    assert all(found[day] == () for day in named[1:])
+    assert ledger.revisions(TABLE, [], at=4) == {}
+
+
+def test_the_head_of_a_publication_comes_without_its_parts(ledger: Ledger) -> None:
+    ledger.record(simple(1, 0))
+    assert ledger.head(name_of(1)) == replace(simple(1, 0), days=())
+    assert ledger.head("another") is None
