@@ -17,6 +17,7 @@ from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
 from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.engine.views import history_key
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import ranges, union_read
 
@@ -81,8 +82,7 @@ def _input(platform: Platform, spark: SparkSession, read: Input, days: Collectio
         case Span(0, 0):
             return frame
         case AsOf():
-            effective = platform.catalogue[source.inputs[0].table].event_time
-            return History(frame, tuple(name for name in source.key if name != effective))
+            return History(frame, history_key(platform, source.name))
         case _:
             return Windowed(frame, read.window, days)
 

@@ -10,10 +10,11 @@ from functools import cache
 
 from platform_assets.contracts import DAY, Contract, ContractError
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
-from platform_assets.planning.fingerprints import refused_now
+from platform_assets.planning.fingerprints import View, refused_now
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
@@ -35,6 +36,7 @@ def standing_of(platform: Platform, tables: Collection[str] | None = None) -> St
         marks={name: platform.ledger.marks(name, at=now.number) for name in names},
         refused=refused,
         calendar=platform.calendar,
+        views=views_read(platform, [platform.catalogue[name] for name in names], now),
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
     )
 
@@ -102,7 +104,16 @@ def past_of(platform: Platform, standing: Standing, found: Mapping[str, Collecti
         name: platform.ledger.revisions(name, _published_after(standing.marks.get(name, {}), number), at=now)
         for name, number in oldest.items()
     }
-    return Past(read_at, revisions)
+    views = {name: _views_at(platform, name, read_at) for name in standing.views}
+    return Past(read_at, revisions, views)
+
+
+def _views_at(
+    platform: Platform, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]
+) -> dict[int, View]:
+    """What was valid on which day of a table at every release at which a stale day read it."""
+    numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
+    return {number: view_of(platform, table, release(platform.lake, number)) for number in sorted(numbers)}
 
 
 def reasons_now(platform: Platform, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:

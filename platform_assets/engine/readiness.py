@@ -12,6 +12,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract, Input, Span
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.views import views_read
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
@@ -74,7 +75,7 @@ def readiness(
         if (reason := _blocks(platform, read, day, digests, holds_on[read.table]))
     }
     left = sorted(set(days) - set(blocked))
-    made_from = fingerprints(contract, left, digests, platform.calendar)
+    made_from = fingerprints(contract, left, digests, platform.calendar, views_read(platform, [contract], release))
     before = platform.ledger.current_days(contract.name, at=release.number)
     holds = platform.ledger.holds(contract.name)
     held: dict[date, Hold] = {}

@@ -30,7 +30,8 @@ from platform_assets.ledger.records import (
     Hold,
     PublicationRecord,
 )
-from platform_assets.ledger.statements import delete_each, insert_all, to_arrival, to_day
+from platform_assets.ledger.statements import delete_each, insert_all, insert_new, to_arrival, to_day
+from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark
 
@@ -212,6 +213,19 @@ class Ledger:
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._rows(statements.newest_arrival(table, path))), None)
+
+    def view(self, table: str, content: str) -> View | None:
+        """What of a table's content is valid on which day; None before anybody has looked."""
+        query = select(schema.views.c.digests).where(schema.views.c.table == table, schema.views.c.content == content)
+        found = self._rows(query)
+        return {date.fromisoformat(day): digest for day, digest in found[0]["digests"].items()} if found else None
+
+    def keep_view(self, table: str, content: str, view: View) -> None:
+        """Remember a view, unless somebody has; a ledger opened for reading stays as it is."""
+        if not self._read_only:
+            digests = {str(day): digest for day, digest in view.items()}
+            with self._writing() as connection:
+                insert_new(connection, schema.views, {"table": table, "content": content, "digests": digests})
 
     # Holds and decisions: these live only here.
 

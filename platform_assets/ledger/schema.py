@@ -124,6 +124,14 @@ arrivals = Table(
     Index("ix_ledger_arrivals_sha256", "sha256"),
 )
 
+views = Table(
+    "ledger_views",
+    metadata,
+    Column("table", Text, primary_key=True),
+    Column("content", Text, primary_key=True),
+    Column("digests", JSON, nullable=False),
+)
+
 holds = Table(
     "ledger_holds",
     metadata,

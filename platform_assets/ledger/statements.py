@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, bindparam, delete, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.ledger.schema import arrivals, days, publications
@@ -116,6 +117,12 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> Non
     """Insert rows in bulk."""
     if rows:
         connection.execute(insert(table), rows)
+
+
+def insert_new(connection: Connection, table: Table, row: Row) -> None:
+    """Insert a row, unless there is one of its key; two writers may try at once."""
+    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(upsert(table).values(**row).on_conflict_do_nothing())
 
 
 def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> None:

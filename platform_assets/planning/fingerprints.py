@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from datetime import date
 
@@ -13,15 +14,26 @@ from platform_assets.planning.windows import Calendar, day_range, days_read
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
 
+View = Mapping[date, str]
+"""The digest of what of an effective-dated table is valid, at every day on which that changes, oldest first."""
 
-def fingerprints(contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar) -> dict[date, str]:
+Views = Mapping[str, View]
+"""The view of every table that is read as of a day."""
+
+
+def fingerprints(
+    contract: Contract, days: Collection[date], digests: Digests, calendar: Calendar, views: Views
+) -> dict[date, str]:
     """A hash of the digests of every input day that each of the days reads through the declared windows.
+
+    Of an input read as of the day counts what is valid on the day: a row that another one replaced before does not.
 
     Args:
         contract: of the table.
         days: days of it.
         digests: content of the inputs, from the versions that are read.
         calendar: the days that exist.
+        views: of the inputs that are read as of a day, from the versions that are read.
 
     Returns:
         One fingerprint per day whose inputs are loaded; a day that reads a day never loaded is missing. Loaded and
@@ -30,10 +42,14 @@ def fingerprints(contract: Contract, days: Collection[date], digests: Digests, c
     found: dict[date, hashlib._Hash] = {day: hashlib.sha256(contract.name.encode()) for day in days}
     for read in contract.inputs:
         have = digests.get(read.table, {})
-        if isinstance(read.window, AsOf | AllHistory):
-            parts: Mapping[date, str | None] = _running(have, calendar, max(found, default=calendar.first))
-        else:
-            parts = _joined(have, calendar, {day: days_read(read.window, day, calendar) for day in found})
+        parts: Mapping[date, str | None]
+        match read.window:
+            case AsOf():
+                parts = _valid(have, calendar, found, views.get(read.table, {}))
+            case AllHistory():
+                parts = _running(have, calendar, max(found, default=calendar.first))
+            case window:
+                parts = _joined(have, calendar, {day: days_read(window, day, calendar) for day in found})
         for day in list(found):
             if (part := parts.get(day)) is None:
                 del found[day]
@@ -56,6 +72,19 @@ def refused_now(refused: str, version: Version) -> str:
     """
     fingerprint, _, tried = refused.partition("@")
     return fingerprint if tried in ("", str(version)) else ""
+
+
+def valid_on(view: View, day: date) -> str:
+    """The digest of what is valid on a day; empty before anything is."""
+    days = list(view)
+    at = bisect_right(days, day)
+    return view[days[at - 1]] if at else ""
+
+
+def _valid(have: Mapping[date, str], calendar: Calendar, days: Collection[date], view: View) -> dict[date, str]:
+    """For each day what is valid on it, up to the first day that was never loaded."""
+    unknown = next((day for day in calendar.days() if day not in have), date.max)
+    return {day: valid_on(view, day) for day in days if day < unknown}
 
 
 def _joined(

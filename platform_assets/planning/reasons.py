@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
+from platform_assets.planning.fingerprints import View, valid_on
 from platform_assets.planning.standing import Standing, outdated
 from platform_assets.planning.windows import Calendar, days_read
 
@@ -64,10 +65,12 @@ class Past:
     Args:
         read_at: the release at which a stale day read each of its inputs, by table, day and input.
         revisions: of the days of inputs that changed since the earliest of these, by table; days in order.
+        views: of inputs that are read as of a day, at those releases, by table and release.
     """
 
     read_at: Mapping[str, Mapping[date, Mapping[str, int]]] = field(default_factory=dict)
     revisions: Mapping[str, Revisions] = field(default_factory=dict)
+    views: Mapping[str, Mapping[int, View]] = field(default_factory=dict)
 
 
 def ordered(reasons: Collection[Reason]) -> Reasons:
@@ -152,6 +155,11 @@ def _by_inputs(contract: Contract, day: date, standing: Standing, past: Past) ->
     found: set[Reason] = set()
     for read in contract.inputs:
         at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
+        if isinstance(read.window, AsOf):
+            then, now = past.views.get(read.table, {}).get(at, {}), standing.views.get(read.table, {})
+            if valid_on(then, day) != valid_on(now, day):
+                found.add("reference data")
+            continue
         for changed in changed_days(read, day, at, revisions, standing.calendar)[:1]:
             found |= what_happened(revisions[changed], at) if read.table.startswith("raw.") else {through_input(read)}
     return ordered(found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from platform_assets.contracts import Contract
 from platform_assets.planning.code_version import Version
-from platform_assets.planning.fingerprints import Digests, fingerprints
+from platform_assets.planning.fingerprints import Digests, Views, fingerprints
 from platform_assets.planning.windows import Calendar
 
 
@@ -56,12 +56,14 @@ class Standing:
         refused: days that are held, each with a fingerprint that must not be published, by table.
         calendar: the days that exist.
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
+        views: of every table that is read as of a day.
     """
 
     marks: Marks
     refused: Mapping[str, Collection[tuple[date, str]]]
     calendar: Calendar
     versions: Mapping[str, Version] = field(default_factory=dict)
+    views: Views = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:
@@ -76,7 +78,7 @@ def stale(contract: Contract, days: Collection[date], standing: Standing) -> dic
     other input, or other code, makes another attempt worth its while. A held day whose inputs are again as they were
     when it was last right counts as well, because that lifts its hold.
     """
-    now = fingerprints(contract, days, standing.digests, standing.calendar)
+    now = fingerprints(contract, days, standing.digests, standing.calendar, standing.views)
     have = standing.marks.get(contract.name, {})
     refused = standing.refused.get(contract.name, ())
     held = {day for day, _ in refused}
@@ -89,7 +91,7 @@ def stale(contract: Contract, days: Collection[date], standing: Standing) -> dic
 
 def unchanged(contract: Contract, days: Collection[date], standing: Standing) -> tuple[date, ...]:
     """The days that would be made from exactly what they were made from, oldest first."""
-    now = fingerprints(contract, days, standing.digests, standing.calendar)
+    now = fingerprints(contract, days, standing.digests, standing.calendar, standing.views)
     have = standing.marks.get(contract.name, {})
     return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
 

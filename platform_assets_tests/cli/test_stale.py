@@ -43,7 +43,7 @@ def computed(platform: Platform, table: str) -> dict[date, DayContent]:
     """Days as the engine would record them: made from what is there now."""
     contract = platform.catalogue[table]
     digests = {read.table: platform.digests(read.table, current_release(platform.lake)) for read in contract.inputs}
-    marks = fingerprints(contract, DAYS, digests, platform.calendar)
+    marks = fingerprints(contract, DAYS, digests, platform.calendar, {})
     return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
 
 
@@ -153,7 +153,7 @@ def test_held_days_are_left_alone_and_named(run, products):
     deliver(products, DAYS[1], 5)
     with open_platform(products) as platform:
         digests = {RAW: platform.digests(RAW, current_release(platform.lake))}
-        mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar)[DAYS[1]]
+        mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
         refused = Hold(SILVER, DAYS[1], mark, "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])
     said = run("stale", SILVER)

@@ -76,7 +76,7 @@ def test_a_plan_of_nothing_is_empty():
 def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_else():
     catalogue = chain()
     standing = computed(catalogue, changed={"raw.t0": nths(0)})
-    refused = fingerprints(catalogue["silver.t1"], [FIRST], standing.digests, CALENDAR)
+    refused = fingerprints(catalogue["silver.t1"], [FIRST], standing.digests, CALENDAR, {})
     held = {"silver.t1": set(refused.items())}
     assert days_of(planned(catalogue, replace(standing, refused=held))) == {}
     corrected = computed(catalogue, refused=held)

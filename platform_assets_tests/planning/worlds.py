@@ -62,7 +62,7 @@ def computed(
     content = {name: {day: f"{name} {day}" for day in CALENDAR.days()} for name in catalogue.names}
     marks: dict[str, dict[date, DayMark]] = {}
     for contract in catalogue:
-        recorded = fingerprints(contract, CALENDAR.days(), content, CALENDAR) if contract.inputs else {}
+        recorded = fingerprints(contract, CALENDAR.days(), content, CALENDAR, {}) if contract.inputs else {}
         missing = (lacking or {}).get(contract.name, ())
         versions = (made_by or {}).get(contract.name, {})
         marks[contract.name] = {

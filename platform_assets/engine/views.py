@@ -1,0 +1,80 @@
+"""Views: what of an effective-dated table is valid on which day, as digests that fingerprints are made of.
+
+A row counts until the next row of its key replaces it, so a correction of what was replaced before a day leaves the day
+as it is. Computed by DuckDB from the released files, without a JVM, once for each content of the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import add
+
+import duckdb
+
+from platform_assets.contracts import DAY, AsOf, Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.read import dataset
+from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.fingerprints import View, Views
+
+
+def views_read(platform: Platform, contracts: Iterable[Contract], release: Release) -> Views:
+    """The views of all tables that some contracts read as of a day, at a release."""
+    tables = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
+    return {table: view_of(platform, table, release) for table in sorted(tables)}
+
+
+def view_of(platform: Platform, table: str, release: Release) -> View:
+    """The view of one effective-dated table at a release; empty for a table that has no content."""
+    version = release.versions.get(table)
+    if version is None:
+        return {}
+    live = live_files(platform.lake.table_path(table), version)
+    paths = "\n".join(sorted(file.path for files in live.values() for file in files))
+    content = hashlib.sha256(paths.encode()).hexdigest()[:32]
+    known = platform.ledger.view(table, content)
+    if known is not None:
+        return known
+    found = _computed(platform, table, release) if paths else {}
+    platform.ledger.keep_view(table, content, found)
+    return found
+
+
+def history_key(platform: Platform, table: str) -> tuple[str, ...]:
+    """The columns that name the thing whose attributes change: the natural key without the effective date."""
+    contract = platform.catalogue[table]
+    effective = platform.catalogue[contract.inputs[0].table].event_time
+    return tuple(name for name in contract.key if name != effective)
+
+
+def _computed(platform: Platform, table: str, release: Release) -> View:
+    """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
+
+    MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
+    """
+    values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in platform.catalogue[table].column_names)
+    key = ", ".join(history_key(platform, table))
+    before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        texts = database.from_arrow(dataset(platform.lake, table, release=release)).project(
+            f"{DAY}, {key}, concat_ws(chr(31), {values}) AS text"
+        )
+        hashed = texts.project(
+            f"{DAY}, {key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
+        )
+        changes = hashed.project(
+            f"{DAY}, if(lag(low) {before} IS NULL, 1, 0) AS things, "
+            f"low - coalesce(lag(low) {before}, 0) AS low, high - coalesce(lag(high) {before}, 0) AS high"
+        )
+        by_day = changes.aggregate(f"{DAY}, sum(things) AS things, sum(low) AS low, sum(high) AS high", DAY)
+        rows = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
+    totals = accumulate((tuple(map(int, parts)) for _, *parts in rows), _added)
+    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(rows, totals, strict=True)}
+
+
+def _added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(add, one, other))

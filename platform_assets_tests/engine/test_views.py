@@ -1,0 +1,79 @@
+"""Reference data: another history of a thing makes stale the days on which it says something else, and no others."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.views import view_of
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+TABLE = "silver.products"
+DAYS = [f"2017-01-{day:02}" for day in range(1, 9)]
+
+
+def load(make_world: MakeWorld) -> World:
+    """Eight days of sales of a product that was meat, is deli from the fourth day, and fish from the seventh."""
+    world = make_world(days=len(DAYS))
+    versions = [product(1, DAYS[0], "MEAT"), product(1, DAYS[3], "DELI"), product(1, DAYS[6], "FISH")]
+    for version in versions:
+        world.deliver_rows("products", version["effective_date"], "p.jsonl", [version])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(number, 1, day), sale(number, 2, day)])
+    world.refresh()
+    return world
+
+
+def restate(world: World, effective: str, department: str, **changes: Any) -> RefreshResult:
+    late = {"updated_at": f"{DAYS[-1]}T12:00:00Z"} | changes
+    world.deliver_rows(
+        "products", DAYS[-1], f"{effective}-{department}.jsonl", [product(1, effective, department, **late)]
+    )
+    return world.refresh()
+
+
+def recomputed(result: RefreshResult, table: str) -> set[int]:
+    return {day.day for step in result.steps if step.table == table for day in step.published}
+
+
+def departments(world: World) -> list[list[str]]:
+    """What each day's sales were booked to; a product without any history is unknown."""
+    rows = world.rows("gold.daily_sales")
+    return [sorted(row["department"] for row in rows if str(row["event_date"]) == day) for day in DAYS]
+
+
+def view(world: World) -> View:
+    with world.open() as platform:
+        return view_of(platform, TABLE, current_release(platform.lake))
+
+
+def changed(before: View, after: View) -> set[int]:
+    """Days on which something else is valid than before."""
+    return {day.day for day in calendar() if valid_on(before, day) != valid_on(after, day)}
+
+
+def calendar() -> list[date]:
+    return [date.fromisoformat(day) for day in DAYS]
+
+
+def test_another_history_reaches_the_days_on_which_it_says_something_else(make_world: MakeWorld) -> None:
+    world = load(make_world)
+    before = view(world)
+    assert [day.day for day in before] == [1, 4, 7]
+
+    later = restate(world, DAYS[3], "BAKERY")
+    assert recomputed(later, TABLE) == {4}
+    assert recomputed(later, "gold.daily_sales") == {4, 5, 6} == changed(before, view(world))
+    assert [sold[0] for sold in departments(world)] == [*["MEAT"] * 3, *["BAKERY"] * 3, *["FISH"] * 2]
+
+    before = view(world)
+    between = restate(world, DAYS[4], "DRUGS")
+    assert recomputed(between, "gold.daily_sales") == {5, 6} == changed(before, view(world))
+    assert [sold[0] for sold in departments(world)] == [*["MEAT"] * 3, "BAKERY", *["DRUGS"] * 2, *["FISH"] * 2]
+
+    reached = world.digests()["gold.daily_sales"]
+    world.recompute(["gold.daily_sales"], calendar())
+    assert world.digests()["gold.daily_sales"] == reached, "days that nothing reached were right"
