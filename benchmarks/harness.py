@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -188,14 +189,14 @@ def _cpu_of_children_s() -> float:
 
 def _descendants(pid: int) -> Iterator[int]:
     """Processes below one, on systems with /proc."""
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = task.read_text().split()
-        except OSError:
-            continue  # ended meanwhile
-        for child in map(int, children):
-            yield child
-            yield from _descendants(child)
+    children: list[int] = []
+    # A process may end at any moment, its folder with it.
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_text().split())
+    for child in children:
+        yield child
+        yield from _descendants(child)
 
 
 def _java_peak_bytes(pid: int) -> int:

@@ -42,25 +42,41 @@ def which(days: Collection[date]) -> str:
     return ", ".join(spans[:_SHOWN]) + more
 
 
-def steps_grid(title: str, steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
+def plan_grid(plan: Plan) -> Table:
+    """The steps of a plan, in their order, with what each takes."""
+    grid = _grid("Days to recompute, in this order", "about")
+    for step in plan.steps:
+        about = _about(step.estimate)
+        for reasons, days in step.by_reasons.items():
+            grid.add_row(step.table, f"{len(days):,}", ", ".join(reasons), which(days), about)
+            about = ""
+    return grid
+
+
+def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
     """One line for each table and reason.
 
     Args:
-        title: above it.
         steps: with their days.
         waits: days among them that wait for a person, by table.
     """
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    grid.add_column("table", no_wrap=True)
-    grid.add_column("days", justify="right", no_wrap=True)
-    grid.add_column("why", no_wrap=True)
-    grid.add_column("which", overflow="fold")
+    grid = _grid("Stale days, and days that they reach")
     for step in steps:
         for reasons, days in step.by_reasons.items():
             waiting = [day for day in days if day in waits.get(step.table, ())]
             for some, note in (([day for day in days if day not in waiting], ""), (waiting, "; waits for a person")):
                 if some:
                     grid.add_row(step.table, f"{len(some):,}", ", ".join(reasons) + note, which(some))
+    return grid
+
+
+def _grid(title: str, *more: str) -> Table:
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    grid.add_column("table", no_wrap=True)
+    grid.add_column("days", justify="right", no_wrap=True)
+    grid.add_column("why", no_wrap=True)
+    for name in ("which", *more):
+        grid.add_column(name, overflow="fold")
     return grid
 
 
@@ -81,9 +97,14 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
 def estimate_line(plan: Plan) -> str:
     """What all steps take together."""
     if plan.estimate is None:
-        return "no estimate: some of these tables have never been computed"
-    found = plan.estimate
-    return f"about {found.rows:,} rows, {size(found.bytes)}, {found.seconds:,.1f} s"
+        return "no estimate, since some of these tables have never been computed"
+    return f"about {_about(plan.estimate)}"
+
+
+def _about(found: Estimate | None) -> str:
+    if found is None:
+        return "no estimate"
+    return f"{counted(found.rows, 'row')}, {size(found.bytes)}, {found.seconds:,.1f} s"
 
 
 def size(count: int) -> str:

@@ -20,7 +20,7 @@ from platform_assets.cli.console import (
     reading,
     say,
 )
-from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_json, steps_grid
+from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import watch_published
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.pending import intakes
@@ -139,7 +139,7 @@ def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
     for line in intake_lines(plan.intakes):
         say("[bold]take[/]", line)
     if plan.steps:
-        console.print(steps_grid("Days to recompute, in this order", plan.steps, {}))
+        console.print(plan_grid(plan))
         console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
     elif not plan.intakes:
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days, print_json, reading, say
-from platform_assets.cli.plan_view import intake_lines, step_json, steps_grid, year_calendars
+from platform_assets.cli.plan_view import intake_lines, stale_grid, step_json, year_calendars
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import Outlook, outlook
 from platform_assets.planning.configuration import ContractChange
@@ -75,7 +75,7 @@ def _print(
     calendar: Calendar,
 ) -> None:
     if steps:
-        console.print(steps_grid("Stale days, and days that they reach", steps, waits))
+        console.print(stale_grid(steps, waits))
         for text in year_calendars(steps, calendar):
             console.print(text, highlight=False)
             console.print()

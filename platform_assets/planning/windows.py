@@ -59,6 +59,8 @@ def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date
 def window_text(window: Window) -> str:
     """A window as contracts spell it; also part of what says under which contract a day was computed."""
     match window:
+        case Span(0, 0):
+            return "same_day"
         case Span(before, after):
             return f"span({before}, {after})"
         case MonthToDate():

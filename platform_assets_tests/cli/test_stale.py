@@ -169,7 +169,7 @@ def test_why_shows_the_chain_and_what_differs(run, products):
     assert said.code == 0
     for text in (
         "up to date silver.products 2017-01-02",
-        "raw.products 2017-01-02 through span(0, 0)",
+        "raw.products 2017-01-02 through same_day",
         "run r: a test",
     ):
         assert text in said.out
