@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import add
 
-import duckdb
-
 from platform_assets.contracts import DAY, AsOf, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.log import live_files
@@ -55,6 +53,8 @@ def _computed(platform: Platform, table: str, release: Release) -> View:
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
     """
+    import duckdb  # half a second that planning mostly does without
+
     values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in platform.catalogue[table].column_names)
     key = ", ".join(history_key(platform, table))
     before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
