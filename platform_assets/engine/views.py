@@ -53,7 +53,7 @@ def _computed(platform: Platform, table: str, release: Release) -> View:
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
     """
-    import duckdb  # half a second that planning mostly does without
+    import duckdb  # which planning mostly does without
 
     values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in platform.catalogue[table].column_names)
     key = ", ".join(history_key(platform, table))
