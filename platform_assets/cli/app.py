@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from platform_assets.cli import demo, doctor, land, ledger, read, status, up
+from platform_assets.cli import demo, doctor, land, late, ledger, read, status, up, withdraw
 from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
 from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
@@ -28,6 +28,8 @@ app.command("land")(land.land)
 app.command("status")(status.status)
 app.command("read")(read.read)
 app.command("doctor")(doctor.doctor)
+app.add_typer(late.app, name="late")
+app.command("withdraw")(withdraw.withdraw)
 app.add_typer(ledger.app, name="ledger")
 
 

@@ -72,6 +72,10 @@ def _conservation(arrivals: Collection[Arrival]) -> Checked:
         "landed": sum(arrival.landed for arrival in taken),
         "raw": sum(arrival.taken for arrival in taken),
         "refused": sum(arrival.refused for arrival in taken),
+        "late": sum(arrival.late for arrival in taken),
     }
-    sentence = f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused"
+    sentence = (
+        f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused + "
+        f"{numbers['late']:,} in the late queue"
+    )
     return checked("conservation", [], sentence, numbers)

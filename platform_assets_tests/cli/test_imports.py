@@ -32,6 +32,8 @@ finally:
         (["read", TABLE, "--format", "json"], ()),
         (["doctor"], ()),
         (["ledger", "rebuild"], ()),
+        (["late", "list"], ()),
+        (["late", "--help"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],
     ids=lambda value: " ".join(value),
