@@ -74,7 +74,7 @@ def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(story: History) -
     assert LATE in shown.stdout
     assert "1,234.50" in shown.stdout
     assert "2 rows wait" in shown.stdout
-    assert shown.stderr.split() == ["imported"]  # neither Spark nor Dagster
+    assert not {"dagster", "pyspark", "py4j"} & set(shown.stderr.split())
     assert "2 rows wait for a decision" in command(story, "status").stdout
 
     refused = command(story, "late", "refuse", "--table", "raw.transactions", "--days", "2017-01-02", *REASON)
