@@ -13,6 +13,7 @@ from platform_assets.quality.findings import Checked
 from platform_assets_tests.world import MakeWorld, World, sale
 
 CALENDAR_DAYS = 8
+TILLS, RETAIL = "platform_assets_tests.domains.tills", "platform_assets.domains.retail"
 TODAY = date(2017, 7, 1)
 """Long after the calendar's last day, so that there can be late rows."""
 
@@ -96,9 +97,9 @@ def outcome(found: Checked) -> bool:
     return found.check not in ("conservation", "contract", "reconciliation") or found.outcome == "passed"
 
 
-def history(make_world: MakeWorld) -> History:
-    """Eight days on which a file without rows was delivered, loaded already."""
-    world = make_world(days=CALENDAR_DAYS, today=TODAY)
+def history(make_world: MakeWorld, domain: str = TILLS) -> History:
+    """Eight days on which a file without rows was delivered."""
+    world = make_world(days=CALENDAR_DAYS, today=TODAY, domains=domain)
     for day in range(1, CALENDAR_DAYS + 1):
         world.deliver("transactions", f"2017-01-{day:02}", "empty.jsonl", "")
     return History(world, {})

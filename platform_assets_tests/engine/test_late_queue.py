@@ -14,7 +14,7 @@ from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.approvals import Approval, approve
 from platform_assets.engine.late_queue import LateQueueError, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, Selection
-from platform_assets_tests.engine.history import History, Version, history, no_session, person
+from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.world import MakeWorld
 
 LATE = "2017-04-05"
@@ -54,7 +54,7 @@ def mixed(story: History) -> str:
 
 def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
     path = mixed(story)
-    [ingest, _] = story.world.refresh().ingests
+    [ingest] = story.world.refresh().ingests
     [arrival] = [found for found in ingest.arrivals if found.path == path]
     assert (arrival.landed, arrival.taken, arrival.refused, arrival.late) == (4, 1, 0, 3)
     assert story.kept() == story.expected(late=[path])
@@ -93,7 +93,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
 
 
 def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make_world: MakeWorld) -> None:
-    late, in_time = history(make_world), history(make_world)
+    late, in_time = history(make_world, RETAIL), history(make_world, RETAIL)
     for story, arrival in ((late, LATE), (in_time, "2017-01-08")):
         for day in range(2, 6):
             story.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))

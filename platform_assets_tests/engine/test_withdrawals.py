@@ -10,7 +10,7 @@ from platform_assets.engine.approvals import approve
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
-from platform_assets_tests.engine.history import History, Version, history, no_session, person
+from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.world import MakeWorld
 
 
@@ -66,7 +66,7 @@ def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(ma
     tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
     digests = []
     for sees_it in (True, False):
-        story = history(make_world)
+        story = history(make_world, RETAIL)
         story.deliver("2017-01-02", "sold.jsonl", *(Version(basket, 2, 0) for basket in range(6)))
         story.refresh()
         if sees_it:

@@ -14,7 +14,7 @@ import pytest
 from platform_assets.lakehouse.failpoints import VARIABLE
 from platform_assets_tests.cli.test_imports import PROBE
 from platform_assets_tests.conftest import FIRST, JARS
-from platform_assets_tests.engine.history import CALENDAR_DAYS, TODAY, History, Version, history
+from platform_assets_tests.engine.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
 from platform_assets_tests.world import MakeWorld
 
 USAGE, FAILED = 2, 3
@@ -28,6 +28,7 @@ def command(story: History, *args: str, failpoint: str = "") -> CompletedProcess
         "CALENDAR_FIRST": FIRST,
         "CALENDAR_LAST": FIRST.replace(day=CALENDAR_DAYS),
         "TODAY": TODAY,
+        "DOMAINS": TILLS,
         "SPARK_DRIVER_MEMORY": "1g",
         "FAILPOINT": failpoint,
     }
@@ -99,7 +100,7 @@ def test_a_decision_without_a_reason_a_name_or_rows_is_explained(story: History)
         ("late", "approve", LATE, "--days", "2017-01-02", *REASON): "Say which rows",
         ("late", "approve", "--table", "raw.transactions", *REASON): "Say which rows",
         ("late", "refuse", "--table", "raw.x", "--days", "2017-01-02", *REASON): "There is no table 'raw.x'",
-        ("late", "refuse", "--table", "raw.products", "--days", "2017-01-03..2017-01-02", *REASON): "ends before",
+        ("late", "refuse", "--table", "raw.transactions", "--days", "2017-01-03..2017-01-02", *REASON): "ends before",
         ("late", "list", "raw.x"): "There is no table 'raw.x'",
         ("withdraw", LATE): "A decision needs --reason",
     }
