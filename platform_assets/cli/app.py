@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from platform_assets.cli import demo, doctor, land, ledger, read, refresh, stale, status, up, why
+from platform_assets.cli import demo, doctor, land, late, ledger, read, refresh, stale, status, up, why, withdraw
 from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
 from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
@@ -31,6 +31,8 @@ app.command("stale")(stale.stale)
 app.command("why")(why.why)
 app.command("refresh")(refresh.refresh)
 app.command("doctor")(doctor.doctor)
+app.add_typer(late.app, name="late")
+app.command("withdraw")(withdraw.withdraw)
 app.add_typer(ledger.app, name="ledger")
 
 

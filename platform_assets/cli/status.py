@@ -13,9 +13,11 @@ from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
 from platform_assets.contracts import Contract
+from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.pending import list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.ledger.records import ArrivalRecord, Hold
+from platform_assets.planning.late_queue import waiting_rows
 from platform_assets.sources.landing import Problem
 
 
@@ -55,7 +57,7 @@ def table_status(platform: Platform, contract: Contract, holds: Sequence[Hold]) 
         days=len(days),
         missing=len(calendar - set(days)),
         held=len({hold.day for hold in holds if hold.table == contract.name}),
-        rows=sum(day.rows - day.figures.get("tombstones", 0) for day in days.values()),
+        rows=sum(day.delivered for day in days.values()),
         quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
         refused=sum(arrival.refused for arrival in arrivals),
     )
@@ -67,6 +69,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         holds = platform.ledger.holds()
         tables = [table_status(platform, contract, holds) for contract in platform.catalogue]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
+        late = waiting_rows(late_queue(platform))
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
     problems = [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
     pending = sum(len(listing.pending) for listing in listings)
@@ -78,11 +81,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
                 "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
                 "landing": [asdict(problem) for problem in problems],
                 "pending_files": pending,
+                "late_rows": late,
             }
         )
     else:
-        _print(tables, holds, refused, problems, pending)
-    if holds or refused or problems or any(table.missing for table in tables):
+        _print(tables, holds, refused, problems, pending, late)
+    if holds or refused or problems or late or any(table.missing for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -92,6 +96,7 @@ def _print(
     refused: Sequence[ArrivalRecord],
     problems: list[Problem],
     pending: int,
+    late: int,
 ) -> None:
     grid = Table(
         title="Tables as readers see them", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
@@ -117,6 +122,8 @@ def _print(
         say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
     for problem in problems:
         say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
+    if late:
+        say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
     if pending:
         console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
 

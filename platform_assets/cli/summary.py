@@ -11,7 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 
 from platform_assets.cli.console import console
+from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.platform import Platform
+from platform_assets.planning.late_queue import waiting_rows
 
 if TYPE_CHECKING:
     from platform_assets.cli.demo import Phase
@@ -26,24 +28,28 @@ class TableSummary:
         days: loaded days, empty ones included.
         rows: rows readers see.
         set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).
+        late: rows that wait in the late queue (raw).
     """
 
     table: str
     days: int
     rows: int
     set_aside: int
+    late: int
 
 
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
     found: list[TableSummary] = []
+    queue = late_queue(platform)
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
         aside = sum(day.figures.get("quarantined", 0) for day in days)
         if contract.source is not None:
             aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
-        rows = sum(day.rows - day.figures.get("tombstones", 0) for day in days)
-        found.append(TableSummary(contract.name, len(days), rows, aside))
+        rows = sum(day.delivered for day in days)
+        late = waiting_rows([one for one in queue if one.table == contract.name])
+        found.append(TableSummary(contract.name, len(days), rows, aside, late))
     return found
 
 
@@ -60,6 +66,8 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
     console.print(grid)
     if not any(count for phase in phases for count in phase.changed.values()):
         console.print("[green]Nothing to do:[/] every file was taken before and no day is out of date.")
+    if late := sum(found.late for found in tables):
+        console.print(f"{late:,} rows came too late to be taken unasked: platform-assets late list")
     for phase in phases:
         console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")
     looks = Table.grid(padding=(0, 2))

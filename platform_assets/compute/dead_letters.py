@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import broken_rules, keeps_rules
+from platform_assets.compute.late_rows import is_late
 from platform_assets.contracts import DAY, Contract, Rule
 
 
@@ -34,7 +35,7 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule]) -
 
 def refused_rows(parsed: DataFrame) -> DataFrame:
     """The rows that `parse` refused; their day is their arrival date, since they have none that can be trusted."""
-    return parsed.where(F.isnull(DAY)).select(
+    return parsed.where(F.isnull(DAY) & ~is_late()).select(
         "_arrival",
         F.col("_kind").alias("_reason"),
         F.col("_rescued").alias("_payload"),

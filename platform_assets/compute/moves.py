@@ -10,6 +10,10 @@ from pyspark.sql import functions as F
 from platform_assets.compute.dedup import ORDER, TOMBSTONE
 from platform_assets.contracts import DAY
 
+_VERSION = (*ORDER, "_arrival")
+"""What a tombstone takes over from the version that beats the day: its place, and where it came from, so that the
+tombstone goes when that arrival is withdrawn."""
+
 MOST_BROADCAST = 500_000
 """Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
 
@@ -20,19 +24,22 @@ def tombstones(
     """A tombstone for every day whose newest version of a key is older than another day's.
 
     Days are compared two by two and only within `within_days` of each other, so that the outcome does not depend on
-    the order in which versions arrive. A tombstone takes its place in the order from the version that beats the day.
+    the order in which versions arrive. A tombstone takes its place in the order, and its arrival, from the version that
+    beats the day.
 
     Args:
         arriving: raw rows being ingested.
-        present: raw rows already there, without tombstones, of every day within reach; None where there are none.
+        present: raw rows already there that count, without tombstones, of every day within reach; None where there are
+            none.
         key: columns of the natural key.
         within_days: how far apart two versions of one key can lie.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
-        Raw rows of kind tombstone with key, order and day, at most one per key and day; None where no day loses.
+        Raw rows of kind tombstone with key, order, arrival and day, at most one per key and day; None where no day
+        loses.
     """
-    columns = [DAY, *key, *ORDER]
+    columns = [DAY, *key, *_VERSION]
     versions = arriving.select(*columns, F.lit(True).alias("_new"))
     if present is not None:
         if few:
@@ -49,7 +56,7 @@ def tombstones(
     tops = (
         versions.join(F.broadcast(moving) if count <= MOST_BROADCAST else moving, list(key), "left_semi")
         .groupBy(DAY, *key)
-        .agg(F.max(F.struct(*ORDER)).alias("top"), F.bool_or("_new").alias("new"))
+        .agg(F.max(F.struct(*_VERSION)).alias("top"), F.bool_or("_new").alias("new"))
     )
     days = tops.groupBy(*key).agg(F.collect_list(F.struct(DAY, "top", "new")).alias("_days"))
     losers = days.withColumn("_loser", F.explode("_days")).withColumn("_top", _beaten_by(within_days))

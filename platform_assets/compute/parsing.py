@@ -68,8 +68,9 @@ def parse(
     """The rows of some landed files, each read and judged once.
 
     Returns:
-        Rows in `raw_schema`, nothing computed yet. A refused row has no day: its `_kind` is the reason and its
-        `_rescued` the row as it was delivered, for `dead_letters.refused_rows`.
+        Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
+        reason and `_rescued` the row as it was delivered, for `dead_letters.refused_rows`; a late row lacks nothing
+        else, for `late_rows.late_rows`.
     """
     parsed: DataFrame | None = None
     for layout in layouts:
@@ -230,6 +231,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     is_good = F.isnull("_reason")
     day = F.to_date(contract.event_time or "")
     kind = F.when(F.col(contract.voided), F.lit(VOID)).otherwise(F.lit(RECORD)) if contract.voided else F.lit(RECORD)
+    in_time = F.date_diff("_arrival_date", day) <= contract.restatement_window_days
     version = F.col(contract.updated_at) if contract.updated_at else F.col("_arrival_date").cast("timestamp")
     return [
         *(F.col(name) for name in names),
@@ -240,5 +242,5 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         version.alias("_version"),
         row_hash(names).alias("_row_hash"),
         day.alias("_order_day"),
-        F.when(is_good, day).alias(DAY),
+        F.when(is_good & in_time, day).alias(DAY),
     ]

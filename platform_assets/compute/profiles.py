@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.dedup import TOMBSTONE, WITHDRAWAL
 from platform_assets.compute.digests import digest_of, digest_sums
 from platform_assets.contracts import DAY
 from platform_assets.planning.digests import Digest
@@ -36,13 +36,15 @@ class RawProfile:
     """Figures of staged raw days.
 
     Args:
-        digests: what is added to each day, tombstones included.
+        digests: what is added to each day, tombstones and withdrawals included.
         tombstones: how many of those rows are tombstones, by day.
-        taken: rows of each arrival.
+        withdrawals: how many of them take an arrival back, by day.
+        taken: rows of each arrival, neither tombstones nor withdrawals.
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
     tombstones: dict[date, int] = field(default_factory=dict)
+    withdrawals: dict[date, int] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
 
 
@@ -86,26 +88,28 @@ def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> d
 def profile_raw(staged: DataFrame) -> RawProfile:
     """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
     columns = [name for name in staged.columns if name != DAY]
-    is_tombstone = F.col("_kind") == TOMBSTONE if "_kind" in columns else F.lit(False)
+    kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
     rows = (
         staged.groupBy(DAY, "_arrival")
         .agg(
             F.count(F.lit(1)).alias("_rows"),
-            F.count_if(is_tombstone).alias("_tombstones"),
+            F.count_if(kind == TOMBSTONE).alias("_tombstones"),
+            F.count_if(kind == WITHDRAWAL).alias("_withdrawals"),
             *digest_sums(columns),
         )
         .collect()
     )
     digests: dict[date, Digest] = {}
     tombstones: dict[date, int] = {}
+    withdrawals: dict[date, int] = {}
     taken: dict[str, int] = {}
     for row in rows:
         day, arrival = row[DAY], row["_arrival"]
         digests[day] = digests.get(day, Digest()) + digest_of(row, row["_rows"])
         tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
-        if arrival is not None:
-            taken[arrival] = taken.get(arrival, 0) + row["_rows"]
-    return RawProfile(digests, tombstones, taken)
+        withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
+        taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
+    return RawProfile(digests, tombstones, withdrawals, taken)
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:

@@ -24,8 +24,9 @@ def spark_schema(contract: Contract) -> StructType:
 def raw_schema(contract: Contract) -> StructType:
     """Columns of a raw table: as delivered, then where they came from and how they are ordered, then the day.
 
-    `_arrival` is the file below the landing root, `_rescued` what the contract does not declare as JSON, `_kind` one of
-    record, void, tombstone; `_version`, `_row_hash`, `_order_day` are the total order of a key's versions.
+    `_arrival` is the file below the landing root, or the approval that took a late row from one; `_rescued` what the
+    contract does not declare, as JSON; `_kind` one of record, void, tombstone, withdrawal; `_version`, `_row_hash`,
+    `_order_day` are the total order of a key's versions.
     """
     return schema_of(
         **{column.name: column.type for column in contract.columns},

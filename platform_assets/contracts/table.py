@@ -93,7 +93,7 @@ class Contract:
         moves_within_days: how far apart two versions of one key can lie.
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
             where a day without one is loaded and empty.
-        restatement_window_days: rows later than this wait for approval.
+        restatement_window_days: rows that arrive more days than this after their day wait in the late queue.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
         checks: which findings block a day and which only warn.
@@ -157,6 +157,10 @@ class Contract:
     def _check_raw(self) -> None:
         if self.source is None or self.event_time is None:
             raise self._error("has no source or no event time", "Give `source` and `event_time`.")
+        if self.restatement_window_days < 0:
+            raise self._error(
+                f"has a restatement window of {self.restatement_window_days} days", "Give a number of days from 0 up."
+            )
         if self.inputs or self.rules:
             raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
         if self.code_version is not None:

@@ -5,32 +5,32 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from platform_assets.compute.dead_letters import refused_rows, refused_table
-from platform_assets.compute.dedup import TOMBSTONE
 from platform_assets.compute.failures import full_disk_explained
-from platform_assets.compute.moves import MOST_BROADCAST, tombstones
+from platform_assets.compute.late_rows import late_rows
+from platform_assets.compute.moves import MOST_BROADCAST
 from platform_assets.compute.parsing import Layout, parse
 from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
-from platform_assets.compute.reading import read_days
 from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import Contract
-from platform_assets.engine.changes import appended, files_at, staged_at
+from platform_assets.engine.changes import appended_change
+from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
-from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.manifest import Arrival, DayContent
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
-from platform_assets.planning.windows import Calendar, ranges
+from platform_assets.planning.late_queue import late_table
+from platform_assets.planning.windows import Calendar
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
 
@@ -50,7 +50,7 @@ class _UnaccountedError(Exception):
 def take(
     platform: Platform, spark: SparkSession, contract: Contract, files: Sequence[LandedFile], author: Author
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    """Take some files whole, in one publication of raw and of the rows refused.
+    """Take some files whole, in one publication of raw, of the rows refused and of the rows that wait as late.
 
     A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken.
 
@@ -78,25 +78,28 @@ def _take(
     refused: dict[LandedFile, str],
     author: Author,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    letters = refused_table(contract)
+    letters, queue = refused_table(contract), late_table(contract.name)
     release = current_release(platform.lake)
-    with stage_folders(platform, (contract.name, letters)) as (publication, folders):
+    with stage_folders(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
         good = [file for file in seen if file not in refused]
-        taken = rejected = RawProfile()
+        taken = rejected = waiting = RawProfile()
         if good and has_rows_without_day(platform.lake, contract.name, publication):
-            stage(refused_rows(read_staged(spark, folders[contract.name])), folders[letters])
-            rejected = profile_raw(read_staged(spark, folders[letters]))
+            staged = read_staged(spark, folders[contract.name])
+            rejected = _set_aside(refused_rows(staged), folders[letters])
+            waiting = _set_aside(late_rows(staged), folders[queue])
             drop_rows_without_day(platform.lake, contract.name, publication)
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
-            _stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
+            stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), taken, rejected) for file in seen)
+        counted = (taken, rejected, waiting)
+        arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
-            _change(platform, release, contract.name, publication, raw_schema(contract).json(), taken),
-            _change(platform, release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, release, contract.name, publication, raw_schema(contract).json(), taken),
+            appended_change(platform, release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         publish_changes(platform, publication, "ingest", changes, author, arrivals)
     return arrivals, dict(changes[0].days)
@@ -110,7 +113,7 @@ def _stage_rows(
     refused: dict[LandedFile, str],
     folder: Path,
 ) -> None:
-    """Stage the rows of all files not refused, those refused by themselves without a day.
+    """Stage the rows of all files not refused; those refused by themselves, or late, without a day.
 
     A file that turns out corrupt joins the refused.
     """
@@ -134,37 +137,6 @@ def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection
     return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]
 
 
-def _stage_tombstones(
-    platform: Platform,
-    spark: SparkSession,
-    contract: Contract,
-    publication: str,
-    folder: Path,
-    release: Release,
-    *,
-    few: bool,
-) -> None:
-    if not contract.moves_within_days:
-        return
-    reach = range(-contract.moves_within_days, contract.moves_within_days + 1)
-    touched = staged_at(platform.lake, contract.name, publication)
-    near = {day + timedelta(days=n) for day in touched for n in reach}
-    schema = raw_schema(contract)
-    version = release.versions.get(contract.name)
-    present: DataFrame | None = None
-    if near & files_at(platform.lake, contract.name, version).keys():
-        rows = read_days(spark, platform.lake.table_path(contract.name), version, schema, ranges(near))
-        present = rows.where(F.col("_kind") != TOMBSTONE)
-    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
-    if found is not None:
-        nulls = [
-            F.lit(None).cast(field.dataType).alias(field.name)
-            for field in schema.fields
-            if field.name not in found.columns
-        ]
-        stage(found.select("*", *nulls).select(*schema.fieldNames()), folder)
-
-
 def _arrival(
     contract: Contract,
     file: LandedFile,
@@ -172,6 +144,7 @@ def _arrival(
     reason: str | None,
     taken: RawProfile,
     rejected: RawProfile,
+    waiting: RawProfile,
 ) -> Arrival:
     return Arrival(
         table=contract.name,
@@ -183,6 +156,7 @@ def _arrival(
         landed=found.landed,
         taken=taken.taken.get(file.path, 0),
         refused=rejected.taken.get(file.path, 0),
+        late=waiting.taken.get(file.path, 0),
         reason=reason,
         notes=found.notes,
     )
@@ -190,10 +164,10 @@ def _arrival(
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
-        file: f"holds {arrival.landed:,} lines, of which {arrival.taken:,} were read as rows and {arrival.refused:,} "
-        "refused; records must not span lines"
+        file: f"holds {arrival.landed:,} lines, of which {arrival.taken + arrival.late:,} were read as rows and "
+        f"{arrival.refused:,} refused; records must not span lines"
         for file, arrival in arrivals.items()
-        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused
+        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late
     }
     if lost:
         raise _UnaccountedError(lost)
@@ -205,17 +179,9 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
             )
 
 
-def _change(
-    platform: Platform,
-    release: Release,
-    table: str,
-    publication: str,
-    schema_string: str,
-    added: RawProfile,
-) -> TableChange:
-    days: dict[date, DayContent] = {}
-    if added.digests:
-        live = files_at(platform.lake, table, release.versions.get(table))
-        staged = staged_at(platform.lake, table, publication)
-        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number))
-    return TableChange(table=table, schema_string=schema_string, days=days)
+def _set_aside(rows: DataFrame, folder: Path) -> RawProfile:
+    """Stage rows that do not enter raw, if there are any."""
+    if rows.isEmpty():
+        return RawProfile()
+    stage(rows, folder)
+    return profile_raw(read_staged(rows.sparkSession, folder))

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from datetime import date
 
 from platform_assets.compute.profiles import RawProfile
+from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
-from platform_assets.lakehouse.manifest import DataFile, DayContent
+from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.digests import Digest
@@ -65,10 +66,33 @@ def appended(live: Files, staged: Files, added: RawProfile, before: Mapping[date
     for day, files in staged.items():
         had = before.get(day)
         digest = (Digest.parse(had.digest) if had else Digest()) + added.digests[day]
-        tombstones = (had.figures.get("tombstones", 0) if had else 0) + added.tombstones[day]
+        figures = dict(had.figures) if had else {}
+        for name, more in (("tombstones", added.tombstones[day]), ("withdrawals", added.withdrawals[day])):
+            figures[name] = figures.get(name, 0) + more
         old = live.get(day, ())
-        contents[day] = _content(old, (*old, *files), digest, {"tombstones": tombstones})
+        contents[day] = _content(old, (*old, *files), digest, figures)
     return contents
+
+
+def appended_change(
+    platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
+) -> TableChange:
+    """The days of a table that get staged rows beside those they have at a release.
+
+    Args:
+        platform: what to work with.
+        release: whose rows stay.
+        table: `<layer>.<table>`.
+        publication: that staged the rows.
+        schema_string: Delta schema of the rows.
+        added: profile of the staged rows; no days if there are none.
+    """
+    days: dict[date, DayContent] = {}
+    if added.digests:
+        live = files_at(platform.lake, table, release.versions.get(table))
+        staged = staged_at(platform.lake, table, publication)
+        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number))
+    return TableChange(table=table, schema_string=schema_string, days=days)
 
 
 def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:

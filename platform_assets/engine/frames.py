@@ -15,7 +15,9 @@ from platform_assets.compute.dedup import RECORD, fates, greatest, keeps_rules
 from platform_assets.compute.reading import read_days
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
+from platform_assets.compute.withdrawals import standing, with_withdrawn, withdrawn_rows
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
+from platform_assets.engine.moved_keys import has_withdrawals
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.views import history_key
 from platform_assets.lakehouse.releases import Release
@@ -33,8 +35,8 @@ class Prepared:
         frame: its rows, not computed yet.
         clustered: each day lies in one Spark partition.
         quarantined: rows that broke a rule; None where there are none.
-        counts: for silver, by day: raw, quarantined, voided and expected rows, counted from the keys alone.
-        inputs: what it was made from, by table: for silver the raw rows with all their versions.
+        counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
+        inputs: what it was made from, by table: for silver the raw rows that count, with all their versions.
     """
 
     frame: DataFrame
@@ -61,7 +63,10 @@ def _prepare_silver(
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
     raw = _read(platform, spark, source, raw_schema(source), ranges(days), release)
-    counts = fates(raw, source.key, contract.rules)
+    withdrawn: Mapping[date, int] = {}
+    if has_withdrawals(platform, source.name, days, release):
+        withdrawn, raw = withdrawn_rows(raw), standing(raw)
+    counts = with_withdrawn(fates(raw, source.key, contract.rules), withdrawn)
     newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
     rows = newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
     any_bad = any(found["quarantined"] for found in counts.values())

@@ -28,8 +28,8 @@ class Staged:
     Args:
         profiles: of the days that have rows.
         quarantined: profiles of the quarantined rows, by day.
-        counts: for silver, what must become of the raw rows, by day: raw, quarantined, voided, expected.
-        raw_recorded: for silver, raw rows of each day as the manifests have them, tombstones not counted.
+        counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
+        raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
     """
@@ -52,9 +52,9 @@ class Staged:
     def fate(self, day: date) -> Fate:
         """What became of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
-        raw, bad, voided = (counts.get(name, 0) for name in ("raw", "quarantined", "voided"))
+        raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
-        return Fate(raw, kept, raw - kept - voided - bad, voided, bad)
+        return Fate(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
     def figures(self, day: date) -> dict[str, int]:
         """Counts to publish with a day: of silver, what became of its raw rows."""
@@ -66,6 +66,7 @@ class Staged:
             "superseded": fate.superseded,
             "voided": fate.voided,
             "quarantined": fate.quarantined,
+            "withdrawn": fate.withdrawn,
         }
 
 
@@ -87,7 +88,7 @@ def stage_days(
     if contract.layer == "silver":
         source = contract.inputs[0].table
         loaded = platform.ledger.current_days(source, at=release.number)
-        recorded = {day: found.rows - found.figures.get("tombstones", 0) for day, found in loaded.items()}
+        recorded = {day: found.delivered for day, found in loaded.items()}
         if not any(files_at(platform.lake, source, release.versions.get(source)).get(day) for day in days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()

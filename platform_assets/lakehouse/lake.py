@@ -10,7 +10,7 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LakeError
 
-LAYERS = ("raw", "silver", "gold", "refused", "quarantine")
+LAYERS = ("raw", "silver", "gold", "refused", "late", "quarantine")
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _UNUSABLE = re.compile(r"[%\\\[\]]")
 

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Kind = Literal["ingest", "recompute", "roll back", "compact"]
+Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
+ArrivalKind = Literal["delivery", "approval", "withdrawal"]
 
 
 class _Value(BaseModel):
@@ -80,13 +81,13 @@ class TableChange(_Value):
 
 
 class Arrival(_Value):
-    """A file a source delivered, and what became of it.
+    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
 
-    Conservation: `landed == taken + refused` unless the file was refused whole (`reason` is set, nothing taken).
+    Conservation: `landed == taken + refused + late` unless the file was refused whole (`reason` is set, nothing taken).
 
     Args:
         table: the raw table.
-        path: below the landing root, with forward slashes.
+        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
         arrival_date: the date of its folder.
         size: bytes.
         sha256: of its content.
@@ -94,8 +95,11 @@ class Arrival(_Value):
         landed: rows in the file.
         taken: rows that entered raw.
         refused: rows refused at parsing.
+        late: rows that wait in the late queue.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
+        kind: a delivery of a source, the approval of late rows, or the withdrawal of an arrival.
+        origin: path of the arrival that an approval or a withdrawal is about.
     """
 
     table: str
@@ -107,8 +111,11 @@ class Arrival(_Value):
     landed: int = 0
     taken: int = 0
     refused: int = 0
+    late: int = 0
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    kind: ArrivalKind = "delivery"
+    origin: str | None = None
 
 
 class Manifest(_Value):

@@ -40,14 +40,19 @@ class DayRecord:
     seconds: float
     configuration: str = ""
 
+    @property
+    def delivered(self) -> int:
+        """Rows without the tombstones and withdrawals of a raw day, which only say what became of others."""
+        return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
+
 
 @dataclass(frozen=True)
 class ArrivalRecord:
-    """A file a source delivered, and what became of it.
+    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
 
     Args:
         table: the raw table.
-        path: below the landing root, with forward slashes.
+        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
         arrival_date: the date of its folder.
         size: bytes.
         sha256: of its content.
@@ -58,6 +63,9 @@ class ArrivalRecord:
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused.
         publication: that took or refused it.
+        late: rows that went to the late queue.
+        kind: delivery, approval or withdrawal.
+        origin: path of the arrival that an approval or a withdrawal is about.
     """
 
     table: str
@@ -72,6 +80,9 @@ class ArrivalRecord:
     reason: str | None
     notes: tuple[str, ...]
     publication: str
+    late: int = 0
+    kind: str = "delivery"
+    origin: str | None = None
 
 
 @dataclass(frozen=True)

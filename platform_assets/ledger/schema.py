@@ -120,6 +120,9 @@ arrivals = Table(
     Column("refused", BigInteger, nullable=False),
     Column("reason", FreeText),
     Column("notes", JSON, nullable=False),
+    Column("late", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("origin", Text),
     Index("ix_ledger_arrivals_table_path", "table", "path"),
     Index("ix_ledger_arrivals_sha256", "sha256"),
 )

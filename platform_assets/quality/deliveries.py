@@ -40,26 +40,31 @@ def delivery_checks(
 def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> Checked:
     files = [arrival for arrival in arrivals if arrival.reason is not None]
     rows = sum(arrival.refused for arrival in arrivals)
+    late = sum(arrival.late for arrival in arrivals)
     numbers: Numbers = {
         "files": len(arrivals),
         "files refused": len(files),
         "rows": sum(arrival.taken for arrival in arrivals),
         "rows refused": rows,
+        "rows late": late,
     }
-    if not files and not rows:
+    if not files and not rows and not late:
         sentence = f"{numbers['rows']:,} rows in {len(arrivals):,} files, every field as declared"
         return checked("contract", [], sentence, numbers)
     what = [f"{len(files):,} of {len(arrivals):,} files"] if files else []
     what += [f"{rows:,} rows"] if rows else []
-    found = f"{' and '.join(what)} refused"
+    told = [f"{' and '.join(what)} refused"] if what else []
+    told += [f"{late:,} rows wait in the late queue"] if late else []
+    found = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
     examples += [f"{arrival.path}: {arrival.refused:,} rows" for arrival in arrivals if arrival.refused]
+    examples += [f"{arrival.path}: {arrival.late:,} rows late" for arrival in arrivals if arrival.late]
     finding = Finding(
         check="contract",
         day=day,
         severity="warn",
         message=f"{contract.name}, delivered on {day}: {found}; first {examples[0]}",
-        expected="every file and row as declared",
+        expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day",
         found=found,
         examples=tuple(examples[:_EXAMPLES]),
     )
@@ -72,6 +77,10 @@ def _conservation(arrivals: Collection[Arrival]) -> Checked:
         "landed": sum(arrival.landed for arrival in taken),
         "raw": sum(arrival.taken for arrival in taken),
         "refused": sum(arrival.refused for arrival in taken),
+        "late": sum(arrival.late for arrival in taken),
     }
-    sentence = f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused"
+    sentence = (
+        f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused + "
+        f"{numbers['late']:,} in the late queue"
+    )
     return checked("conservation", [], sentence, numbers)

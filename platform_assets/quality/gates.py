@@ -16,7 +16,7 @@ Keys = Sequence[Sequence[object]]
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of the raw rows of one day: `raw == kept + superseded + voided + quarantined`.
+    """What became of the raw rows of one day: `raw == kept + superseded + voided + quarantined + withdrawn`.
 
     Args:
         raw: rows delivered, tombstones not counted.
@@ -24,6 +24,7 @@ class Fate:
         superseded: rows with a newer version of their key, on this day or another.
         voided: rows that withdrew their key.
         quarantined: rows that broke a rule.
+        withdrawn: rows of arrivals that were taken back.
     """
 
     raw: int
@@ -31,11 +32,12 @@ class Fate:
     superseded: int
     voided: int
     quarantined: int
+    withdrawn: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.raw:,} raw rows = {self.kept:,} kept + {self.superseded:,} superseded + {self.voided:,} voided + "
-            f"{self.quarantined:,} quarantined"
+            f"{self.quarantined:,} quarantined" + (f" + {self.withdrawn:,} withdrawn" if self.withdrawn else "")
         )
 
 

@@ -36,6 +36,8 @@ finally:
         (["stale", TABLE, "--days", "2017-01-01..2017-01-02", "--json"], ()),
         (["why", TABLE, "2017-01-01", "--diff"], ()),
         (["refresh", "silver.products", "--explain"], ()),
+        (["late", "list"], ()),
+        (["late", "--help"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],
     ids=lambda value: " ".join(value),

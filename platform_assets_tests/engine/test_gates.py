@@ -142,7 +142,14 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(m
     assert set(result.published) == {day(17)}
     contract, conservation, volume = result.checks[day(17)].checks
     assert (contract.outcome, conservation.outcome, volume.outcome) == ("passed", "passed", "warned")
-    assert conservation.numbers == {"raw": 5, "kept": 5, "superseded": 0, "voided": 0, "quarantined": 0}
+    assert conservation.numbers == {
+        "raw": 5,
+        "kept": 5,
+        "superseded": 0,
+        "voided": 0,
+        "quarantined": 0,
+        "withdrawn": 0,
+    }
     assert volume.numbers["rows"] == 5
     assert volume.numbers["median"] == LINES
     assert volume.numbers["compared_days"] == KNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import Any
 
@@ -70,3 +71,17 @@ def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWo
     together.refresh()
     for table in ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date"):
         assert together.digests()[table] == one_by_one.digests()[table]
+
+
+def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None:
+    world.refresh()
+    lines = [line(basket, version) for basket, version in enumerate((FIRST, MOVED))]
+    moved = [line(basket, version) for basket, version in enumerate((MOVED, FIRST))]
+    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", lines)
+    world.deliver_rows("transactions", "2017-01-08", "other.jsonl", moved)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: world.refresh(), range(2)))
+    taken = [arrival.path for result in results for ingest in result.ingests for arrival in ingest.arrivals]
+    assert sorted(taken) == ["transactions/2017-01-07/one.jsonl", "transactions/2017-01-08/other.jsonl"]
+    world.refresh()
+    assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]

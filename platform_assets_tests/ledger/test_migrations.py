@@ -15,7 +15,15 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.migrate import MIGRATIONS, revisions, schema_state, upgrade
 from platform_assets.ledger.schema import VERSION_TABLE, days, metadata, publications
 from platform_assets.ledger.statements import insert_all, publication_row
-from platform_assets_tests.ledger.samples import TABLE, hold, nth, simple
+from platform_assets_tests.ledger.samples import (
+    TABLE,
+    arrival_record,
+    hold,
+    name_of,
+    nth,
+    publication_record,
+    simple,
+)
 
 
 def _migrated_to(url: str, revision: str) -> None:
@@ -66,6 +74,25 @@ def test_what_an_older_schema_held_survives_the_migration(url: str) -> None:
         found = ledger.current_days(TABLE)
         assert list(found) == [nth(0), nth(1)]
         assert {record.configuration for record in found.values()} == {""}
+
+
+def test_arrivals_of_an_older_schema_were_deliveries_without_late_rows(url: str) -> None:
+    _migrated_to(url, "0002")
+    engine = open_engine(parse_url(url), writable=True)
+    record = publication_record(0, [], [arrival_record(name_of(0), "transactions/2017-01-01/a.csv")])
+    rows = [vars(arrival) for arrival in record.arrivals]
+    with writing(engine) as connection:
+        insert_all(connection, publications, [publication_row(record)])
+        for row in rows:
+            old = {name: value for name, value in row.items() if name not in ("late", "kind", "origin")}
+            names = ", ".join(f'"{name}"' for name in old)
+            values = ", ".join(f":{name}" for name in old)
+            connection.execute(
+                text(f"INSERT INTO ledger_arrivals ({names}) VALUES ({values})"), old | {"notes": '["a note"]'}
+            )
+    engine.dispose()
+    with Ledger.open(url) as ledger:
+        assert ledger.arrivals() == record.arrivals
 
 
 def test_a_reader_of_an_older_schema_is_told_who_migrates_it(url: str) -> None:

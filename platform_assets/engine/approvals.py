@@ -1,0 +1,164 @@
+"""Approvals: late rows leave the queue and enter raw, in one publication, as an arrival of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.compute.failures import full_disk_explained
+from platform_assets.compute.moves import MOST_BROADCAST
+from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
+from platform_assets.compute.reading import read_days
+from platform_assets.compute.schemas import raw_schema
+from platform_assets.compute.staging import stage
+from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.changes import appended_change, replaced
+from platform_assets.engine.late_queue import LateQueueError, choose, decide
+from platform_assets.engine.moved_keys import stage_tombstones
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.late_queue import LateRows, Selection, late_table
+from platform_assets.planning.windows import ranges
+
+
+@dataclass(frozen=True)
+class Approval:
+    """What an approval did.
+
+    Args:
+        table: the raw table.
+        arrivals: as which the rows entered raw, one for each arrival that brought them.
+        published: the new content of every raw day touched, those that lost a moved key included.
+    """
+
+    table: str
+    arrivals: tuple[Arrival, ...]
+    published: dict[date, DayContent]
+
+
+def approve(
+    platform: Platform, spark: Callable[[], SparkSession], selection: Selection, author: Author
+) -> tuple[Approval, ...]:
+    """Take late rows into raw; the days they reach are then stale through data.
+
+    However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where nothing waits.
+        selection: which rows.
+        author: who decides, and why.
+
+    Returns:
+        One result per raw table.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        LateQueueError: nothing selected waits, or the queue's files hold other rows than its records say.
+    """
+    tables = {rows.table for rows in choose(platform, "approval", selection)}
+    done: list[Approval] = []
+    for contract in platform.catalogue:
+        if contract.name in tables:
+            with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
+                platform.sync()
+                chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
+                decide(platform, "approval", chosen, author)
+                done.append(_take(platform, spark(), contract, chosen, author))
+    return tuple(done)
+
+
+def _take(
+    platform: Platform, spark: SparkSession, contract: Contract, chosen: Collection[LateRows], author: Author
+) -> Approval:
+    queue = late_table(contract.name)
+    release = current_release(platform.lake)
+    days = {rows.day for rows in chosen}
+    with stage_folders(platform, (contract.name, queue)) as (publication, folders):
+        schema = raw_schema(contract)
+        path, version = platform.lake.table_path(queue), release.versions[queue]
+        waiting = read_days(spark, path, version, schema, ranges(days))
+        stage(waiting.where(~_is_one_of(chosen)), folders[queue])
+        stage(_as_approved(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
+        few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
+        stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
+        entered = profile_raw(read_staged(spark, folders[contract.name]))
+        left = profile_raw(read_staged(spark, folders[queue]))
+        arrivals = _arrivals(platform, contract, chosen, publication, entered)
+        changes = [
+            appended_change(platform, release, contract.name, publication, schema.json(), entered),
+            TableChange(
+                table=queue,
+                schema_string=schema.json(),
+                days=_left(platform, queue, release, publication, days, left),
+            ),
+        ]
+        publish_changes(platform, publication, "approval", changes, author, arrivals)
+    return Approval(contract.name, arrivals, changes[0].days)
+
+
+def _is_one_of(chosen: Collection[LateRows]) -> Column:
+    by_arrival: dict[str, list[date]] = {}
+    for rows in chosen:
+        by_arrival.setdefault(rows.arrival, []).append(rows.day)
+    parts = [(F.col("_arrival") == arrival) & F.col(DAY).isin(*days) for arrival, days in by_arrival.items()]
+    return reduce(lambda a, b: a | b, parts)
+
+
+def _as_approved(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
+    """The rows as those of the approval; the date they arrived, which may order them, stays."""
+    return rows.withColumn("_arrival", F.concat(F.lit(_path(contract, publication, "")), "_arrival"))
+
+
+def _path(contract: Contract, publication: str, origin: str) -> str:
+    return f"{late_table(contract.name).replace('.', '/')}/{publication}/{origin}"
+
+
+def _arrivals(
+    platform: Platform, contract: Contract, chosen: Collection[LateRows], publication: str, entered: RawProfile
+) -> tuple[Arrival, ...]:
+    counted: dict[str, int] = {}
+    for rows in chosen:
+        counted[rows.arrival] = counted.get(rows.arrival, 0) + rows.rows
+    made: list[Arrival] = []
+    for origin, rows_of_it in sorted(counted.items()):
+        file = platform.ledger.arrival(contract.name, origin)
+        assert file is not None
+        path = _path(contract, publication, origin)
+        if entered.taken.get(path, 0) != rows_of_it:
+            raise LateQueueError(
+                f"{late_table(contract.name)} has {rows_of_it:,} rows of {origin}, but {entered.taken.get(path, 0):,} "
+                "of them were staged for raw; nothing was published.",
+                "Run the approval again; if it stays so, restore the table's files from a backup.",
+            )
+        made.append(
+            Arrival(
+                table=contract.name,
+                path=path,
+                arrival_date=file.arrival_date,
+                size=file.size,
+                sha256=file.sha256,
+                modified_ns=file.modified_ns,
+                landed=rows_of_it,
+                taken=rows_of_it,
+                kind="approval",
+                origin=origin,
+            )
+        )
+    return tuple(made)
+
+
+def _left(
+    platform: Platform, queue: str, release: Release, publication: str, days: Collection[date], left: RawProfile
+) -> dict[date, DayContent]:
+    digests = {day: left.digests.get(day, Digest()) for day in days}
+    return replaced(platform.lake, queue, release, publication, digests, dict.fromkeys(days, ""), {})

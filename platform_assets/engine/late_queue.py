@@ -1,0 +1,157 @@
+"""The late queue as it stands: read from the released files and the ledger, without a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.ledger.records import Decision
+from platform_assets.planning.late_queue import LateRows, Selection, State, Verdict, late_table, open_to
+
+
+class LateQueueError(PlatformError):
+    """A decision about late rows cannot be taken."""
+
+
+def late_queue(platform: Platform, release: Release | None = None) -> tuple[LateRows, ...]:
+    """Everything in the late queue of every raw table, by table, day and arrival.
+
+    Args:
+        platform: what to look at.
+        release: whose queue; the current one by default.
+    """
+    now = current_release(platform.lake) if release is None else release
+    return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
+
+
+def raw_tables(platform: Platform) -> tuple[Contract, ...]:
+    """The tables that arrivals are taken into."""
+    return tuple(contract for contract in platform.catalogue if contract.source is not None)
+
+
+def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[LateRows, ...]:
+    """The selected rows that are still to be decided so.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        LateQueueError: the table takes no arrivals, the arrival is not known, or nothing selected waits.
+    """
+    queue = late_queue(platform)
+    if found := open_to(verdict, queue, selection):
+        return found
+    if selection.table is not None and platform.catalogue[selection.table].source is None:
+        raise LateQueueError(
+            f"{selection.table} takes no arrivals, so nothing can be late for it.",
+            f"Name one of {', '.join(contract.name for contract in raw_tables(platform))}.",
+        )
+    raise LateQueueError(
+        f"Nothing of {selection} waits in the late queue" + _because(platform, queue, selection),
+        "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
+    )
+
+
+def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[LateRows, ...]:
+    """Decide that late rows stay out; they remain in the queue, accounted for.
+
+    Returns:
+        What was refused.
+
+    Raises:
+        LateQueueError: as for `choose`.
+    """
+    tables = {rows.table for rows in choose(platform, "refusal", selection)}
+    with ExitStack() as locks:
+        for table in sorted(tables):
+            locks.enter_context(ingest_lock(platform.lake, table, platform.lock_url))
+        platform.sync()
+        chosen = choose(platform, "refusal", selection)
+        decide(platform, "refusal", chosen, author)
+    return chosen
+
+
+def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], author: Author) -> None:
+    """Write down what a person decided; a decision that stands already is not written twice."""
+    standing = _decisions(platform)
+    now = datetime.now(UTC)
+    for rows in chosen:
+        found = standing.get(rows.subject)
+        if found is None or found.kind != verdict:
+            platform.ledger.decide(verdict, rows.subject, reason=author.why, who=author.who, created_at=now)
+
+
+def _queue(platform: Platform, contract: Contract, release: Release) -> list[LateRows]:
+    table = late_table(contract.name)
+    if not any(day.rows for day in platform.ledger.current_days(table, at=release.number).values()):
+        return []
+    decisions = _decisions(platform)
+    gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
+    names = [column.name for column in contract.columns if column.type.startswith("decimal")]
+    columns = [DAY, "_arrival", "_arrival_date", *names]
+    rows = read_arrow(platform.lake, table, columns=columns, release=release)
+    sums = [(name, "sum") for name in names]
+    groups = rows.group_by(columns[:3]).aggregate([(DAY, "count"), *sums]).sort_by([(DAY, "ascending")])
+    return sorted(
+        (_late_rows(contract, group, names, decisions, gone) for group in groups.to_pylist()),
+        key=lambda found: (found.day, found.arrival),
+    )
+
+
+def _late_rows(
+    contract: Contract,
+    group: Mapping[str, Any],
+    names: Collection[str],
+    decisions: Mapping[str, Decision],
+    gone: Collection[str | None],
+) -> LateRows:
+    found = LateRows(
+        table=contract.name,
+        arrival=group["_arrival"],
+        arrival_date=group["_arrival_date"],
+        day=group[DAY],
+        rows=group[f"{DAY}_count"],
+        amounts={name: group[f"{name}_sum"] or Decimal(0) for name in names},
+    )
+    decision = decisions.get(found.subject)
+    state: State = "waiting"
+    decided = ""
+    if found.arrival in gone:
+        state = "withdrawn"
+    elif decision is not None and decision.kind == "refusal":
+        state, decided = "refused", f"{decision.who}: {decision.reason}"
+    return replace(found, state=state, decided=decided)
+
+
+def _decisions(platform: Platform) -> dict[str, Decision]:
+    """The newest decision about each subject."""
+    found = [*platform.ledger.decisions("approval"), *platform.ledger.decisions("refusal")]
+    return {decision.subject: decision for decision in sorted(found, key=lambda decision: decision.id)}
+
+
+def _because(platform: Platform, queue: Collection[LateRows], selection: Selection) -> str:
+    """Why nothing waits, for the end of a sentence."""
+    decided = [rows for rows in queue if rows in selection]
+    if refused := [rows for rows in decided if rows.state == "refused"]:
+        return f": it was refused by {refused[0].decided}."
+    if any(rows.state == "withdrawn" for rows in decided):
+        return ": its arrival was withdrawn."
+    if selection.arrival is None:
+        return "."
+    arrivals = platform.ledger.arrivals()
+    for approval in reversed(arrivals):
+        if approval.kind == "approval" and approval.origin == selection.arrival:
+            made = platform.ledger.publication(approval.publication)
+            assert made is not None
+            return f": {approval.taken:,} rows of it were approved by {made.who}: {made.why}."
+    if not any(arrival.path == selection.arrival for arrival in arrivals):
+        return ": no such arrival was ever taken. Write its path as `late list` shows it."
+    return ": none of its rows came late."

@@ -1,0 +1,75 @@
+"""Keys that staged raw rows put on another day: the days that lose get tombstones in the same publication."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, timedelta
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.moves import tombstones
+from platform_assets.compute.profiles import read_staged
+from platform_assets.compute.reading import read_days
+from platform_assets.compute.schemas import raw_schema
+from platform_assets.compute.staging import stage
+from platform_assets.compute.withdrawals import as_raw, standing
+from platform_assets.contracts import Contract
+from platform_assets.engine.changes import files_at, staged_at
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.windows import ranges
+
+
+def stage_tombstones(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    publication: str,
+    folder: Path,
+    release: Release,
+    *,
+    few: bool,
+) -> None:
+    """Compare staged rows with raw's within the contract's `moves_within_days` and stage the tombstones beside them.
+
+    Args:
+        platform: what to work with.
+        spark: session.
+        contract: of the raw table.
+        publication: that staged the rows.
+        folder: where they are.
+        release: whose raw rows they are compared with.
+        few: as for `compute.moves.tombstones`.
+    """
+    if not contract.moves_within_days:
+        return
+    near = within_reach(staged_at(platform.lake, contract.name, publication), contract.moves_within_days)
+    present: DataFrame | None = None
+    if near & files_at(platform.lake, contract.name, release.versions.get(contract.name)).keys():
+        present = standing_rows(platform, spark, contract, near, release).where(F.col("_kind") != TOMBSTONE)
+    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
+    if found is not None:
+        stage(as_raw(found, raw_schema(contract)), folder)
+
+
+def standing_rows(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], release: Release
+) -> DataFrame:
+    """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
+    path, version = platform.lake.table_path(contract.name), release.versions.get(contract.name)
+    rows = read_days(spark, path, version, raw_schema(contract), ranges(days))
+    return standing(rows) if has_withdrawals(platform, contract.name, days, release) else rows
+
+
+def has_withdrawals(platform: Platform, table: str, days: Collection[date], release: Release) -> bool:
+    """Whether anything was withdrawn from some raw days, as their manifests say."""
+    loaded = platform.ledger.current_days(table, at=release.number)
+    return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
+
+
+def within_reach(days: Collection[date], within_days: int) -> set[date]:
+    """The days at most `within_days` away from one of some days, those included."""
+    return {day + timedelta(days=n) for day in days for n in range(-within_days, within_days + 1)}

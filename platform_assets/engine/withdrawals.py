@@ -1,0 +1,194 @@
+"""Withdrawals: a bad delivery taken out again, as an arrival of its own; raw keeps its rows and they count no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.failures import full_disk_explained
+from platform_assets.compute.profiles import profile_raw, read_staged
+from platform_assets.compute.schemas import raw_schema
+from platform_assets.compute.staging import stage
+from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_instead, withdrawals
+from platform_assets.contracts import Contract
+from platform_assets.engine.changes import appended_change
+from platform_assets.engine.moved_keys import standing_rows, within_reach
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.manifest import Arrival, DayContent
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.ledger.records import ArrivalRecord
+
+
+class WithdrawalError(PlatformError):
+    """There is nothing to take back."""
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """What a withdrawal did.
+
+    Args:
+        table: the raw table.
+        arrivals: the withdrawals recorded: of the arrival, and of every approval of late rows of it.
+        rows: of raw, that count no more.
+        published: the new content of every raw day touched.
+    """
+
+    table: str
+    arrivals: tuple[Arrival, ...]
+    rows: int
+    published: dict[date, DayContent] = field(default_factory=dict)
+
+
+def withdraw(
+    platform: Platform, spark: Callable[[], SparkSession], path: str, author: Author
+) -> tuple[Withdrawal, ...]:
+    """Have every table computed as if an arrival had never come; the days it reached are then stale through data.
+
+    What approvals took of its late rows goes with it, and what still waits in the queue can be approved no more. The
+    same content can be delivered again under another name.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where raw has no row of the arrival.
+        path: of the arrival: a file below the landing root, or an approval.
+        author: who withdraws it, and why.
+
+    Returns:
+        One result per raw table that took it.
+
+    Raises:
+        WithdrawalError: it was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
+    """
+    done: list[Withdrawal] = []
+    for table in [arrival.table for arrival in _taken(platform, path)]:
+        with ingest_lock(platform.lake, table, platform.lock_url), full_disk_explained(table):
+            platform.sync()
+            [arrival] = [found for found in _taken(platform, path) if found.table == table]
+            parts = [arrival, *_standing_approvals(platform, arrival)]
+            done.append(_withdraw(platform, spark, platform.catalogue[table], parts, author))
+    return tuple(done)
+
+
+def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
+    """The newest record of an arrival in each table that took it, if it can be withdrawn."""
+    arrivals = platform.ledger.arrivals()
+    newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
+    if not newest:
+        close = get_close_matches(path, {arrival.path for arrival in arrivals}, 1)
+        raise WithdrawalError(
+            f"No arrival {path!r} was ever taken.",
+            (f"Did you mean {close[0]}? " if close else "")
+            + "Name a file as <folder>/<arrival date>/<file>, as it lies in the landing area.",
+        )
+    for arrival in newest.values():
+        if arrival.reason is not None:
+            raise WithdrawalError(
+                f"{path} was refused whole, so nothing of it counts: it {arrival.reason}.",
+                "Nothing needs to be taken back; deliver a repaired file under the same name.",
+            )
+        if arrival.kind == "withdrawal":
+            raise WithdrawalError(
+                f"{path} is itself the withdrawal of {arrival.origin}.",
+                "Deliver that file again under another name if its rows are to count after all.",
+            )
+    if before := [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path]:
+        made = platform.ledger.publication(before[-1].publication)
+        assert made is not None
+        raise WithdrawalError(
+            f"{path} was withdrawn before, on {made.created_at:%Y-%m-%d} by {made.who}: {made.why}.",
+            "Nothing is left to take back.",
+        )
+    return list(newest.values())
+
+
+def _standing_approvals(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:
+    found = platform.ledger.arrivals(arrival.table)
+    gone = {other.origin for other in found if other.kind == "withdrawal"}
+    return [
+        other for other in found if other.kind == "approval" and other.origin == arrival.path and other.path not in gone
+    ]
+
+
+def _withdraw(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    contract: Contract,
+    parts: Sequence[ArrivalRecord],
+    author: Author,
+) -> Withdrawal:
+    release = current_release(platform.lake)
+    with stage_folders(platform, (contract.name,)) as (publication, folders):
+        folder = folders[contract.name]
+        rows: Mapping[str, int] = {}
+        changes = []
+        if any(part.taken for part in parts):
+            rows = _stage_markers(platform, spark(), contract, parts, release, folder)
+            added = profile_raw(read_staged(spark(), folder))
+            schema = raw_schema(contract).json()
+            changes = [appended_change(platform, release, contract.name, publication, schema, added)]
+        arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
+        publish_changes(platform, publication, "withdrawal", changes, author, arrivals)
+    return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
+
+
+def _stage_markers(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    parts: Collection[ArrivalRecord],
+    release: Release,
+    folder: Path,
+) -> dict[str, int]:
+    """Stage what takes some arrivals back, and return how many rows of each count no more."""
+    paths = [part.path for part in parts]
+    days = _published_with(platform, contract.name, parts)
+    found = taken_back(standing_rows(platform, spark, contract, days, release), paths)
+    counts: dict[str, int] = {}
+    for (_, path), rows in found.items():
+        counts[path] = counts.get(path, 0) + rows
+    if lost := [part.path for part in parts if counts.get(part.path, 0) != part.taken]:
+        raise WithdrawalError(
+            f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
+            "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
+        )
+    # A later arrival may have been told by a tombstone on its own day that it lost against what is now taken back.
+    held = {day for (day, _), rows in found.items() if rows}
+    wide = days | within_reach(held, 2 * contract.moves_within_days)
+    raw = standing_rows(platform, spark, contract, wide, release)
+    schema = raw_schema(contract)
+    stage(withdrawals(raw, paths, schema), folder)
+    if contract.moves_within_days:
+        reach = within_reach(held, contract.moves_within_days)
+        instead = tombstones_instead(raw, paths, contract.key, contract.moves_within_days, reach)
+        if instead is not None:
+            stage(as_raw(instead, schema), folder)
+    return counts
+
+
+def _published_with(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
+    """Days of a raw table that were published together with some arrivals: all that may hold rows of them."""
+    made = [platform.ledger.publication(name) for name in {part.publication for part in parts}]
+    return {found.day for one in made if one is not None for found in one.days if found.table == table}
+
+
+def _arrival(part: ArrivalRecord, publication: str, rows: int) -> Arrival:
+    return Arrival(
+        table=part.table,
+        path=f"withdrawn/{part.table.partition('.')[2]}/{publication}/{part.path}",
+        arrival_date=part.arrival_date,
+        size=part.size,
+        sha256=part.sha256,
+        modified_ns=part.modified_ns,
+        notes=(f"{rows:,} rows of {part.path} count no more",),
+        kind="withdrawal",
+        origin=part.path,
+    )

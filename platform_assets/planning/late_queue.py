@@ -1,0 +1,105 @@
+"""The late queue: rows that came after their restatement window, and what people decided about them.
+
+A row is late by its arrival date, never by the clock, so that it is late however often and whenever it is ingested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+State = Literal["waiting", "refused", "withdrawn"]
+Verdict = Literal["approval", "refusal"]
+"""What a person can decide; also the kind under which the ledger keeps the decision."""
+
+
+def late_table(raw_table: str) -> str:
+    """Where the late rows of a raw table wait."""
+    return f"late.{raw_table.partition('.')[2]}"
+
+
+def days_late(arrival_date: date, day: date) -> int:
+    """How many days after its day a row arrived; less than 0 where it came before."""
+    return (arrival_date - day).days
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """The late rows that one arrival brought for one day: what a decision is about.
+
+    Args:
+        table: the raw table.
+        arrival: path of the arrival.
+        arrival_date: when it arrived.
+        day: of the rows.
+        rows: how many.
+        amounts: sum of every decimal column.
+        state: whether they wait for a decision, were refused by a person, or their arrival was withdrawn.
+        decided: who refused them and why.
+    """
+
+    table: str
+    arrival: str
+    arrival_date: date
+    day: date
+    rows: int
+    amounts: Mapping[str, Decimal] = field(default_factory=dict)
+    state: State = "waiting"
+    decided: str = ""
+
+    @property
+    def days_late(self) -> int:
+        """How many days after their day they arrived."""
+        return days_late(self.arrival_date, self.day)
+
+    @property
+    def subject(self) -> str:
+        """What a decision about them is about, in the ledger's words."""
+        return f"{self.table} {self.arrival} {self.day}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which late rows a decision is about: those of an arrival, or those of a table on some days.
+
+    Args:
+        arrival: path of an arrival.
+        table: a raw table; counts where no arrival is given.
+        first: first day.
+        last: last day.
+    """
+
+    arrival: str | None = None
+    table: str | None = None
+    first: date = date.min
+    last: date = date.max
+
+    def __contains__(self, rows: LateRows) -> bool:
+        if self.arrival is not None:
+            return rows.arrival == self.arrival
+        return rows.table == self.table and self.first <= rows.day <= self.last
+
+    def __str__(self) -> str:
+        if self.arrival is not None:
+            return self.arrival
+        return f"{self.table} on {self.first}" + (f" to {self.last}" if self.last != self.first else "")
+
+
+def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection) -> tuple[LateRows, ...]:
+    """The selected rows that can still be decided so, by table, day and arrival.
+
+    Those that wait; and, since a refusal may have been a mistake, those refused if their arrival is approved by name.
+    """
+    states = {"waiting"}
+    if verdict == "approval" and selection.arrival is not None:
+        states.add("refused")
+    found = [rows for rows in queue if rows in selection and rows.state in states]
+    return tuple(sorted(found, key=lambda rows: (rows.table, rows.day, rows.arrival)))
+
+
+def waiting_rows(queue: Collection[LateRows]) -> int:
+    """How many rows nobody has decided about."""
+    return sum(rows.rows for rows in queue if rows.state == "waiting")

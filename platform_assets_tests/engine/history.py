@@ -1,0 +1,115 @@
+"""Deliveries of a few till lines, and what must be left of them, computed without the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.platform import Author
+from platform_assets.quality.findings import Checked
+from platform_assets_tests.world import MakeWorld, World, sale
+
+CALENDAR_DAYS = 8
+TILLS, RETAIL = "platform_assets_tests.domains.tills", "platform_assets.domains.retail"
+TODAY = date(2017, 7, 1)
+"""Long after the calendar's last day, so that there can be late rows."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a basket's line, written at an hour of its own so that the newest is never in doubt."""
+
+    basket: int
+    day: int
+    written: int
+    price: str = "2.50"
+    voided: bool = False
+
+
+@dataclass
+class History:
+    """An installation and every version that was delivered to it, by path of the file."""
+
+    world: World
+    files: dict[str, tuple[Version, ...]]
+
+    def deliver(self, arrival: str, name: str, *versions: Version) -> str:
+        """Land a file and return its path."""
+        rows = [
+            sale(
+                version.basket,
+                1,
+                f"2017-01-{version.day:02}",
+                sales_value=version.price,
+                updated_at=f"2017-06-01T{version.written:02}:00:00Z",
+                voided=version.voided,
+            )
+            for version in versions
+        ]
+        self.world.deliver_rows("transactions", arrival, name, rows)
+        path = f"transactions/{arrival}/{name}"
+        self.files[path] = versions
+        return path
+
+    def expected(self, *, but: Collection[str] = (), late: Collection[str] = ()) -> set[tuple[int, str, str]]:
+        """The lines that must be left.
+
+        Args:
+            but: files that do not count.
+            late: files of which rows more than 90 days late do not count.
+        """
+        newest: dict[int, Version] = {}
+        for path, versions in self.files.items():
+            arrived = date.fromisoformat(path.split("/")[1])
+            for version in versions:
+                is_late = (arrived - date(2017, 1, version.day)).days > 90
+                if path in but or (path in late and is_late):
+                    continue
+                if version.basket not in newest or newest[version.basket].written < version.written:
+                    newest[version.basket] = version
+        return {(one.basket, f"2017-01-{one.day:02}", one.price) for one in newest.values() if not one.voided}
+
+    def kept(self) -> set[tuple[int, str, str]]:
+        """The lines that are left."""
+        rows = self.world.rows("silver.transactions")
+        assert len({row["basket_id"] for row in rows}) == len(rows)
+        return {(row["basket_id"], str(row["event_date"]), str(row["sales_value"])) for row in rows}
+
+    def refresh(self) -> dict[str, set[int]]:
+        """Take what was delivered and recompute what it reaches; nothing may be held.
+
+        Returns:
+            The days of January recomputed of each table.
+        """
+        result = self.world.refresh()
+        for step in result.steps:
+            assert not step.held, step.held
+            for checks in step.checks.values():
+                assert all(outcome(found) for found in checks.checks), checks
+        return {step.table: {day.day for day in step.published} for step in result.steps}
+
+
+def outcome(found: Checked) -> bool:
+    """Whether a check that counts rows passed."""
+    return found.check not in ("conservation", "contract", "reconciliation") or found.outcome == "passed"
+
+
+def history(make_world: MakeWorld, domain: str = TILLS) -> History:
+    """Eight days on which a file without rows was delivered."""
+    world = make_world(days=CALENDAR_DAYS, today=TODAY, domains=domain)
+    for day in range(1, CALENDAR_DAYS + 1):
+        world.deliver("transactions", f"2017-01-{day:02}", "empty.jsonl", "")
+    return History(world, {})
+
+
+def person(reason: str = "checked with the till vendor") -> Author:
+    """Somebody who decides."""
+    return Author("test", reason, who="Zoë")
+
+
+def no_session() -> SparkSession:
+    """For what must start no Spark."""
+    raise AssertionError("a session was asked for")

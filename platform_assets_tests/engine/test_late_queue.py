@@ -1,0 +1,186 @@
+"""Rows after their restatement window wait, are taken once they are approved, and are never lost or counted twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from platform_assets.contracts import UnknownTableError
+from platform_assets.engine.approvals import Approval, approve
+from platform_assets.engine.late_queue import LateQueueError, late_queue, refuse
+from platform_assets.planning.late_queue import LateRows, Selection
+from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.world import MakeWorld
+
+LATE = "2017-04-05"
+"""90 days after the 5th of January: what is of that day or later is in time, what is of the 4th or earlier is late."""
+
+
+@pytest.fixture
+def story(make_world: MakeWorld) -> History:
+    """One line a day from the 2nd to the 5th, and a file half of which is late."""
+    found = history(make_world)
+    for day in range(2, 6):
+        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
+    return found
+
+
+def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
+    with story.world.open() as platform:
+        return [rows for rows in late_queue(platform) if all_of_it or rows.state == "waiting"]
+
+
+def approved(story: History, selection: Selection) -> tuple[Approval, ...]:
+    with story.world.open() as platform:
+        return approve(platform, lambda: story.world.spark, selection, person())
+
+
+def mixed(story: History) -> str:
+    """A correction in time, one that is late, one that moves a line from a day in time to a late one, and a new one."""
+    return story.deliver(
+        LATE,
+        "corrections.jsonl",
+        Version(5, 5, 3, "5.00"),
+        Version(2, 2, 3, "7.00"),
+        Version(4, 3, 3, "8.00"),
+        Version(9, 2, 3, "9.25"),
+    )
+
+
+def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
+    path = mixed(story)
+    [ingest] = story.world.refresh().ingests
+    [arrival] = [found for found in ingest.arrivals if found.path == path]
+    assert (arrival.landed, arrival.taken, arrival.refused, arrival.late) == (4, 1, 0, 3)
+    assert story.kept() == story.expected(late=[path])
+
+    second, third = waiting(story)
+    assert (second.table, second.arrival, second.day) == ("raw.transactions", path, date(2017, 1, 2))
+    assert (second.rows, second.days_late, second.amounts["sales_value"]) == (2, 93, Decimal("16.25"))
+    assert (third.rows, third.days_late, third.amounts["sales_value"]) == (1, 92, Decimal("8.00"))
+    assert {row["_arrival"] for row in story.world.rows("late.transactions")} == {path}
+    assert story.world.refresh().steps == ()
+    assert len(waiting(story)) == 2
+
+
+def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_their_days_are_mended(
+    story: History,
+) -> None:
+    path = mixed(story)
+    story.refresh()
+    [done] = approved(story, Selection(arrival=path))
+    [arrival] = done.arrivals
+    assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("approval", path, 3, 3)
+    assert arrival.path.startswith("late/transactions/")
+    assert set(done.published) == {date(2017, 1, day) for day in (2, 3, 4)}  # the 4th loses the line that moves
+    assert story.refresh()["silver.transactions"] == {2, 3, 4}
+    assert story.kept() == story.expected()
+    assert story.world.rows("late.transactions") == []
+
+    with story.world.open() as platform:
+        published = platform.ledger.publication(platform.ledger.arrivals()[-1].publication)
+        assert published is not None
+        assert (published.kind, published.who, published.why) == ("approval", "Zoë", "checked with the till vendor")
+        assert [one.kind for one in platform.ledger.decisions()] == ["approval", "approval"]
+        with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
+            approve(platform, no_session, Selection(arrival=path), person())
+    assert story.refresh() == {}
+
+
+def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make_world: MakeWorld) -> None:
+    late, in_time = history(make_world, RETAIL), history(make_world, RETAIL)
+    for story, arrival in ((late, LATE), (in_time, "2017-01-08")):
+        for day in range(2, 6):
+            story.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
+        path = story.deliver(arrival, "c.jsonl", Version(4, 2, 3), Version(3, 3, 4, voided=True), Version(7, 1, 1))
+        story.refresh()
+        if story is late:
+            approved(late, Selection(arrival=path))
+            # A correction in time, of a line that an approved row moved before it came.
+        story.deliver("2017-01-09", "after.jsonl", Version(4, 5, 2, "3.00"))
+        story.refresh()
+    assert late.kept() == late.expected() == in_time.kept()
+    tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
+    first, second = late.world.digests(), in_time.world.digests()
+    assert {table: first[table] for table in tables} == {table: second[table] for table in tables}
+
+
+def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(story: History) -> None:
+    path = mixed(story)
+    story.refresh()
+    [done] = approved(story, Selection(table="raw.transactions", first=date(2017, 1, 3), last=date(2017, 1, 8)))
+    assert sum(arrival.taken for arrival in done.arrivals) == 1
+    rest = Selection(table="raw.transactions", first=date(2017, 1, 1), last=date(2017, 1, 8))
+    with story.world.open() as platform:
+        [refused] = refuse(platform, rest, replace(person(), why="a test till"))
+        assert refused.rows == 2
+        with pytest.raises(LateQueueError, match=r"2017-01-01 to 2017-01-08.*was refused by Zoë: a test till"):
+            approve(platform, no_session, rest, person())
+    assert waiting(story) == []
+    [left] = waiting(story, all_of_it=True)
+    assert (left.state, left.decided, left.rows) == ("refused", "Zoë: a test till", 2)
+    story.refresh()
+    assert (9, "2017-01-02", "9.25") not in story.kept()
+    assert (4, "2017-01-03", "8.00") in story.kept()
+
+    approved(story, Selection(arrival=path))
+    story.refresh()
+    assert story.kept() == story.expected()
+    with story.world.open() as platform:
+        entered = [arrival.taken for arrival in platform.ledger.arrivals() if arrival.kind == "approval"]
+    assert entered == [1, 2]
+
+
+def test_what_cannot_be_decided_is_said(story: History) -> None:
+    story.refresh()
+    cases: list[tuple[Selection, type[Exception], str]] = [
+        (Selection(arrival="transactions/2017-01-02/none.jsonl"), LateQueueError, "no such arrival was ever taken"),
+        (Selection(arrival="transactions/2017-01-02/sold.jsonl"), LateQueueError, "none of its rows came late"),
+        (Selection(table="raw.transactions"), LateQueueError, "Nothing of raw.transactions"),
+        (Selection(table="raw.nothing"), UnknownTableError, "There is no table 'raw.nothing'"),
+        (Selection(table="silver.transactions"), LateQueueError, "silver.transactions takes no arrivals"),
+    ]
+    with story.world.open() as platform:
+        for selection, error, says in cases:
+            with pytest.raises(error, match=says):
+                refuse(platform, selection, person())
+            with pytest.raises(error, match=says):
+                approve(platform, no_session, selection, person())
+        assert platform.ledger.decisions() == ()
+
+
+def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(story: History) -> None:
+    path = mixed(story)
+    story.refresh()
+    story.deliver("2017-04-06", "more.jsonl", Version(2, 6, 5, "6.00"), Version(3, 3, 5, "6.00"))
+    said: list[str] = []
+    work: list[Callable[[], object]] = [
+        lambda: approved(story, Selection(arrival=path)),
+        lambda: approved(story, Selection(arrival=path)),
+        story.world.refresh,
+    ]
+    together = threading.Barrier(len(work))
+
+    def run(one: Callable[[], object]) -> None:
+        together.wait()
+        try:
+            one()
+        except LateQueueError as error:
+            said.append(error.what)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == 1
+    assert "approved by Zoë" in said[0]
+    story.refresh()
+    raw = [row for row in story.world.rows("raw.transactions") if row["_kind"] == "record"]
+    assert len(raw) == 4 + 4 + 1
+    assert story.kept() == story.expected(late=["transactions/2017-04-06/more.jsonl"])

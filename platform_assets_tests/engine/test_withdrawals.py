@@ -1,0 +1,179 @@
+"""A delivery taken out again: everything is as if it had never come, on exactly the days it reached."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from platform_assets.engine.approvals import approve
+from platform_assets.engine.late_queue import late_queue
+from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
+from platform_assets.planning.late_queue import Selection
+from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.world import MakeWorld
+
+
+@pytest.fixture
+def story(make_world: MakeWorld) -> History:
+    """One line a day from the 2nd to the 6th."""
+    found = history(make_world)
+    for day in range(2, 7):
+        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0), Version(10 + day, day, 0))
+    return found
+
+
+def withdrawn(story: History, path: str) -> Withdrawal:
+    with story.world.open() as platform:
+        [done] = withdraw(platform, lambda: story.world.spark, path, person("the till was set up wrong"))
+    return done
+
+
+def figures(story: History, day: int) -> dict[str, int]:
+    """What became of a day's raw rows, the identity of their conservation checked."""
+    with story.world.open() as platform:
+        found = platform.ledger.current_days("silver.transactions")[date(2017, 1, day)]
+    parts = ("superseded", "voided", "quarantined", "withdrawn")
+    assert found.figures["raw"] == found.rows + sum(found.figures[name] for name in parts)
+    return found.figures
+
+
+def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story: History) -> None:
+    bad = story.deliver(
+        "2017-01-08",
+        "bad.jsonl",
+        Version(99, 7, 1),  # nothing else is known of it
+        Version(2, 2, 4, "4.00"),  # corrects
+        Version(3, 5, 4, "4.00"),  # moves from the 3rd to the 5th
+        Version(4, 4, 4, voided=True),
+    )
+    story.refresh()
+    assert story.kept() == story.expected()
+    done = withdrawn(story, bad)
+    [arrival] = done.arrivals
+    assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("withdrawal", bad, 0, 0)
+    assert done.rows == 4
+    assert {day.day for day in done.published} == {2, 3, 4, 5, 7}
+    recomputed = story.refresh()
+    assert recomputed["silver.transactions"] == {2, 3, 4, 5, 7}
+    assert story.kept() == story.expected(but=[bad])
+    assert figures(story, 2) == {"raw": 3, "superseded": 0, "voided": 0, "quarantined": 0, "withdrawn": 1}
+    assert figures(story, 7)["withdrawn"] == figures(story, 7)["raw"] == 1
+    assert story.refresh() == {}
+
+
+def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(make_world: MakeWorld) -> None:
+    tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
+    digests = []
+    for sees_it in (True, False):
+        story = history(make_world, RETAIL)
+        story.deliver("2017-01-02", "sold.jsonl", *(Version(basket, 2, 0) for basket in range(6)))
+        story.refresh()
+        if sees_it:
+            moves = [Version(basket, basket + 1, 5, "5.00") for basket in range(6)]
+            bad = story.deliver("2017-01-08", "bad.jsonl", *moves)
+            story.refresh()
+            withdrawn(story, bad)
+        story.deliver("2017-01-08", "good.jsonl", Version(3, 6, 3, "3.00"), Version(4, 2, 6, "6.00"))
+        story.refresh()
+        digests.append({table: story.world.digests()[table] for table in tables})
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("first", ["withdrawal", "correction"])
+def test_a_withdrawal_and_a_late_correction_commute(story: History, first: str) -> None:
+    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 5, 6), Version(3, 3, 6, "6.00"), Version(4, 1, 6))
+    story.refresh()
+    if first == "withdrawal":
+        withdrawn(story, bad)
+    # Older than what is withdrawn, on its day and on others: hidden by it only as long as it counts.
+    story.deliver("2017-01-08", "fix.jsonl", Version(2, 5, 3, "3.00"), Version(3, 6, 3, "3.00"), Version(4, 7, 8))
+    story.refresh()
+    if first == "correction":
+        assert story.kept() == story.expected()
+        withdrawn(story, bad)
+        story.refresh()
+    assert story.kept() == story.expected(but=[bad])
+
+
+def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_days_again(story: History) -> None:
+    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 7, 9), Version(3, 5, 9), Version(5, 6, 9))
+    story.deliver("2017-01-08", "good.jsonl", Version(2, 7, 4), Version(3, 6, 4), Version(5, 5, 4, voided=True))
+    story.refresh()
+    withdrawn(story, bad)
+    story.refresh()
+    assert story.kept() == story.expected(but=[bad])
+
+
+def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
+    versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
+    bad = story.deliver("2017-01-08", "bad.jsonl", *versions)
+    story.refresh()
+    withdrawn(story, bad)
+    story.refresh()
+    story.deliver("2017-01-08", "again.jsonl", *versions)
+    story.refresh()
+    assert story.kept() == story.expected(but=[bad])
+
+    copy = story.deliver("2017-01-08", "copy.jsonl", *versions)
+    story.refresh()
+    withdrawn(story, copy)
+    story.refresh()
+    assert story.kept() == story.expected(but=[bad, copy]) == story.expected()
+    withdrawn(story, "transactions/2017-01-08/again.jsonl")
+    story.refresh()
+    assert story.kept() == story.expected(but=[bad, copy, "transactions/2017-01-08/again.jsonl"])
+    for day in (2, 3, 5):
+        assert figures(story, day)["raw"] > 0
+
+
+def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no_more(story: History) -> None:
+    bad = story.deliver("2017-04-05", "bad.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4), Version(3, 3, 4, "4.00"))
+    story.refresh()
+    with story.world.open() as platform:
+        only = Selection(table="raw.transactions", first=date(2017, 1, 4), last=date(2017, 1, 4))
+        [approval] = approve(platform, lambda: story.world.spark, only, person())
+    story.refresh()
+    assert (2, "2017-01-04", "2.50") in story.kept()
+    done = withdrawn(story, bad)
+    assert {arrival.origin for arrival in done.arrivals} == {bad, approval.arrivals[0].path}
+    assert done.rows == 2
+    story.refresh()
+    assert story.kept() == story.expected(but=[bad])
+    with story.world.open() as platform:
+        assert [(rows.day.day, rows.state) for rows in late_queue(platform)] == [(3, "withdrawn")]
+
+
+def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
+    late = story.deliver("2017-04-05", "late.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4))
+    story.refresh()
+    with story.world.open() as platform:
+        [approval] = approve(platform, lambda: story.world.spark, Selection(arrival=late), person())
+    story.refresh()
+    withdrawn(story, approval.arrivals[0].path)
+    story.refresh()
+    assert story.kept() == story.expected(late=[late])
+
+
+def test_what_cannot_be_withdrawn_is_said(story: History) -> None:
+    story.world.deliver("transactions", "2017-01-08", "broken.csv", "basket_id\n1\n")
+    bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 2, 4))
+    story.refresh()
+    [made] = withdrawn(story, bad).arrivals
+    cases = {
+        "transactions/2017-01-08/bed.jsonl": "was ever taken.*\n.*Did you mean transactions/2017-01-08/bad.jsonl",
+        "transactions/2017-01-08/broken.csv": "was refused whole",
+        bad: "was withdrawn before, on .* by Zoë: the till was set up wrong",
+        made.path: f"is itself the withdrawal of {bad}",
+    }
+    for path, says in cases.items():
+        with pytest.raises(WithdrawalError, match=says):
+            withdrawn(story, path)
+
+
+def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) -> None:
+    story.refresh()
+    with story.world.open() as platform:
+        [done] = withdraw(platform, no_session, "transactions/2017-01-02/empty.jsonl", person())
+        assert (done.rows, done.published) == (0, {})
+    assert story.refresh() == {}

@@ -1,0 +1,113 @@
+"""A person on call decides about late rows and takes a bad delivery out, by commands alone; some of them are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from subprocess import CompletedProcess
+
+import pytest
+
+from platform_assets.lakehouse.failpoints import VARIABLE
+from platform_assets_tests.cli.test_imports import PROBE
+from platform_assets_tests.conftest import FIRST, JARS
+from platform_assets_tests.engine.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
+from platform_assets_tests.world import MakeWorld
+
+USAGE, FAILED = 2, 3
+REASON = ("--reason", "the till was offline", "--by", "Zoë")
+
+
+def command(story: History, *args: str, failpoint: str = "") -> CompletedProcess[str]:
+    settings = {
+        "STATE": story.world.settings.state,
+        "JARS": JARS,
+        "CALENDAR_FIRST": FIRST,
+        "CALENDAR_LAST": FIRST.replace(day=CALENDAR_DAYS),
+        "TODAY": TODAY,
+        "DOMAINS": TILLS,
+        "SPARK_DRIVER_MEMORY": "1g",
+        "FAILPOINT": failpoint,
+    }
+    environment = {**os.environ, **{f"PLATFORM_{name}": str(value) for name, value in settings.items()}}
+    if not failpoint:
+        del environment[VARIABLE]
+    run = [sys.executable, "-c", PROBE, *args]
+    return subprocess.run(run, capture_output=True, text=True, env=environment | {"COLUMNS": "250"}, timeout=240)
+
+
+@pytest.fixture
+def story(make_world: MakeWorld) -> History:
+    """Two lines, and a file with two late ones."""
+    found = history(make_world)
+    found.deliver("2017-01-02", "sold.jsonl", Version(1, 2, 0), Version(2, 3, 0))
+    found.deliver("2017-04-10", "late.jsonl", Version(1, 3, 4, "4.00"), Version(3, 2, 4, "1234.50"))
+    found.refresh()
+    return found
+
+
+LATE = "transactions/2017-04-10/late.jsonl"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("failpoint", ["publish.before_manifest", "publish.after_table.0", "release.after_commit"])
+def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: History, failpoint: str) -> None:
+    dead = command(story, "late", "approve", LATE, *REASON, failpoint=failpoint)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    again = command(story, "late", "approve", LATE, *REASON)
+    assert again.returncode == (0 if failpoint == "publish.before_manifest" else FAILED), again.stderr
+    if again.returncode:
+        assert "2 rows of it were approved by Zoë: the till was offline" in " ".join(again.stderr.split())
+    story.refresh()
+    assert story.kept() == story.expected()
+    assert len([row for row in story.world.rows("raw.transactions") if row["_kind"] == "record"]) == 4
+    with story.world.open() as platform:
+        assert [decision.kind for decision in platform.ledger.decisions()] == ["approval", "approval"]
+
+
+@pytest.mark.timeout(600)
+def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(story: History) -> None:
+    shown = command(story, "late", "list")
+    assert shown.returncode == 0, shown.stderr
+    assert LATE in shown.stdout
+    assert "1,234.50" in shown.stdout
+    assert "2 rows wait" in shown.stdout
+    assert not {"dagster", "pyspark", "py4j"} & set(shown.stderr.split())
+    assert "2 rows wait for a decision" in command(story, "status").stdout
+
+    refused = command(story, "late", "refuse", "--table", "raw.transactions", "--days", "2017-01-02", *REASON)
+    assert refused.returncode == 0, refused.stderr
+    [left] = json.loads(command(story, "late", "list", "raw.transactions", "--json").stdout)
+    assert (left["day"], left["days_late"], left["rows"]) == ("2017-01-03", 97, 1)
+    assert "refused by Zoë: the till was offline" in command(story, "late", "list", "--all").stdout
+
+    gone = command(story, "withdraw", "transactions/2017-01-02/sold.jsonl", "--reason", "wrong store")
+    assert gone.returncode == 0, gone.stderr
+    assert "2 rows" in gone.stdout
+    story.refresh()
+    assert story.kept() == set()
+
+
+def test_a_decision_without_a_reason_a_name_or_rows_is_explained(story: History) -> None:
+    cases = {
+        ("late", "approve", LATE, "--by", "Zoë"): "A decision needs --reason",
+        ("late", "approve", LATE, "--reason", " ", "--by", "Zoë"): "A decision needs --reason",
+        ("late", "refuse", LATE, "--reason", "x"): "A decision needs --by",
+        ("late", "approve", *REASON): "Say which rows",
+        ("late", "approve", LATE, "--days", "2017-01-02", *REASON): "Say which rows",
+        ("late", "approve", "--table", "raw.transactions", *REASON): "Say which rows",
+        ("late", "refuse", "--table", "raw.x", "--days", "2017-01-02", *REASON): "There is no table 'raw.x'",
+        ("late", "refuse", "--table", "raw.transactions", "--days", "2017-01-03..2017-01-02", *REASON): "ends before",
+        ("late", "list", "raw.x"): "There is no table 'raw.x'",
+        ("withdraw", LATE): "A decision needs --reason",
+    }
+    for args, says in cases.items():
+        said = command(story, *args)
+        assert said.returncode == USAGE, (args, said.stderr)
+        assert says in " ".join(said.stderr.split())
+    said = command(story, "withdraw", "transactions/none", "--reason", "x")
+    assert said.returncode == FAILED
+    assert "No arrival 'transactions/none' was ever taken" in said.stderr

@@ -1,0 +1,56 @@
+"""Which late rows a decision is about."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from platform_assets.planning.late_queue import LateRows, Selection, days_late, late_table, open_to, waiting_rows
+
+FIRST = date(2017, 1, 1)
+states = st.sampled_from(["waiting", "refused", "withdrawn"])
+some_rows = st.builds(
+    LateRows,
+    table=st.sampled_from(["raw.transactions", "raw.products"]),
+    arrival=st.sampled_from(["a", "b"]),
+    arrival_date=st.just(date(2017, 12, 1)),
+    day=st.integers(0, 9).map(lambda n: FIRST + timedelta(days=n)),
+    rows=st.integers(1, 5),
+    state=states,
+)
+queues = st.lists(some_rows, max_size=12)
+
+
+def test_lateness_is_the_arrival_date_less_the_day() -> None:
+    assert days_late(date(2017, 4, 5), date(2017, 1, 5)) == 90
+    assert days_late(date(2017, 1, 4), date(2017, 1, 5)) == -1
+    assert late_table("raw.transactions") == "late.transactions"
+
+
+@given(queues)
+def test_only_what_waits_can_be_decided_but_a_refusal_is_taken_back_by_name(queue: list[LateRows]) -> None:
+    by_table = Selection(table="raw.products", first=FIRST, last=FIRST + timedelta(days=4))
+    by_name = Selection(arrival="a")
+    assert {rows.state for rows in open_to("refusal", queue, by_name)} <= {"waiting"}
+    assert {rows.state for rows in open_to("approval", queue, by_table)} <= {"waiting"}
+    assert {rows.state for rows in open_to("approval", queue, by_name)} <= {"waiting", "refused"}
+
+
+@given(queues, st.integers(0, 9), st.integers(0, 9))
+def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[LateRows], one: int, two: int) -> None:
+    cut = FIRST + timedelta(days=min(one, two))
+    parts = [
+        part
+        for table in ("raw.transactions", "raw.products")
+        for part in (Selection(table=table, last=cut), Selection(table=table, first=cut + timedelta(days=1)))
+    ]
+    decided = [rows for part in parts for rows in open_to("refusal", queue, part)]
+    assert sum(rows.rows for rows in decided) == waiting_rows(queue)
+
+
+def test_what_a_decision_is_about_is_told_in_words() -> None:
+    assert str(Selection(arrival="a/2017-01-01/b.csv")) == "a/2017-01-01/b.csv"
+    assert str(Selection(table="raw.x", first=FIRST, last=FIRST)) == "raw.x on 2017-01-01"
+    assert str(Selection(table="raw.x", first=FIRST, last=date(2017, 1, 3))) == "raw.x on 2017-01-01 to 2017-01-03"

@@ -1,0 +1,47 @@
+"""What the checks say of deliveries: refused and late rows warn, and are accounted for."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
+from platform_assets.lakehouse.manifest import Arrival
+from platform_assets.quality.deliveries import delivery_checks
+
+DAY = date(2017, 5, 2)
+
+
+def arrival(name: str, *, taken: int, refused: int = 0, late: int = 0) -> Arrival:
+    return Arrival(
+        table="raw.transactions",
+        path=f"transactions/{DAY}/{name}",
+        arrival_date=DAY,
+        size=1,
+        sha256="0" * 64,
+        modified_ns=1,
+        landed=taken + refused + late,
+        taken=taken,
+        refused=refused,
+        late=late,
+    )
+
+
+def test_rows_that_are_all_taken_pass() -> None:
+    contract, conservation = delivery_checks(RAW_TRANSACTIONS, [arrival("a.csv", taken=3)], [DAY])[DAY]
+    assert (contract.outcome, conservation.outcome) == ("passed", "passed")
+    assert conservation.sentence == "3 rows landed = 3 in raw + 0 refused + 0 in the late queue"
+
+
+def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
+    files = [arrival("a.csv", taken=3, refused=1), arrival("b.csv", taken=1, late=1_200)]
+    contract, conservation = delivery_checks(RAW_TRANSACTIONS, files, [DAY])[DAY]
+    assert contract.outcome == "warned"
+    assert "1 rows refused, 1,200 rows wait in the late queue" in contract.sentence
+    assert contract.numbers["rows late"] == 1_200
+    [finding] = contract.findings
+    assert finding.expected == "every file and row as declared, at most 90 days after its day"
+    assert finding.examples == (
+        "transactions/2017-05-02/a.csv: 1 rows",
+        "transactions/2017-05-02/b.csv: 1,200 rows late",
+    )
+    assert conservation.sentence == "1,205 rows landed = 4 in raw + 1 refused + 1,200 in the late queue"
