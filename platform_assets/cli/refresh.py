@@ -14,7 +14,6 @@ from platform_assets.cli.console import (
     UsageError,
     console,
     counted,
-    errors,
     parse_days,
     print_json,
     reading,
@@ -22,6 +21,7 @@ from platform_assets.cli.console import (
 )
 from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import watch_published
+from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take
@@ -106,24 +106,12 @@ def _is_asked(request: Request, hold: Hold) -> bool:
 
 def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> RefreshResult:
     """Only here Spark is imported, and started if there is anything to compute."""
-    with errors.status("starting Spark"):
-        from platform_assets.compute.session import create_session, stop_session
-        from platform_assets.engine.refresh import refresh as refresh_tables
-
-    sessions: list[Any] = []
-
-    def spark() -> Any:
-        if not sessions:
-            sessions.append(create_session(platform.settings))
-        return sessions[0]
+    from platform_assets.engine.refresh import refresh as refresh_tables
 
     author = Author(run=f"refresh-{new_publication()}", why=why)
-    try:
-        with watch_published("refresh", None if plan.intakes else plan.days):
-            return refresh_tables(platform, spark, author, request=request)
-    finally:
-        for session in sessions:
-            stop_session(session)
+    planned = None if plan.intakes else plan.days
+    with session_on_demand(platform.settings) as spark, watch_published("refresh", planned):
+        return refresh_tables(platform, spark, author, request=request)
 
 
 def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
