@@ -8,12 +8,17 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.session import create_session, stop_session
 from platform_assets.settings import Settings, load_settings, project_root
 from platform_assets_tests.world import MakeWorld, World
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("platform", deadline=None)
+hypothesis.settings.load_profile("platform")
 
 JARS = project_root() / ".platform" / "jars"
 """The project's own, so that nothing is downloaded a second time."""

@@ -19,6 +19,7 @@ from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.standing import DayMark, Stale, Standing, outdated, stale, unchanged
+from platform_assets.planning.ties import Tie
 
 _CONTRACT_TYPES = {"integer": "int"}
 
@@ -28,8 +29,11 @@ def standing_of(platform: Platform, tables: Collection[str] | None = None) -> St
     now = current_release(platform.lake)
     names = platform.catalogue.names if tables is None else tables
     refused: dict[str, set[tuple[date, str]]] = {}
+    tied: dict[str, set[Tie]] = {}
     for hold in platform.ledger.holds():
-        if hold.table in platform.code_versions:
+        if hold.tied_to is not None:
+            tied.setdefault(hold.table, set()).add((hold.day, hold.tied_to))
+        elif hold.table in platform.code_versions:
             mark = refused_now(hold.refused, platform.version(hold.table))
             refused.setdefault(hold.table, set()).add((hold.day, mark))
     return Standing(
@@ -37,6 +41,7 @@ def standing_of(platform: Platform, tables: Collection[str] | None = None) -> St
         refused=refused,
         calendar=platform.calendar,
         views=views_read(platform, [platform.catalogue[name] for name in names], now),
+        tied=tied,
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
     )
 

@@ -16,6 +16,7 @@ from platform_assets.engine.views import views_read
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
+from platform_assets.planning.ties import still_refused
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.quality.findings import Check
 
@@ -75,15 +76,19 @@ def readiness(
         if (reason := _blocks(platform, read, day, digests, holds_on[read.table]))
     }
     left = sorted(set(days) - set(blocked))
-    made_from = fingerprints(contract, left, digests, platform.calendar, views_read(platform, [contract], release))
     before = platform.ledger.current_days(contract.name, at=release.number)
     holds = platform.ledger.holds(contract.name)
+    tied = [(hold.day, hold.tied_to) for hold in holds if hold.tied_to is not None]
+    views = views_read(platform, [contract], release)
+    now = fingerprints(contract, {*left, *(root for _, root in tied)}, digests, platform.calendar, views)
+    made_from = {day: now[day] for day in left if day in now}
     held: dict[date, Hold] = {}
     up_to_date: tuple[date, ...] = ()
     if not force:
         version = platform.version(contract.name)
-        refused = {(hold.day, refused_now(hold.refused, version)): hold for hold in holds if hold.gate not in accept}
-        held = {day: refused[found] for day in left if (found := (day, made_from[day])) in refused}
+        by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
+        refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
+        held = {hold.day: hold for hold in holds if hold.day in refused.intersection(left)}
         still_right = {
             day
             for day, found in before.items()

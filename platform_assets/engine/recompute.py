@@ -25,6 +25,7 @@ from platform_assets.engine.publishing import publish_changes, stage_folders, wi
 from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.engine.results import Progress, StepResult, no_progress
 from platform_assets.engine.staging import Staged, stage_days
+from platform_assets.engine.ties import tied_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import TableChange, new_publication
 from platform_assets.lakehouse.publish import Conflict
@@ -34,6 +35,7 @@ from platform_assets.ledger.records import Hold
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
+from platform_assets.quality.gates import tie_finding
 
 ATTEMPTS = 3
 """How often days that another run published meanwhile are computed again before the conflict is passed on."""
@@ -134,7 +136,11 @@ def _recompute_batch(
         staged = stage_days(platform, work.spark, contract, state.ready, release, folders[contract.name], folders[dead])
         earlier = {day: found.rows for day, found in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.step_days, earlier=earlier, accept=work.accept)
-        good = tuple(day for day in state.ready if not checks[day].blocking)
+        failing = [day for day in state.ready if checks[day].blocking]
+        tied = tied_days(platform, contract, state, failing, release, step_days=work.step_days)
+        for day, root in tied.held.items():
+            checks[day] = checks[day].failing(tie_finding(contract, day, root))
+        good = tuple(day for day in state.ready if not checks[day].blocking and day not in tied.blocked)
         changed = effects(platform, work.spark, contract, release, staged, good, state.before)
         seconds = time.monotonic() - started
         changes = _changes(platform, contract, release, publication, good, staged, state, checks, seconds)
@@ -152,13 +158,17 @@ def _recompute_batch(
             if rest := without(changes, again):
                 publish_changes(platform, new_publication(), "recompute", rest, work.author)
 
-    done = [day for day in state.ready if day not in again]
+    done = [day for day in state.ready if day not in again and day not in tied.blocked]
     held = {day: found for day in done if (found := checks[day].blocking)}
-    _remember(work, held, [day for day in done if day not in held], state.made_from)
+    version = platform.version(contract.name)
+    refused = {day: attempt(state.made_from[day], version) for day in held}
+    _remember(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
+    platform.ledger.lift(contract.name, [day for day in done if day not in held])
     return left_alone + StepResult(
         contract.name,
         published={day: content for day, content in changes[0].days.items() if day not in again},
         held=held,
+        blocked={day: tied.reason(contract, day) for day in tied.blocked},
         checks={day: checks[day] for day in done},
         changes={day: found for day, found in changed.items() if day not in again},
         notes={day: found for day, found in state.notes.items() if day not in again},
@@ -197,17 +207,13 @@ def _changes(
     return changes
 
 
-def _remember(
-    work: _Work, held: Mapping[date, tuple[Finding, ...]], good: Collection[date], made_from: Mapping[date, str]
-) -> None:
-    """Hold the days that failed, and lift the holds of those that passed."""
+def _remember(work: _Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, str]) -> None:
+    """Hold the days that failed."""
     table, now = work.contract.name, datetime.now(UTC)
-    version = work.platform.version(table)
     work.platform.ledger.hold(
-        Hold(table, day, attempt(made_from[day], version), found[0].check, found[0].message, work.author.run, now)
+        Hold(table, day, refused[day], found[0].check, found[0].message, work.author.run, now)
         for day, found in held.items()
     )
-    work.platform.ledger.lift(table, good)
 
 
 def _refused_before(hold: Hold) -> Finding:

@@ -128,6 +128,7 @@ class Hold:
         table: `<layer>.<table>`.
         day: event date.
         refused: the fingerprint that must not be published; followed by `@` and the code version, if only of that code.
+            `with` and a day where nothing is wrong with this one, but records moved between the two and that is held.
         gate: what refused it: a gate's name, or who rolled back.
         reason: for a person.
         run: id of the run that was refused.
@@ -141,6 +142,12 @@ class Hold:
     reason: str
     run: str
     created_at: datetime
+
+    @property
+    def tied_to(self) -> date | None:
+        """The held day that keeps this one."""
+        word, _, day = self.refused.partition(" ")
+        return date.fromisoformat(day) if word == "with" else None
 
 
 @dataclass(frozen=True)

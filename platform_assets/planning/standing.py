@@ -11,6 +11,7 @@ from typing import NamedTuple
 from platform_assets.contracts import Contract
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints
+from platform_assets.planning.ties import Tie, still_refused
 from platform_assets.planning.windows import Calendar
 
 
@@ -57,6 +58,7 @@ class Standing:
         calendar: the days that exist.
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
         views: of every table that is read as of a day.
+        tied: days that are held only because another one is, with that day, by table.
     """
 
     marks: Marks
@@ -64,6 +66,7 @@ class Standing:
     calendar: Calendar
     versions: Mapping[str, Version] = field(default_factory=dict)
     views: Views = field(default_factory=dict)
+    tied: Mapping[str, Collection[Tie]] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:
@@ -78,14 +81,18 @@ def stale(contract: Contract, days: Collection[date], standing: Standing) -> dic
     other input, or other code, makes another attempt worth its while. A held day whose inputs are again as they were
     when it was last right counts as well, because that lifts its hold.
     """
-    now = fingerprints(contract, days, standing.digests, standing.calendar, standing.views)
+    refused, tied = standing.refused.get(contract.name, ()), standing.tied.get(contract.name, ())
+    asked = {*days, *(root for _, root in tied)}
+    now = fingerprints(contract, asked, standing.digests, standing.calendar, standing.views)
     have = standing.marks.get(contract.name, {})
-    refused = standing.refused.get(contract.name, ())
-    held = {day for day, _ in refused}
+    held = {day for day, _ in (*refused, *tied)}
+    left_alone = still_refused(refused, tied, now)
     return {
         day: mark
-        for day, mark in now.items()
-        if (day not in have or have[day].fingerprint != mark or day in held) and (day, mark) not in refused
+        for day in days
+        if (mark := now.get(day)) is not None
+        and (day not in have or have[day].fingerprint != mark or day in held)
+        and day not in left_alone
     }
 
 

@@ -73,6 +73,11 @@ class Checked:
             return "passed"
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
 
+    def failing(self, finding: Finding) -> Checked:
+        """The same with one finding more."""
+        findings = (*self.findings, finding)
+        return replace(self, sentence=_joined(findings), findings=findings)
+
     def accepted_by_hand(self) -> Checked:
         """The same with every finding that blocks only warning, and saying so."""
         findings = tuple(
@@ -108,6 +113,12 @@ class DayChecks:
     def blocking(self) -> tuple[Finding, ...]:
         """What keeps the day unpublished; the first of it is the reason of its hold."""
         return tuple(finding for finding in self.findings if finding.blocks)
+
+    def failing(self, finding: Finding) -> DayChecks:
+        """The same with one finding more."""
+        return replace(
+            self, checks=tuple(one.failing(finding) if one.check == finding.check else one for one in self.checks)
+        )
 
     @property
     def accepted(self) -> dict[str, int]:

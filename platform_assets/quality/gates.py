@@ -95,6 +95,19 @@ def contract_findings(
     return tuple(found)
 
 
+def tie_finding(contract: Contract, day: date, root: date) -> Finding:
+    """A day in itself right that must not be published without another one."""
+    return Finding(
+        check="conservation",
+        day=day,
+        severity="block",
+        message=f"{contract.name} on {day}: records moved between this day and {root}, which is held; published alone, "
+        "they would be counted twice or not at all",
+        expected=f"{root} published together with it",
+        found=f"{root} held",
+    )
+
+
 def conservation_findings(
     contract: Contract,
     day: date,

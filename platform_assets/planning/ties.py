@@ -1,0 +1,48 @@
+"""Ties: days between which a record has moved are published together or not at all.
+
+If only the day that the record came to were published, it would be counted twice; if only the one it left, nowhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+
+Tie = tuple[date, date]
+"""The day that a record has left, and the one that it came to."""
+
+
+def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, date]:
+    """The days that a failing one keeps from being published, over any number of ties, each with that failing day.
+
+    Args:
+        failing: days that are not published.
+        ties: between any days.
+    """
+    neighbours: defaultdict[date, set[date]] = defaultdict(set)
+    for one, other in ties:
+        neighbours[one].add(other)
+        neighbours[other].add(one)
+    found: dict[date, date] = {}
+    for root in sorted(failing):
+        reached = [root]
+        while reached:
+            for day in neighbours[reached.pop()] - found.keys() - set(failing):
+                found[day] = root
+                reached.append(day)
+    return found
+
+
+def still_refused(refused: Iterable[tuple[date, str]], tied: Iterable[Tie], now: Mapping[date, str]) -> set[date]:
+    """The held days that would come out as they were refused.
+
+    A day that is only tied to another one is refused while that one is.
+
+    Args:
+        refused: held days, each with a fingerprint that must not be published.
+        tied: held days, each with the day that keeps it.
+        now: the fingerprint that each of all these days would get.
+    """
+    by_gate = {day for day, mark in refused if now.get(day) == mark}
+    return by_gate | {day for day, root in tied if root in by_gate}

@@ -1,0 +1,71 @@
+"""A record that moves between days is never seen twice or nowhere because one of the two was held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+TABLE = "silver.transactions"
+DAYS = [f"2017-01-{day:02}" for day in range(1, 21)]
+FROM, TO = DAYS[15], DAYS[17]
+LINES = 10
+MOVING = 100 * DAYS.index(FROM)
+"""The basket that turns out to be of another day."""
+LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """Twenty days of ten baskets each."""
+    world = make_world(days=len(DAYS))
+    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    for day in DAYS:
+        world.deliver_rows("transactions", day, "t.jsonl", baskets(day))
+    world.refresh()
+    return world
+
+
+def baskets(day: str, **changes: Any) -> list[dict[str, Any]]:
+    """The ten baskets of a day."""
+    return [sale(100 * DAYS.index(day) + n, 1, day, **changes) for n in range(LINES)]
+
+
+def staying(day: str, **changes: Any) -> list[dict[str, Any]]:
+    """Those that are of no other day."""
+    return [row for row in baskets(day, **changes) if row["basket_id"] != MOVING]
+
+
+def days_of_the_moving_basket(world: World) -> list[str]:
+    return [str(row["event_date"]) for row in world.rows(TABLE) if row["basket_id"] == MOVING]
+
+
+def held(world: World) -> dict[str, str]:
+    with world.open() as platform:
+        return {str(hold.day): hold.gate for hold in platform.ledger.holds(TABLE)}
+
+
+def published(result: RefreshResult) -> set[str]:
+    return {str(day) for step in result.steps if step.table == TABLE for day in step.published}
+
+
+def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> None:
+    moved = sale(MOVING, 1, TO, updated_at=LATER)
+    voids = staying(FROM, voided=True, updated_at=LATER)
+    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [moved, *voids])
+    result = world.refresh()
+    assert published(result) == set(), "or the basket were counted twice"
+    assert days_of_the_moving_basket(world) == [FROM], "as before"
+    assert held(world) == {FROM: "volume", TO: "conservation"}
+    [step] = [step for step in result.steps if step.table == TABLE]
+    told = {str(day): reason for day, reason in step.not_published.items()}
+    assert f"records moved between this day and {FROM}, which is held" in told[TO]
+    assert published(world.refresh()) == set(), "neither is tried again as it is"
+
+    world.deliver_rows("transactions", DAYS[-1], "corrected.jsonl", staying(FROM, updated_at=LATEST))
+    assert published(world.refresh()) == {FROM, TO}
+    assert days_of_the_moving_basket(world) == [TO]
+    assert held(world) == {}
