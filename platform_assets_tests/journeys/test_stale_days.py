@@ -230,9 +230,11 @@ def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(make_w
         assert str(change) == "rule 'mended' added (sales_value < 1000): another content, its days are stale"
         assert by(world, platform, Request()).steps == ()
 
-        some = by(world, platform, Request(days=frozenset([day(3), day(4)]), by_person=True))
+        some = by(
+            world, platform, Request(frozenset({"gold.daily_sales"}), frozenset([day(3), day(4)]), by_person=True)
+        )
         assert {step.table: set(step.published) for step in some.steps} == {"silver.transactions": {day(3), day(4)}}
-        assert numbers(some.struck["gold.daily_sales"]) == {3, 4}
+        assert {table: numbers(days) for table, days in some.struck.items()} == {"gold.daily_sales": {3, 4}}
         everything = by(world, platform, BY_PERSON)
         assert numbers(everything.steps[0].published) == set(range(1, DAYS + 1)) - {3, 4}
         assert outlook(platform).everything.steps == ()
