@@ -72,8 +72,9 @@ def approve(
             with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
                 platform.sync()
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
-                decide(platform, "approval", chosen, author)
-                done.append(_take(platform, spark(), contract, chosen, author))
+                if chosen:
+                    decide(platform, "approval", chosen, author)
+                    done.append(_take(platform, spark(), contract, chosen, author))
     return tuple(done)
 
 

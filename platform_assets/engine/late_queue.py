@@ -23,14 +23,9 @@ class LateQueueError(PlatformError):
     """A decision about late rows cannot be taken."""
 
 
-def late_queue(platform: Platform, release: Release | None = None) -> tuple[LateRows, ...]:
-    """Everything in the late queue of every raw table, by table, day and arrival.
-
-    Args:
-        platform: what to look at.
-        release: whose queue; the current one by default.
-    """
-    now = current_release(platform.lake) if release is None else release
+def late_queue(platform: Platform) -> tuple[LateRows, ...]:
+    """Everything in the late queue of every raw table, by table, day and arrival."""
+    now = current_release(platform.lake)
     return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
 
 
