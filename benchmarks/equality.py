@@ -41,7 +41,18 @@ def contents(lake: Path, until: date | None = None) -> dict[str, Content]:
     """Every table of a lake in Delta (the platform's or a bare script's) or in plain Parquet, up to a day if given."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
-        return {name: _content(db, lake, name, columns, until or date.max) for name, columns in _tables()}
+        return {
+            name: _content(db, lake / name.replace(".", "/"), name, columns, until or date.max)
+            for name, columns in _tables()
+        }
+
+
+def table_content(table: Path, contract: Contract) -> Content:
+    """One Delta table, whoever wrote it, as far as a contract declares its columns."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'; SET memory_limit = '4GB'")
+        columns = {column.name: column.type for column in contract.columns}
+        return _content(db, table, contract.name, columns, date.max)
 
 
 def check_equal(expected: dict[str, Content], found: dict[str, Content], what: str) -> None:
@@ -72,8 +83,8 @@ def _dead_letters(contract: Contract) -> str | None:
     return {"raw": "refused", "silver": "quarantine"}.get(contract.layer)
 
 
-def _content(db: duckdb.DuckDBPyConnection, lake: Path, name: str, columns: dict[str, str], until: date) -> Content:
-    files = _files(lake / name.replace(".", "/"))
+def _content(db: duckdb.DuckDBPyConnection, table: Path, name: str, columns: dict[str, str], until: date) -> Content:
+    files = _files(table)
     if not files:
         return Content(0, Decimal(0), 0)
     # Rows of the platform's own bookkeeping: days on which a moved key lost

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from rich.table import Table
 GIB = 1 << 30
 _SAMPLE_EVERY_S = 0.5
 _LAST_LINES = 25
+_END_WITHIN_S = 30
 
 
 class BenchmarkError(Exception):
@@ -89,9 +90,18 @@ def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Pa
     Raises:
         BenchmarkError: it failed; the message has its last lines.
     """
+    return run_command((sys.executable, "-m", module, *arguments), env=env, log=log)
+
+
+def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path) -> Run:
+    """Run a program.
+
+    Raises:
+        BenchmarkError: it failed; the message has its last lines.
+    """
     os.sync()  # what an earlier process left to write is not this one's to wait for
     load = os.getloadavg()[0]
-    command = [sys.executable, "-m", module, *map(str, arguments)]
+    command = [*map(str, command)]
     with log.open("wb") as output:
         started, cpu_before_s = time.monotonic(), _cpu_of_children_s()
         process = subprocess.Popen(command, env=dict(env), stdout=output, stderr=subprocess.STDOUT)
@@ -103,6 +113,7 @@ def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Pa
             except subprocess.TimeoutExpired:
                 peaks |= {pid: peak for pid in _descendants(process.pid) if (peak := _java_peak_bytes(pid))}
         seconds = time.monotonic() - started
+    _wait_for_end(peaks)
     printed = log.read_text(encoding="utf-8", errors="replace")
     if process.returncode:
         last = "\n".join(printed.splitlines()[-_LAST_LINES:])
@@ -197,6 +208,13 @@ def _descendants(pid: int) -> Iterator[int]:
     for child in children:
         yield child
         yield from _descendants(child)
+
+
+def _wait_for_end(pids: Iterable[int]) -> None:
+    """Wait for JVMs that outlive their process for a moment: the next run is to have the machine to itself."""
+    deadline = time.monotonic() + _END_WITHIN_S
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.05)
 
 
 def _java_peak_bytes(pid: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -29,34 +29,40 @@ class Sample:
         simulation: what was landed, to its last arrival.
         folder: holds the landing area and a state folder for each side.
         jars: folder of Delta's jars and the class archive.
+        settings: more of them for the platform, as `PLATFORM_…` variables.
     """
 
     simulation: Simulation
     folder: Path
     jars: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def landing(self) -> Path:
         """The landing area that all sides read."""
         return self.folder / "landing"
 
+    def state(self, side: str) -> Path:
+        """The folder of all that a side keeps."""
+        return self.folder / side.replace(" ", "-")
+
     def lake(self, side: str) -> Path:
         """The lake of a side."""
-        return self._state(side) / "lake"
+        return self.state(side) / "lake"
 
     def empty(self, side: str) -> None:
         """Remove what a side did before."""
-        shutil.rmtree(self._state(side), ignore_errors=True)
+        shutil.rmtree(self.state(side), ignore_errors=True)
 
     def platform(self, side: str, *arguments: object) -> Run:
         """One process of the platform, on the side's lake as it is."""
-        return self._run("benchmarks.platform_load", side, *arguments)
+        return self.module("benchmarks.platform_load", side, *arguments)
 
     def script(self, side: str, module: str) -> Run:
         """One process of a script that loads everything without the platform, into an empty lake."""
         self.empty(side)
         where = ("--landing", self.landing, "--lake", self.lake(side))
-        return self._run(module, side, *where, "--first", self.simulation.first, "--last", self.simulation.last)
+        return self.module(module, side, *where, "--first", self.simulation.first, "--last", self.simulation.last)
 
     def check(self, side: str, other: str, until: date | None = None) -> None:
         """Compare what two sides hold up to a day.
@@ -66,18 +72,16 @@ class Sample:
         """
         check_equal(contents(self.lake(side), until), contents(self.lake(other), until), f"{side} and {other}")
 
-    def _run(self, module: str, side: str, *arguments: object) -> Run:
-        state = self._state(side)
+    def module(self, module: str, side: str, *arguments: object) -> Run:
+        """One process of a Python module that finds its settings in its environment, on the side's lake as it is."""
+        state = self.state(side)
         state.mkdir(parents=True, exist_ok=True)
         return run_process(module, *arguments, env=self._env(state), log=state / "benchmark.log")
-
-    def _state(self, side: str) -> Path:
-        return self.folder / side.replace(" ", "-")
 
     def _env(self, state: Path) -> dict[str, str]:
         """Settings come from here and from nowhere else."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLATFORM_", "DAGSTER_"))}
-        return kept | {
+        own = {
             "PYTHONPATH": str(project_root()),
             "PLATFORM_STATE": str(state),
             "PLATFORM_LANDING": str(self.landing),
@@ -86,13 +90,14 @@ class Sample:
             "PLATFORM_CALENDAR_LAST": str(self.simulation.last),
             "PLATFORM_TODAY": str(self.simulation.last_arrival),
         }
+        return kept | own | dict(self.settings)
 
 
 @contextmanager
-def landed(root: Path, simulation: Simulation) -> Iterator[Sample]:
+def landed(root: Path, simulation: Simulation, settings: Mapping[str, str] | None = None) -> Iterator[Sample]:
     """Land a sample with all its late arrivals; it and everything made of it are gone afterwards."""
     folder = root / f"{simulation.days}-days-x{simulation.scale}"
-    sample = Sample(simulation, folder, load_settings().jars)
+    sample = Sample(simulation, folder, load_settings().jars, settings or {})
     try:
         land(simulation, sample.landing, simulation.last_arrival)
         yield sample

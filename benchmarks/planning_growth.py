@@ -1,0 +1,326 @@
+"""How planning grows with history: one dirty day among 1, 2, 5 and 10 years of twenty tables.
+
+    uv run python benchmarks/planning_growth.py [--quick] [--json PATH] [--plot PNG] [--years 10] [--rounds 9]
+
+No Spark and no rows: a lake's releases and its ledger (SQLite) are written through their own functions, as daily runs
+leave them. Every day of every table was published twice, as it came and corrected, each time with all tables in one
+publication: ten years are 7,300 releases and 146,000 days. Then one day of a raw table in the middle of history gets
+other content.
+
+* Planning is what a refresh asks before it works: which days of which tables are stale, read from the ledger and
+  decided. The plan must be the days that the change reaches and no others, else nothing is measured.
+* Opening is what every command does before: the ledger opened, and held against the lake's releases. No goal.
+
+Sizes are measured one after the other while the installation grows, every round with the platform opened anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import BenchmarkError, Goal, Outcome, print_outcomes, write_json
+from benchmarks.many_tables import SALES, TABLES
+from platform_assets.contracts import MonthToDate
+from platform_assets.engine.pending import steps_to_refresh
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import write_release
+from platform_assets.ledger.records import DayRecord, PublicationRecord
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.windows import Calendar, day_range, days_reached
+from platform_assets.settings import load_settings
+
+FIRST = date(2017, 1, 1)
+SIZES_YEARS = (1, 2, 5, 10)
+MOST_S = 1.0
+SOURCE = SALES[0]
+ROWS = 10_000
+"""Of every day."""
+
+console = Console(width=None if sys.stdout.isatty() else 120)
+
+Made = Mapping[str, Mapping[date, tuple[str, str]]]
+"""Digest and fingerprint of days, by table."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size of the installation.
+
+    Args:
+        years: of history.
+        releases: of the lake.
+        recorded: days in the ledger, over all tables and publications.
+        ledger_mib: its file.
+        planning_s: of each round.
+        opening_s: of each round.
+        planned: days of the plan, by table.
+    """
+
+    years: int
+    releases: int
+    recorded: int
+    ledger_mib: float
+    planning_s: tuple[float, ...]
+    opening_s: tuple[float, ...]
+    planned: Mapping[str, tuple[date, ...]]
+
+
+class Installation:
+    """A lake and a ledger that grow day by day and are always up to date."""
+
+    def __init__(self, state: Path, years: int) -> None:
+        self.state = state
+        self.until = FIRST - timedelta(days=1)
+        self.releases = 0
+        self.recorded = 0
+        Lake(state / "lake").releases_path.mkdir(parents=True)
+        self.calendar = Calendar(FIRST, _last_day(years))
+        days = self.calendar.days()
+        self.digests = {contract.name: {day: _digest(contract.name, day) for day in days} for contract in TABLES}
+        # All windows look back, so what a day is made from does not depend on how far history has come.
+        self.made_from = {
+            contract.name: fingerprints(contract, days, self.digests, self.calendar)
+            for contract in TABLES
+            if contract.inputs
+        }
+
+    def grow(self, last: date) -> None:
+        """Publish every day up to one, all tables at once: as it came, and corrected."""
+        with self.open(last) as platform:
+            records: list[PublicationRecord] = []
+            for day in day_range(self.until + timedelta(days=1), last):
+                came = {table: {day: (_digest(table, day, "as it came"), "")} for table in self.digests}
+                records += [self._publish(platform, made) for made in (came, self._right(*self.digests, day=day))]
+            platform.ledger.record(*records)
+        self.until = last
+
+    def dirty(self, day: date) -> None:
+        """Give one day of a raw table other content."""
+        with self.open(self.until) as platform:
+            made = {f"raw.{SOURCE}": {day: (_digest(SOURCE, day, "other"), "")}}
+            platform.ledger.record(self._publish(platform, made))
+
+    def clean(self, day: date) -> None:
+        """Give it back what it had."""
+        with self.open(self.until) as platform:
+            platform.ledger.record(self._publish(platform, self._right(f"raw.{SOURCE}", day=day)))
+
+    @contextmanager
+    def open(self, last: date) -> Iterator[Platform]:
+        """The platform as every command opens it, with a calendar that ends on a day."""
+        settings = load_settings(
+            state=self.state,
+            lake=self.state / "lake",
+            landing=self.state / "landing",
+            ledger_url=f"sqlite:///{self.ledger_file}",
+            calendar_first=FIRST,
+            calendar_last=last,
+            today=last,
+            domains="benchmarks.many_tables",
+        )
+        with open_platform(settings) as platform:
+            yield platform
+
+    @property
+    def ledger_file(self) -> Path:
+        """The ledger's database."""
+        return self.state / "ledger.db"
+
+    def _right(self, *tables: str, day: date) -> Made:
+        """What tables have on a day when they are up to date."""
+        return {
+            table: {day: (self.digests[table][day], self.made_from[table][day] if table in self.made_from else "")}
+            for table in tables
+        }
+
+    def _publish(self, platform: Platform, made: Made) -> PublicationRecord:
+        """A release of the lake, and what the ledger is to record of it."""
+        name = f"p{self.releases:06d}"
+        release = write_release(platform.lake, dict.fromkeys(self.digests, self.releases), name)
+        self.releases += 1
+        days = tuple(
+            DayRecord(
+                table=table,
+                day=day,
+                publication=name,
+                digest=digest,
+                fingerprint=fingerprint,
+                rows=ROWS,
+                bytes=ROWS * 40,
+                files=1,
+                figures={"rows": ROWS, "quarantined": 0},
+                reads=dict.fromkeys((read.table for read in platform.catalogue[table].inputs), release.number - 1),
+                code_version=platform.code_versions.get(table, ""),
+                seconds=0.1,
+            )
+            for table, found in made.items()
+            for day, (digest, fingerprint) in found.items()
+        )
+        self.recorded += len(days)
+        now = datetime.now(UTC)
+        return PublicationRecord(name, release.number, now, "recompute", "run", "benchmark", "a benchmark", None, days)
+
+
+def measure(installation: Installation, years: int, rounds: int) -> Point:
+    """Plan for one dirty day in the middle of history.
+
+    Raises:
+        BenchmarkError: the plan is not what the change reaches.
+    """
+    installation.grow(_last_day(years))
+    day = (FIRST + (installation.until - FIRST) / 2).replace(day=10)
+    calendar = Calendar(FIRST, installation.until)
+    check(installation, {})
+    installation.dirty(day)
+    expected = reached(day, calendar)
+    check(installation, expected)
+    planning_s, opening_s = [], []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        with installation.open(installation.until) as platform:
+            opened = time.perf_counter()
+            plan(platform)
+            planned = time.perf_counter()
+        opening_s.append(opened - started)
+        planning_s.append(planned - opened)
+    installation.clean(day)
+    size_mib = installation.ledger_file.stat().st_size / (1 << 20)
+    return Point(
+        years, installation.releases, installation.recorded, size_mib, tuple(planning_s), tuple(opening_s), expected
+    )
+
+
+def plan(platform: Platform) -> dict[str, tuple[date, ...]]:
+    """What a refresh would recompute: the days of each table."""
+    return {step.table: tuple(step.days) for step in steps_to_refresh(platform)}
+
+
+def check(installation: Installation, expected: Mapping[str, tuple[date, ...]]) -> None:
+    """Hold the plan against what it must be.
+
+    Raises:
+        BenchmarkError: it is something else.
+    """
+    with installation.open(installation.until) as platform:
+        planned = plan(platform)
+    if planned != expected:
+        found = {table: len(days) for table, days in planned.items()}
+        wanted = {table: len(days) for table, days in expected.items()}
+        raise BenchmarkError(f"The plan has {found} days and should have {wanted}.")
+
+
+def reached(day: date, calendar: Calendar) -> dict[str, tuple[date, ...]]:
+    """The days that other content of one raw day reaches, written down by hand."""
+    trailing = tuple(other for other in day_range(day, day + timedelta(days=27)) if other in calendar)
+    month = tuple(day_range(*days_reached(MonthToDate(), day, calendar)))
+    one = (day,)
+    return {
+        f"silver.{SOURCE}": one,
+        f"gold.{SOURCE}_daily": one,
+        f"gold.{SOURCE}_28d": trailing,
+        f"gold.{SOURCE}_month": month,
+    }
+
+
+def print_points(points: list[Point]) -> None:
+    """The curve as a table."""
+    table = Table(title=f"Planning for one dirty day of {len(TABLES)} tables", title_justify="left")
+    for heading in ("years", "releases", "days recorded", "ledger MiB", "planned days"):
+        table.add_column(heading, justify="right")
+    for heading in ("planning median s", "min to max s", "opening median s"):
+        table.add_column(heading, justify="right")
+    for point in points:
+        table.add_row(
+            str(point.years),
+            f"{point.releases:,}",
+            f"{point.recorded:,}",
+            f"{point.ledger_mib:.0f}",
+            str(sum(map(len, point.planned.values()))),
+            f"{median(point.planning_s):.2f}",
+            f"{min(point.planning_s):.2f} to {max(point.planning_s):.2f}",
+            f"{median(point.opening_s):.2f}",
+        )
+    console.print(table)
+
+
+def plot(points: list[Point], file: Path) -> None:
+    """The curve as a picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    years = [point.years for point in points]
+    for label, seconds in (
+        ("planning", [point.planning_s for point in points]),
+        ("opening the platform", [point.opening_s for point in points]),
+    ):
+        axes.plot(years, [median(one) for one in seconds], marker="o", label=label)
+        axes.fill_between(years, [min(one) for one in seconds], [max(one) for one in seconds], alpha=0.2)
+    axes.axhline(MOST_S, linestyle="--", color="grey", label="goal for planning")
+    axes.set(xlabel=f"years of {len(TABLES)} tables, every day published twice", ylabel="seconds")
+    axes.set_title("One dirty day: median, least and most of all rounds", fontsize=10)
+    axes.set_xticks(years)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110)
+
+
+def _last_day(years: int) -> date:
+    return FIRST.replace(year=FIRST.year + years) - timedelta(days=1)
+
+
+def _digest(table: str, day: date, how: str = "corrected") -> str:
+    value = int.from_bytes(hashlib.sha256(f"{table} {day} {how}".encode()).digest()[:8])
+    return str(Digest(ROWS, (value, value // 3, value // 5, value // 7)))
+
+
+def main(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds.")] = False,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the goals there, for programs.")] = None,
+    plot_path: Annotated[Path | None, typer.Option("--plot", help="Draw the curve there, as PNG.")] = None,
+    years: Annotated[int, typer.Option(min=1, max=max(SIZES_YEARS), help="Greatest size.")] = max(SIZES_YEARS),
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each size.")] = 9,
+) -> None:
+    """Measure planning. Exits with 1 if the goal is missed, with 3 if nothing could be measured."""
+    sizes = [size for size in SIZES_YEARS if size <= years]
+    with tempfile.TemporaryDirectory(prefix="planning-growth-", ignore_cleanup_errors=True) as folder:
+        installation = Installation(Path(folder), max(sizes))
+        try:
+            points = [measure(installation, size, 3 if quick else rounds) for size in sizes]
+        except BenchmarkError as error:
+            console.print(str(error), markup=False, highlight=False, style="red")
+            raise typer.Exit(3) from error
+    print_points(points)
+    if plot_path:
+        plot(points, plot_path)
+    outcomes: list[Outcome] = [
+        Goal(f"planning, {point.years} years, {len(TABLES)} tables, one dirty day, s", "<=", MOST_S).judge(
+            point.planning_s
+        )
+        for point in points[-1:]
+    ]
+    print_outcomes(console, "Planning", outcomes)
+    if json_path:
+        write_json(json_path, outcomes)
+    raise typer.Exit(0 if all(one.held for one in outcomes) else 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
