@@ -6,9 +6,9 @@ Cases: a few lines corrected on 2 days 300 days apart, on 10 and on 30 days scat
 explain, of the 10 days when raw has them already, without doing anything. Every side is a whole process on a year
 already loaded; its state is put back before every run, which does not count.
 
-* The platform: `refresh`, with a catalogue of three tables (`benchmarks.store_sales`). It finds the delivered files,
-  parses them, looks their keys up in the other days of raw, appends them, recomputes the stale days of silver and gold,
-  checks, hashes and reconciles what it staged, explains and publishes it.
+* The platform: `platform-assets refresh`, with a catalogue of three tables (`benchmarks.store_sales`). It finds the
+  delivered files, parses them, looks their keys up in the other days of raw, appends them, recomputes the stale days of
+  silver and gold, checks, hashes and reconciles what it staged, explains and publishes it.
 * SQLMesh, installed from PyPI into an environment of its own, with the same two models of silver and gold on the same
   Spark, Delta and session settings (`benchmarks.sqlmesh_project`): `plan --restate-model` over the one range that holds
   all corrected days, since a plan has one start and one end; `run` for nothing to do; `plan --explain`. Its raw table
@@ -16,7 +16,8 @@ already loaded; its state is put back before every run, which does not count.
   It starts without the class archive, which is the platform's own. Its JVM outlives it for a moment: neither that time
   nor the JVM's processor time is in its figures.
 * SQLMesh, plan by plan, of the 2 days' case, without a goal: each day restated on its own, by a script in one process.
-* Full rebuild of the 10 days' case: every day of both models, by SQLMesh; without `--quick` also by the platform.
+* Full rebuild of the 10 days' case: every day of both models, by SQLMesh; without `--quick` also by the platform
+  (`refresh --force`).
 
 Before any time counts, silver and gold of all sides must hold the same rows: their number, their money, a hash over
 every column. Which days were rewritten is read from the Delta logs, not from what a side says.
@@ -24,7 +25,6 @@ every column. Which days were rewritten is read from the Delta logs, not from wh
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -116,25 +116,21 @@ class Loaded:
             return {contract.name: lake / contract.name.replace(".", "/") for contract in MODELS.values()}
         return {contract.name: self.project.table(model) for model, contract in MODELS.items()}
 
-    def platform(self, side: str, what: str, case: Corrections | None = None, before: str | None = None) -> Run:
-        """One process of the platform on the loaded calendar, the corrections delivered.
+    def platform(self, side: str, *command: str, case: Corrections | None = None, ingested: bool = False) -> Run:
+        """One command of the platform on the loaded calendar, the corrections delivered.
 
         Args:
             side: its name.
-            what: it does.
-            case: delivered to it.
-            before: done in a process before, which does not count.
+            command: and its arguments.
+            case: what is delivered.
+            ingested: whether raw has it already, by a process before that does not count.
         """
         state = self.sample.state(PLATFORM)
         replace_by_copy(state, self.kept / PLATFORM)
         with _delivered(case, self.sample.landing), self._watched(side, state):
-            if before:
-                self._start(before)
-            return self._start(what)
-
-    def _start(self, what: str) -> Run:
-        """The only place that says how the platform is started."""
-        return self.sample.module("benchmarks.corrections_platform", PLATFORM, what)
+            if ingested:
+                self.sample.module("benchmarks.ingest_only", PLATFORM)
+            return self.sample.cli(PLATFORM, *command)
 
     def sqlmesh(self, side: str, command: Callable[[], Run], case: Corrections | None = None) -> Run:
         """One process of SQLMesh on the loaded calendar, the corrections in its raw table."""
@@ -201,7 +197,7 @@ def load(root: Path, plan: Plan) -> Iterator[Loaded]:
         loaded = Loaded(
             sample, Project(program, folder, folder / "raw", sample.jars, first, last), sample.folder / "kept"
         )
-        runs = {PLATFORM: [sample.module("benchmarks.corrections_platform", PLATFORM, "refresh")]}
+        runs = {PLATFORM: [sample.cli(PLATFORM, "refresh")]}
         replace_by_copy(loaded.project.raw, sample.lake(PLATFORM) / RAW_TRANSACTIONS.name.replace(".", "/"))
         runs[SQLMESH] = [loaded.project.load()]
         loaded.check_loaded()
@@ -236,8 +232,9 @@ class Measured:
         """The stale days mended by all sides."""
         case, loaded, project = self.cases[count], self.loaded, self.loaded.project
         first, last = case.days[0], case.days[-1]
+        everything = self.calendar.first, self.calendar.last
         sides: dict[str, Callable[[int], Run]] = {
-            PLATFORM: lambda _: loaded.platform(PLATFORM, "refresh", case),
+            PLATFORM: lambda _: loaded.platform(PLATFORM, "refresh", case=case),
             SQLMESH: lambda _: loaded.sqlmesh(SQLMESH, lambda: project.restate(first, last), case),
         }
         if count == COUNTS[0]:
@@ -245,10 +242,10 @@ class Measured:
                 SQLMESH_SINGLY, lambda: project.restate_singly(case.days), case
             )
         if count == REBUILT:
-            everything = self.calendar.first, self.calendar.last
             sides[REBUILD] = lambda _: loaded.sqlmesh(REBUILD, lambda: project.restate(*everything), case)
         if count == REBUILT and self.plan.rebuild_platform:
-            sides[REBUILD_PLATFORM] = lambda _: loaded.platform(REBUILD_PLATFORM, "rebuild", case)
+            command = ("refresh", "--force", "--days", "..".join(map(str, everything)))
+            sides[REBUILD_PLATFORM] = lambda _: loaded.platform(REBUILD_PLATFORM, *command, case=case)
         what = f"{count} days in a range of {(last - first).days + 1}"
         runs = self._alternate(what, sides, set(case.days))
         if count == COUNTS[0]:
@@ -275,7 +272,7 @@ class Measured:
         loaded, case = self.loaded, self.cases[EXPLAINED]
         range_ = case.days[0], case.days[-1]
         sides: dict[str, Callable[[int], Run]] = {
-            PLATFORM: lambda _: loaded.platform(PLATFORM, "explain", case, before="ingest"),
+            PLATFORM: lambda _: loaded.platform(PLATFORM, "refresh", "--explain", case=case, ingested=True),
             SQLMESH: lambda _: loaded.sqlmesh(SQLMESH, lambda: loaded.project.restate(*range_, explain=True), case),
         }
         runs = self._alternate(f"explain {EXPLAINED} days", sides, set())
@@ -305,8 +302,6 @@ class Measured:
         loaded.contents.clear()
         runs = alternate(sides, self.plan.rounds, float("inf"), check)
         print_runs(console, what, runs)
-        if times := re.findall(r"^(\S+): \d+ days, ([\d.]+) s$", runs[PLATFORM][-1].printed, re.MULTILINE):
-            console.print("The platform's last run: " + ", ".join(f"{table} {time} s" for table, time in times) + "\n")
         self.rows += [(what, side, len(stale), loaded.days[side]) for side in sides]
         return runs
 

@@ -35,7 +35,7 @@ from rich.table import Table
 from benchmarks.harness import BenchmarkError, Goal, Outcome, print_outcomes, write_json
 from benchmarks.many_tables import SALES, TABLES
 from platform_assets.contracts import MonthToDate
-from platform_assets.engine.pending import steps_to_refresh
+from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import write_release
@@ -208,7 +208,7 @@ def measure(installation: Installation, years: int, rounds: int) -> Point:
 
 def plan(platform: Platform) -> dict[str, tuple[date, ...]]:
     """What a refresh would recompute: the days of each table."""
-    return {step.table: tuple(step.days) for step in steps_to_refresh(platform)}
+    return {step.table: tuple(step.days) for step in plan_steps(platform).steps}
 
 
 def check(installation: Installation, expected: Mapping[str, tuple[date, ...]]) -> None:

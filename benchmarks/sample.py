@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.equality import check_equal, contents
-from benchmarks.harness import BenchmarkError, Run, run_process
+from benchmarks.harness import BenchmarkError, Run, run_command, run_process
 from platform_assets.compute.cds import class_archive
 from platform_assets.compute.java import find_java
 from platform_assets.domains.retail.sample import Simulation, land
@@ -71,6 +72,13 @@ class Sample:
             UnequalError: it is not the same.
         """
         check_equal(contents(self.lake(side), until), contents(self.lake(other), until), f"{side} and {other}")
+
+    def cli(self, side: str, *arguments: object) -> Run:
+        """One process of the platform's command line, on the side's lake as it is."""
+        state = self.state(side)
+        state.mkdir(parents=True, exist_ok=True)
+        program = Path(sys.executable).with_name("platform-assets")
+        return run_command((program, *arguments), env=self._env(state), log=state / "benchmark.log")
 
     def module(self, module: str, side: str, *arguments: object) -> Run:
         """One process of a Python module that finds its settings in its environment, on the side's lake as it is."""
