@@ -27,9 +27,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -38,8 +37,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.corrected import Corrections, corrections, replace_by_copy, rewritten, scattered
-from benchmarks.equality import Content, UnequalError, check_equal, table_content
+from benchmarks.corrected import corrections, scattered
+from benchmarks.equality import UnequalError
 from benchmarks.harness import (
     BenchmarkError,
     Goal,
@@ -51,22 +50,17 @@ from benchmarks.harness import (
     ratios,
     write_json,
 )
-from benchmarks.sample import Sample, landed, warm_up
-from benchmarks.sqlmesh_project import GOLD, SILVER, Project, environment
-from benchmarks.store_sales import STORE_SALES
-from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.domains.retail.sample import Simulation
+from benchmarks.loaded_sides import MODELS, PLATFORM, REBUILD, REBUILD_PLATFORM, SQLMESH, Loaded, load
+from benchmarks.sample import warm_up
+from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.planning.windows import Calendar
-from platform_assets.settings import project_root
 
 YEAR_DAYS = 366
 
 COUNTS = (2, 10, 30)
 REBUILT, EXPLAINED = 10, 10
-PLATFORM, SQLMESH = "platform", "SQLMesh"
+
 SQLMESH_SINGLY = "SQLMesh, plan by plan"
-REBUILD, REBUILD_PLATFORM = "full rebuild, SQLMesh", "full rebuild, platform"
-MODELS = {SILVER: SILVER_TRANSACTIONS, GOLD: STORE_SALES}
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 
@@ -89,120 +83,6 @@ class Plan:
     def quick(cls) -> Plan:
         """What fits into a quarter of an hour: the year, since only that has days 300 days apart, but one round."""
         return cls(YEAR_DAYS, 1, rebuild_platform=False)
-
-
-@dataclass
-class Loaded:
-    """Both sides with the calendar loaded, and what their runs did to it.
-
-    Args:
-        sample: what was landed.
-        project: SQLMesh's.
-        kept: folder with a copy of both as they were loaded.
-        contents: rows of both models, by side, after its latest run.
-        days: rewritten by its latest run, by side and model.
-    """
-
-    sample: Sample
-    project: Project
-    kept: Path
-    contents: dict[str, dict[str, Content]] = field(default_factory=dict)
-    days: dict[str, dict[str, set[date]]] = field(default_factory=dict)
-
-    def tables(self, side: str) -> dict[str, Path]:
-        """Where a side has the two models."""
-        if side in (PLATFORM, REBUILD_PLATFORM):
-            lake = self.sample.lake(PLATFORM)
-            return {contract.name: lake / contract.name.replace(".", "/") for contract in MODELS.values()}
-        return {contract.name: self.project.table(model) for model, contract in MODELS.items()}
-
-    def platform(self, side: str, *command: str, case: Corrections | None = None, ingested: bool = False) -> Run:
-        """One command of the platform on the loaded calendar, the corrections delivered.
-
-        Args:
-            side: its name.
-            command: and its arguments.
-            case: what is delivered.
-            ingested: whether raw has it already, by a process before that does not count.
-        """
-        state = self.sample.state(PLATFORM)
-        replace_by_copy(state, self.kept / PLATFORM)
-        with _delivered(case, self.sample.landing), self._watched(side, state):
-            if ingested:
-                self.sample.module("benchmarks.ingest_only", PLATFORM)
-            return self.sample.cli(PLATFORM, *command)
-
-    def sqlmesh(self, side: str, command: Callable[[], Run], case: Corrections | None = None) -> Run:
-        """One process of SQLMesh on the loaded calendar, the corrections in its raw table."""
-        replace_by_copy(self.project.folder, self.kept / SQLMESH)
-        if case:
-            case.append_to(self.project.raw)
-        with self._watched(side, self.project.folder):
-            return command()
-
-    def check(self) -> None:
-        """Compare what all sides hold after a round.
-
-        Raises:
-            UnequalError: it is not the same.
-        """
-        first, *others = self.contents
-        for other in others:
-            check_equal(self.contents[first], self.contents[other], f"{first} and {other}")
-
-    def check_loaded(self) -> None:
-        """Compare both sides as they were loaded, and keep them.
-
-        Raises:
-            UnequalError: they do not hold the same rows.
-        """
-        self._look(PLATFORM)
-        self._look(SQLMESH)
-        self.check()
-        replace_by_copy(self.kept / PLATFORM, self.sample.state(PLATFORM))
-        replace_by_copy(self.kept / SQLMESH, self.project.folder)
-        self.contents.clear()
-
-    @contextmanager
-    def _watched(self, side: str, state: Path) -> Iterator[None]:
-        """Note what a run does to the models."""
-        yield
-        self._look(side)
-        kept = self.kept / (PLATFORM if state == self.sample.state(PLATFORM) else SQLMESH)
-        tables = self.tables(side)
-        self.days[side] = {name: rewritten(kept / path.relative_to(state), path) for name, path in tables.items()}
-
-    def _look(self, side: str) -> None:
-        tables = self.tables(side)
-        self.contents[side] = {one.name: table_content(tables[one.name], one) for one in MODELS.values()}
-
-
-@contextmanager
-def _delivered(case: Corrections | None, landing: Path) -> Iterator[None]:
-    if case is None:
-        yield
-        return
-    with case.landed(landing):
-        yield
-
-
-@contextmanager
-def load(root: Path, plan: Plan) -> Iterator[Loaded]:
-    """The sample loaded by both sides, equal."""
-    program = environment(project_root() / ".platform" / "benchmarks" / "sqlmesh")
-    settings = {"PLATFORM_DOMAINS": "benchmarks.store_sales"}
-    with landed(root, Simulation(days=plan.days), settings) as sample:
-        folder = sample.state(SQLMESH)
-        first, last = sample.simulation.first, sample.simulation.last
-        loaded = Loaded(
-            sample, Project(program, folder, folder / "raw", sample.jars, first, last), sample.folder / "kept"
-        )
-        runs = {PLATFORM: [sample.cli(PLATFORM, "refresh")]}
-        replace_by_copy(loaded.project.raw, sample.lake(PLATFORM) / RAW_TRANSACTIONS.name.replace(".", "/"))
-        runs[SQLMESH] = [loaded.project.load()]
-        loaded.check_loaded()
-        print_runs(console, f"First load of {plan.days} days; the platform takes raw besides; no goal", runs)
-        yield loaded
 
 
 class Measured:
@@ -318,7 +198,7 @@ def main(
         root = Path(folder)
         try:
             warm_up(root)
-            with load(root, plan) as loaded:
+            with load(root, plan.days, console) as loaded:
                 outcomes = Measured(loaded, plan).outcomes()
         except (BenchmarkError, UnequalError) as error:
             console.print(str(error), markup=False, highlight=False, style="red")

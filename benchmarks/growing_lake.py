@@ -1,0 +1,135 @@
+"""A lake's releases and its ledger as years of daily runs leave them, without rows and without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.many_tables import SALES, TABLES
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import write_release
+from platform_assets.ledger.records import DayRecord, PublicationRecord
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.windows import Calendar, day_range
+from platform_assets.settings import load_settings
+
+FIRST = date(2017, 1, 1)
+SOURCE = SALES[0]
+"""Whose raw table gets a dirty day."""
+
+ROWS = 10_000
+"""Of every day."""
+
+Made = Mapping[str, Mapping[date, tuple[str, str]]]
+"""Digest and fingerprint of days, by table."""
+
+
+class Installation:
+    """A lake and a ledger that grow day by day and are always up to date."""
+
+    def __init__(self, state: Path, years: int) -> None:
+        self.state = state
+        self.until = FIRST - timedelta(days=1)
+        self.releases = 0
+        self.recorded = 0
+        Lake(state / "lake").releases_path.mkdir(parents=True)
+        self.calendar = Calendar(FIRST, last_day(years))
+        days = self.calendar.days()
+        self.digests = {contract.name: {day: _digest(contract.name, day) for day in days} for contract in TABLES}
+        # All windows look back, so what a day is made from does not depend on how far history has come.
+        self.made_from = {
+            contract.name: fingerprints(contract, days, self.digests, self.calendar)
+            for contract in TABLES
+            if contract.inputs
+        }
+
+    def grow(self, last: date) -> None:
+        """Publish every day up to one, all tables at once: as it came, and corrected."""
+        with self.open(last) as platform:
+            records: list[PublicationRecord] = []
+            for day in day_range(self.until + timedelta(days=1), last):
+                came = {table: {day: (_digest(table, day, "as it came"), "")} for table in self.digests}
+                records += [self._publish(platform, made) for made in (came, self._right(*self.digests, day=day))]
+            platform.ledger.record(*records)
+        self.until = last
+
+    def dirty(self, day: date) -> None:
+        """Give one day of a raw table other content."""
+        with self.open(self.until) as platform:
+            made = {f"raw.{SOURCE}": {day: (_digest(SOURCE, day, "other"), "")}}
+            platform.ledger.record(self._publish(platform, made))
+
+    def clean(self, day: date) -> None:
+        """Give it back what it had."""
+        with self.open(self.until) as platform:
+            platform.ledger.record(self._publish(platform, self._right(f"raw.{SOURCE}", day=day)))
+
+    @contextmanager
+    def open(self, last: date) -> Iterator[Platform]:
+        """The platform as every command opens it, with a calendar that ends on a day."""
+        settings = load_settings(
+            state=self.state,
+            lake=self.state / "lake",
+            landing=self.state / "landing",
+            ledger_url=f"sqlite:///{self.ledger_file}",
+            calendar_first=FIRST,
+            calendar_last=last,
+            today=last,
+            domains="benchmarks.many_tables",
+        )
+        with open_platform(settings) as platform:
+            yield platform
+
+    @property
+    def ledger_file(self) -> Path:
+        """The ledger's database."""
+        return self.state / "ledger.db"
+
+    def _right(self, *tables: str, day: date) -> Made:
+        """What tables have on a day when they are up to date."""
+        return {
+            table: {day: (self.digests[table][day], self.made_from[table][day] if table in self.made_from else "")}
+            for table in tables
+        }
+
+    def _publish(self, platform: Platform, made: Made) -> PublicationRecord:
+        """A release of the lake, and what the ledger is to record of it."""
+        name = f"p{self.releases:06d}"
+        release = write_release(platform.lake, dict.fromkeys(self.digests, self.releases), name)
+        self.releases += 1
+        days = tuple(
+            DayRecord(
+                table=table,
+                day=day,
+                publication=name,
+                digest=digest,
+                fingerprint=fingerprint,
+                rows=ROWS,
+                bytes=ROWS * 40,
+                files=1,
+                figures={"rows": ROWS, "quarantined": 0},
+                reads=dict.fromkeys((read.table for read in platform.catalogue[table].inputs), release.number - 1),
+                code_version=platform.code_versions.get(table, ""),
+                seconds=0.1,
+            )
+            for table, found in made.items()
+            for day, (digest, fingerprint) in found.items()
+        )
+        self.recorded += len(days)
+        now = datetime.now(UTC)
+        return PublicationRecord(name, release.number, now, "recompute", "run", "benchmark", "a benchmark", None, days)
+
+
+def last_day(years: int) -> date:
+    """Of so many years from the first day."""
+    return FIRST.replace(year=FIRST.year + years) - timedelta(days=1)
+
+
+def _digest(table: str, day: date, how: str = "corrected") -> str:
+    value = int.from_bytes(hashlib.sha256(f"{table} {day} {how}".encode()).digest()[:8])
+    return str(Digest(ROWS, (value, value // 3, value // 5, value // 7)))
