@@ -37,7 +37,7 @@ def standing_of(platform: Platform, tables: Collection[str] | None = None) -> St
             mark = refused_now(hold.refused, platform.version(hold.table))
             refused.setdefault(hold.table, set()).add((hold.day, mark))
     return Standing(
-        marks={name: platform.ledger.marks(name, at=now.number) for name in names},
+        marks=platform.ledger.marks(names, at=now.number),
         refused=refused,
         calendar=platform.calendar,
         views=views_read(platform, [platform.catalogue[name] for name in names], now),

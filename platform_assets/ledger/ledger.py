@@ -178,10 +178,20 @@ class Ledger:
         found = {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at, among))}
         return found if among is None else {day: record for day, record in found.items() if day in among}
 
-    def marks(self, table: str, *, at: int) -> dict[date, DayMark]:
-        """As `current_days`, of every day only what planning looks at: ten years of twenty tables in half a second."""
+    def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
+        """As `current_days`, of every day of some tables only what planning looks at, oldest day first.
+
+        Days mostly have been one thing or two: putting them in order here is faster than having a database do it.
+        """
+        found: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         with reading(self._engine) as connection:
-            return {row[0]: DayMark._make(row) for row in connection.execute(statements.marks(table, at))}
+            releases = {row[0]: row[1] for row in connection.execute(statements.releases(at)).all()}
+            for table, publication, day, *rest in connection.execute(statements.marks(tables)).all():
+                release = releases.get(publication, -1)
+                have = found[table].get(day)
+                if release >= 0 and (have is None or have.release < release):
+                    found[table][day] = DayMark(day, release, *rest)
+        return {table: dict(sorted(days.items())) for table, days in found.items()}
 
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""

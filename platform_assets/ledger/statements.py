@@ -25,14 +25,15 @@ def current_days(table: str, at: int | None, among: Collection[date] | None = No
     return _columns(ranked, days).where(ranked.c.newest == 1).order_by(ranked.c.day)
 
 
-def marks(table: str, at: int) -> Select[Any]:
-    """All that the days of a table have been up to a release, oldest first, in the order of `DayMark`.
+def releases(at: int) -> Select[Any]:
+    """Which release, up to one, made which publication visible."""
+    return select(publications.c.publication, _release).where(_release <= at)
 
-    Days mostly have been one thing or two: leaving out what is old costs a database more than its reader.
-    """
-    named = [_release if name == "release" else days.c[name] for name in DayMark._fields]
-    query = select(*named).join_from(days, publications).where(days.c.table == table, _release <= at)
-    return query.order_by(days.c.day, _release)
+
+def marks(tables: Collection[str]) -> Select[Any]:
+    """All that the days of some tables have ever been: table and publication, then the fields of `DayMark`."""
+    named = [days.c[name] for name in DayMark._fields if name != "release"]
+    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)))
 
 
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:

@@ -6,10 +6,12 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from datetime import date
+from itertools import accumulate
+from typing import cast
 
-from platform_assets.contracts import AllHistory, AsOf, Contract
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
 from platform_assets.planning.code_version import Version
-from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets.planning.windows import Calendar, day_range, days_around
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
@@ -42,14 +44,14 @@ def fingerprints(
     found: dict[date, hashlib._Hash] = {day: hashlib.sha256(contract.name.encode()) for day in days}
     for read in contract.inputs:
         have = digests.get(read.table, {})
-        parts: Mapping[date, str | None]
+        parts: Mapping[date, str]
         match read.window:
             case AsOf():
                 parts = _valid(have, calendar, found, views.get(read.table, {}))
             case AllHistory():
                 parts = _running(have, calendar, max(found, default=calendar.first))
             case window:
-                parts = _joined(have, calendar, {day: days_read(window, day, calendar) for day in found})
+                parts = _joined(have, calendar, found, window)
         for day in list(found):
             if (part := parts.get(day)) is None:
                 del found[day]
@@ -88,15 +90,20 @@ def _valid(have: Mapping[date, str], calendar: Calendar, days: Collection[date],
 
 
 def _joined(
-    have: Mapping[date, str], calendar: Calendar, spans: Mapping[date, tuple[date, date]]
-) -> dict[date, str | None]:
-    """For each day the digests of all days of its span; none where one of them was never loaded."""
-    digests = [have.get(day, "") for day in calendar.days()]
+    have: Mapping[date, str], calendar: Calendar, days: Collection[date], window: Span | MonthToDate
+) -> dict[date, str]:
+    """For each day the digests of all days that it reads, unless one of them was never loaded."""
+    # Places in a list instead of dates: of ten years, every day of every table comes by here.
+    digests = [have.get(day) for day in calendar.days()]
+    lacking = list(accumulate((digest is None for digest in digests), initial=0))
     first = calendar.first.toordinal()
-    parts: dict[date, str | None] = {}
-    for day, (start, end) in spans.items():
-        found = digests[start.toordinal() - first : end.toordinal() - first + 1]
-        parts[day] = None if "" in found else ",".join(found)
+    parts: dict[date, str] = {}
+    for day in days:
+        before, after = days_around(window, day)
+        place = day.toordinal() - first
+        start, end = max(place - before, 0), min(place + after + 1, len(digests))
+        if lacking[end] == lacking[start]:
+            parts[day] = ",".join(cast("list[str]", digests[start:end]))
     return parts
 
 

@@ -47,13 +47,15 @@ def day_range(start: date, end: date) -> Iterable[date]:
 
 def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date]:
     """First and last day of the input that `day` reads, within the calendar."""
-    match window:
-        case Span(before, after):
-            return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
-        case MonthToDate():
-            return calendar.clip(day.replace(day=1), day)
-        case AsOf() | AllHistory():
-            return calendar.clip(calendar.first, day)
+    if isinstance(window, AsOf | AllHistory):
+        return calendar.clip(calendar.first, day)
+    before, after = days_around(window, day)
+    return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
+
+
+def days_around(window: Span | MonthToDate, day: date) -> tuple[int, int]:
+    """How many days before a day, and how many after it, it reads."""
+    return (window.before, window.after) if isinstance(window, Span) else (day.day - 1, 0)
 
 
 def window_text(window: Window) -> str:

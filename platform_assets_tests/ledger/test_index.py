@@ -160,7 +160,7 @@ def test_a_reason_that_quotes_a_broken_file_does_not_stop_the_publication(ledger
 
 def test_marks_are_what_the_newest_release_made_of_each_day(ledger: Ledger) -> None:
     ledger.record(simple(1, 0, 1), simple(2, 1, digest="4-a-b-c-d"), simple(5, 0, digest="5-a-b-c-d"))
-    found = ledger.marks(TABLE, at=2)
+    found = ledger.marks([TABLE], at=2)[TABLE]
     assert list(found) == [nth(0), nth(1)]
     assert {day: (mark.release, mark.digest) for day, mark in found.items()} == {
         nth(0): (1, "3-a-b-c-d"),
@@ -171,7 +171,7 @@ def test_marks_are_what_the_newest_release_made_of_each_day(ledger: Ledger) -> N
         shared = set(mark._fields) & set(vars(record))
         assert shared >= {"digest", "fingerprint", "rows", "bytes", "code_version", "configuration", "seconds"}
         assert {name: getattr(mark, name) for name in shared} == {name: getattr(record, name) for name in shared}
-    assert ledger.marks("gold.nothing", at=9) == {}
+    assert ledger.marks(["gold.nothing"], at=9) == {"gold.nothing": {}}
 
 
 @pytest.mark.parametrize("more", [0, 600], ids=["few", "more days than a database takes parameters"])
