@@ -7,13 +7,13 @@ as it is. Computed by DuckDB from the released files, without a JVM, once for ea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from itertools import accumulate
 from operator import add
 
 from platform_assets.contracts import DAY, AsOf, Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.read import dataset
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.fingerprints import View, Views
@@ -27,18 +27,19 @@ def views_read(platform: Platform, contracts: Iterable[Contract], release: Relea
 
 def view_of(platform: Platform, table: str, release: Release) -> View:
     """The view of one effective-dated table at a release; empty for a table that has no content."""
-    version = release.versions.get(table)
-    if version is None:
-        return {}
-    live = live_files(platform.lake.table_path(table), version)
-    paths = "\n".join(sorted(file.path for files in live.values() for file in files))
-    content = hashlib.sha256(paths.encode()).hexdigest()[:32]
+    marks = platform.ledger.marks([table], at=release.number)[table]
+    content = content_of({day: mark.digest for day, mark in marks.items()})
     known = platform.ledger.view(table, content)
     if known is not None:
         return known
-    found = _computed(platform, table, release) if paths else {}
+    found = _computed(platform, table, release) if any(mark.rows for mark in marks.values()) else {}
     platform.ledger.keep_view(table, content, found)
     return found
+
+
+def content_of(digests: Mapping[date, str]) -> str:
+    """What a whole table holds, as one hash of the digests of its days."""
+    return hashlib.sha256("".join(f"{day}={digest}," for day, digest in digests.items()).encode()).hexdigest()[:32]
 
 
 def history_key(platform: Platform, table: str) -> tuple[str, ...]:
