@@ -47,9 +47,8 @@ class Touched:
         found: set[int] = set()
         for file in (self._truth.parent / table / str(self._today)).iterdir():
             source = _READERS[file.suffix].format(file=file, column=column)
-            days = self._db.sql(
-                f"SELECT DISTINCT try_cast(left({column}::VARCHAR, 10) AS DATE) FROM {source}"
-            ).fetchall()
+            day = f"try_cast(left({column}::VARCHAR, 10) AS DATE)"
+            days = self._db.sql(f"SELECT DISTINCT {day} FROM {source}").fetchall()
             found |= self._numbers(day for (day,) in days if day)
         return found
 
