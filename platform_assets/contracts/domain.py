@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from platform_assets.contracts.errors import ContractError, UnknownTableError
-from platform_assets.contracts.table import Contract, check_code_version
+from platform_assets.contracts.table import Contract
+from platform_assets.contracts.versions import check_code_version
 
 
 @dataclass(frozen=True)

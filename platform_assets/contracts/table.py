@@ -6,7 +6,6 @@ is declared anywhere else. A contract is pure: building one starts no JVM and im
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.versions import check_code_version
 from platform_assets.contracts.windows import AsOf, Span, Window
 
 Layer = Literal["raw", "silver", "gold"]
@@ -21,22 +21,6 @@ LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 
 DAY = "event_date"
 """The partition column of every table: the event date in UTC, never null."""
-
-
-_CODE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-def check_code_version(where: str, version: str) -> None:
-    """Refuse a hand-set code version that could not be told from others.
-
-    Raises:
-        ContractError: it is empty or has characters that a version does not have.
-    """
-    if not _CODE_VERSION.fullmatch(version):
-        raise ContractError(
-            f"{where} sets the code version {version!r}, which is {'not one' if version.strip() else 'empty'}.",
-            "Write letters, digits, dots and dashes, as in '2024-03.1', or remove it to have the source decide.",
-        )
 
 
 @dataclass(frozen=True)
