@@ -70,7 +70,7 @@ def approve(
     for contract in platform.catalogue:
         if contract.name in tables:
             with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
-                platform.sync()
+                platform.settle()
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
                     decide(platform, "approval", chosen, author)

@@ -68,7 +68,7 @@ def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[La
     with ExitStack() as locks:
         for table in sorted(tables):
             locks.enter_context(ingest_lock(platform.lake, table, platform.lock_url))
-        platform.sync()
+        platform.settle()
         chosen = choose(platform, "refusal", selection)
         decide(platform, "refusal", chosen, author)
     return chosen

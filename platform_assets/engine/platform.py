@@ -20,6 +20,7 @@ from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.code_version import Version, code_version, hand_set
@@ -90,6 +91,15 @@ class Platform:
     def sync(self) -> None:
         """Index what other processes published since."""
         sync(self.lake, self.ledger)
+
+    def settle(self) -> None:
+        """Finish what dead publishers began and index it: for decisions about what is there.
+
+        Raises:
+            PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+        """
+        recover(self.lake, self.lock_url)
+        self.sync()
 
     def digests(self, table: str, release: Release) -> dict[date, str]:
         """Digest of every loaded day of a table at a release."""

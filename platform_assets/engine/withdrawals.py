@@ -71,7 +71,7 @@ def withdraw(
     done: list[Withdrawal] = []
     for table in [arrival.table for arrival in _taken(platform, path)]:
         with ingest_lock(platform.lake, table, platform.lock_url), full_disk_explained(table):
-            platform.sync()
+            platform.settle()
             [arrival] = [found for found in _taken(platform, path) if found.table == table]
             parts = [arrival, *_standing_approvals(platform, arrival)]
             done.append(_withdraw(platform, spark, platform.catalogue[table], parts, author))

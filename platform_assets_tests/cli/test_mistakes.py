@@ -12,6 +12,8 @@ import pytest
 from platform_assets_tests.cli.conftest import TABLE
 
 USAGE, FAILED = 2, 3
+ARRIVAL = "transactions/2017-01-01/a.csv"
+DECIDED = ("--reason", "the till was offline", "--by", "Zoë")
 
 
 def flat(text: str) -> str:
@@ -57,6 +59,18 @@ def flat(text: str) -> str:
         (["land", "--scale", "0"], "Invalid value for '--scale'"),
         (["demo", "--days", "0"], "Invalid value for '--days'"),
         (["up", "--port", "0"], "Invalid value for '--port'"),
+        (["late", "approve", ARRIVAL, "--by", "Zoë"], "A decision needs --reason"),
+        (["late", "approve", ARRIVAL, "--reason", " ", "--by", "Zoë"], "A decision needs --reason"),
+        (["late", "refuse", ARRIVAL, "--reason", "x"], "A decision needs --by"),
+        (["late", "approve", *DECIDED], "Say which rows"),
+        (["late", "approve", ARRIVAL, "--days", "2017-01-02", *DECIDED], "Say which rows"),
+        (["late", "refuse", "--table", "raw.transactions", *DECIDED], "Say which rows"),
+        (["late", "refuse", "--table", "raw.x", "--days", "2017-01-02", *DECIDED], "There is no table 'raw.x'"),
+        (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..2017-01-02", *DECIDED], "ends before"),
+        (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..soon", *DECIDED], "'soon' is not a day."),
+        (["late", "list", "raw.x"], "There is no table 'raw.x'"),
+        (["withdraw", ARRIVAL], "A decision needs --reason"),
+        (["withdraw", ARRIVAL, "--reason", "x", "--by", ""], "A decision needs --by"),
     ],
 )
 def test_a_wrong_command_line_is_explained(run, published, command, says):
@@ -82,6 +96,21 @@ def test_a_bad_setting_is_named(run, monkeypatch, command, name, value, says):
     assert said.code == FAILED
     assert says in said.err
     assert "What to do: Correct the PLATFORM_… variable" in said.err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["withdraw", ARRIVAL, "--reason", "x"], f"No arrival '{ARRIVAL}' was ever taken."),
+        (["withdraw", "transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
+        (["late", "approve", ARRIVAL, *DECIDED], "waits in the late queue: no such arrival was ever taken"),
+        (["late", "refuse", "--table", "silver.products", "--days", "2017-01-02", *DECIDED], "takes no arrivals"),
+    ],
+)
+def test_a_decision_about_nothing_is_explained(run, published, command, says):
+    said = run(*command)
+    assert said.code == FAILED
+    assert says in flat(said.err)
 
 
 def test_a_domain_that_is_not_there_is_named(run, monkeypatch):
