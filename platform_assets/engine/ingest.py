@@ -56,7 +56,7 @@ def ingest(
     """
     started = time.monotonic()
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
-        platform.sync()
+        platform.settle()
         listing = list_arrivals(platform, contract, until)
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
         for file in listing.pending:
