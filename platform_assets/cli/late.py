@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from platform_assets.cli.console import UsageError, console, parse_day, print_json, reading
+from platform_assets.cli.console import UsageError, console, parse_days, print_json, reading
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, Selection, waiting_rows
@@ -27,7 +26,7 @@ app = typer.Typer(
 
 Arrival = Annotated[str | None, typer.Argument(help="An arrival, as `late list` shows it.")]
 OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arrival: a raw table, with --days.")]
-Days = Annotated[str | None, typer.Option("--days", help="Days of that table: 2017-01-02..2017-01-05, or one day.")]
+Days = Annotated[str | None, typer.Option("--days", help="Of that table: a day, A..B, or several with commas.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
 By = Annotated[str | None, typer.Option("--by", help="Who decides.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -108,21 +107,11 @@ def _selection(arrival: str | None, table: str | None, days: str | None) -> Sele
     if arrival is not None and table is None and days is None:
         return Selection(arrival=arrival)
     if arrival is None and table is not None and days is not None:
-        first, last = _span(days)
-        return Selection(table=table, first=first, last=last)
+        return Selection(table=table, days=parse_days(days, load_settings()))
     raise UsageError(
         "Say which rows: those of one arrival, or those of a table on some days.",
         "Name an arrival as `late list` shows it, or give --table raw.x and --days 2017-01-02..2017-01-05.",
     )
-
-
-def _span(text: str) -> tuple[date, date]:
-    settings = load_settings()
-    first, _, last = text.partition("..")
-    span = parse_day(first, settings), parse_day(last or first, settings)
-    if span[0] > span[1]:
-        raise UsageError(f"--days {text} ends before it begins.", "Write the earlier day first.")
-    return span
 
 
 def _print(queue: Sequence[LateRows]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,13 +91,17 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
 
 def _refuse_unready(plan: Plan) -> None:
     """Days named one by one are wanted: that they cannot be had is no plan."""
+    if line := next(_unready_lines(plan), None):
+        raise NotReadyError(
+            f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
+        )
+
+
+def _unready_lines(plan: Plan) -> Iterator[str]:
     for table, days in plan.unready.items():
         day, lacking = next(iter(days.items()))
         others = f" and {counted(len(days) - 1, 'other day')}" if len(days) > 1 else ""
-        raise NotReadyError(
-            f"{table} cannot be computed for {day}{others}: {lacking.table} has never been loaded for {lacking.day}.",
-            f"Deliver its rows, or declare the day closed, or leave the {'days' if others else 'day'} out of --days.",
-        )
+        yield f"{table} {day}{others}: {lacking.table} has never been loaded for {lacking.day}"
 
 
 def _is_asked(request: Request, hold: Hold) -> bool:
@@ -119,11 +123,8 @@ def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
     for hold in holds:
         if (hold.table, hold.day) not in planned:
             say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
-    for table, days in plan.unready.items():
-        day, lacking = next(iter(days.items()))
-        more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
-        what = f"{table} {day}{more}: {lacking.table} has never been loaded for {lacking.day}"
-        say("[yellow]cannot be computed[/]", what)
+    for line in _unready_lines(plan):
+        say("[yellow]cannot be computed[/]", line)
     for line in intake_lines(plan.intakes):
         say("[bold]take[/]", line)
     if plan.steps:
@@ -152,6 +153,7 @@ class _Outcome:
     seconds: float
 
     def json(self) -> dict[str, Any]:
+        """The document of `--json`."""
         return {
             "published": self.published,
             "struck": self.struck,
@@ -161,6 +163,7 @@ class _Outcome:
         }
 
     def print(self) -> None:
+        """A line per table, and one per day that was not published."""
         for table, count in self.published.items():
             console.print(f"{table}: {counted(count, 'day')} published", highlight=False)
         for table, count in self.struck.items():

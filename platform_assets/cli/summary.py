@@ -65,7 +65,7 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
         grid.add_row(found.table, *cells, *(f"{count:,} days" if count else "-" for count in changed))
     console.print(grid)
     if not any(count for phase in phases for count in phase.changed.values()):
-        console.print("[green]Nothing to do:[/] every file was taken before and no day is out of date.")
+        console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
     if late := sum(found.late for found in tables):
         console.print(f"{late:,} rows came too late to be taken unasked: platform-assets late list")
     for phase in phases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +20,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.changes import files_at, staged_at
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import Release
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import ranges, within_reach
 
 
 def stage_tombstones(
@@ -68,8 +68,3 @@ def has_withdrawals(platform: Platform, table: str, days: Collection[date], rele
     """Whether anything was withdrawn from some raw days, as their manifests say."""
     loaded = platform.ledger.current_days(table, at=release.number)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)
-
-
-def within_reach(days: Collection[date], within_days: int) -> set[date]:
-    """The days at most `within_days` away from one of some days, those included."""
-    return {day + timedelta(days=n) for day in days for n in range(-within_days, within_days + 1)}

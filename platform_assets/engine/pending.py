@@ -1,4 +1,4 @@
-"""What waits to be done: arrivals not taken, days out of date. Reads listings and the ledger, never rows."""
+"""What waits to be done: arrivals not taken, stale days. Reads listings and the ledger, never rows."""
 
 from __future__ import annotations
 

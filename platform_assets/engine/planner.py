@@ -1,4 +1,7 @@
-"""What is to be recomputed and why, from the ledger and the lake's log: no row is read and no session is started."""
+"""What is to be recomputed and why, from the ledger and the lake's log: no session is started.
+
+The only rows read are those of reference data whose content is new (`engine.views`), once for each content.
+"""
 
 from __future__ import annotations
 

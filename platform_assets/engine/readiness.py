@@ -1,6 +1,7 @@
 """Which days of a table can be computed now, which need not be, and what the others wait for.
 
-Answered from the ledger alone: no row is read and no session is started.
+Answered from the ledger, without a session; the only rows read are those of reference data whose content is new
+(`engine.views`), once for each content.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds:
         has = "its last good content stays" if lacking is None else "it has no content yet"
         return (
             f"{read.table} is held on {held.day} and {has}: {held.reason}. "
-            f"Correct its input or its code and recompute {read.table} for {held.day}; this day is then out of date."
+            f"Correct its input or its code and recompute {read.table} for {held.day}; this day is then stale."
         )
     if lacking is None:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 
 import pyarrow.parquet as pq
 
@@ -19,6 +19,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.ties import Tie, held_together
+from platform_assets.planning.windows import within_reach
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def tied_days(
     source = platform.catalogue[contract.inputs[0].table]
     if contract.layer != "silver" or not source.moves_within_days:
         return Tied()
-    around = _around(platform, state.ready, source.moves_within_days)
+    near = within_reach(state.ready, source.moves_within_days) - set(state.ready)
+    around = sorted(day for day in near if day in platform.calendar)
     others = readiness(platform, contract, around, release)
     still_to_come = {day for day in step_days if day > max(state.ready)}
     behind = {*others.ready, *others.blocked, *others.held} - still_to_come
@@ -77,13 +79,6 @@ def tied_days(
         held={day: tied[day] for day in free if tied[day] in by_gate},
         blocked={day: tied[day] for day in free if tied[day] not in by_gate},
     )
-
-
-def _around(platform: Platform, days: Collection[date], reach_days: int) -> list[date]:
-    """Other days of the calendar that a record of some days can lie on."""
-    reach = range(-reach_days, reach_days + 1)
-    near = {day + timedelta(days=n) for day in days for n in reach} - set(days)
-    return sorted(day for day in near if day in platform.calendar)
 
 
 def _new_ties(

@@ -17,7 +17,7 @@ from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_instead, withdrawals
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import appended_change
-from platform_assets.engine.moved_keys import standing_rows, within_reach
+from platform_assets.engine.moved_keys import standing_rows
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, stage_folders
 from platform_assets.errors import PlatformError
@@ -25,6 +25,7 @@ from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import ArrivalRecord
+from platform_assets.planning.windows import within_reach
 
 
 class WithdrawalError(PlatformError):

@@ -77,7 +77,7 @@ def _report(context: dg.OpExecutionContext, platform: Platform, done: IngestResu
 @dg.job(
     name="refresh",
     executor_def=dg.in_process_executor,
-    description="Ingest everything pending and recompute exactly the days that are out of date.",
+    description="Ingest everything pending and recompute exactly the days that are stale.",
 )
 def refresh_job() -> None:
     """All tables, in dependency order, in one Spark session."""

@@ -116,7 +116,7 @@ def describe(found: Waiting) -> str:
         parts.append(f"{found.left:,} more of newer dates, left for the next run")
     if found.stale and not found.files:
         count = sum(map(len, found.stale.values()))
-        parts.append(f"{_count(count, 'day')} out of date ({_by_table(found.stale)})")
+        parts.append(f"{_count(count, 'day')} stale ({_by_table(found.stale)})")
     if found.quiet and not found.files:
         count = sum(map(len, found.quiet.values()))
         parts.append(f"{_count(count, 'day')} to load on which nothing had to come ({_by_table(found.quiet)})")

@@ -37,7 +37,7 @@ _SENDING_S = 30.0
     description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
 )
 def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
-    """One run for everything that waits; days that a dead run left out of date count too."""
+    """One run for everything that waits; days that a dead run left stale count too."""
     if refreshes := unfinished_refreshes(context.instance):
         return dg.SkipReason(f"run {refreshes[0].run_id} of refresh is on its way; what landed since waits for its end")
     takers, others = asset_runs_at_work(context.instance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from itertools import accumulate
 from typing import cast
@@ -76,17 +76,17 @@ def refused_now(refused: str, version: Version) -> str:
     return fingerprint if tried in ("", str(version)) else ""
 
 
-def valid_on(view: View, day: date) -> str:
-    """The digest of what is valid on a day; empty before anything is."""
-    days = list(view)
-    at = bisect_right(days, day)
-    return view[days[at - 1]] if at else ""
+def valid_on(view: View, days: Iterable[date]) -> dict[date, str]:
+    """The digest of what is valid on each of some days; empty before anything is."""
+    changes = list(view)
+    places = ((day, bisect_right(changes, day)) for day in days)
+    return {day: view[changes[place - 1]] if place else "" for day, place in places}
 
 
 def _valid(have: Mapping[date, str], calendar: Calendar, days: Collection[date], view: View) -> dict[date, str]:
     """For each day what is valid on it, up to the first day that was never loaded."""
     unknown = next((day for day in calendar.days() if day not in have), date.max)
-    return {day: valid_on(view, day) for day in days if day < unknown}
+    return valid_on(view, (day for day in days if day < unknown))
 
 
 def _joined(

@@ -11,6 +11,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from platform_assets.planning.windows import ranges
+
 State = Literal["waiting", "refused", "withdrawn"]
 Verdict = Literal["approval", "refusal"]
 """What a person can decide; also the kind under which the ledger keeps the decision."""
@@ -68,24 +70,23 @@ class Selection:
     Args:
         arrival: path of an arrival.
         table: a raw table; counts where no arrival is given.
-        first: first day.
-        last: last day.
+        days: of that table.
     """
 
     arrival: str | None = None
     table: str | None = None
-    first: date = date.min
-    last: date = date.max
+    days: frozenset[date] = frozenset()
 
     def __contains__(self, rows: LateRows) -> bool:
         if self.arrival is not None:
             return rows.arrival == self.arrival
-        return rows.table == self.table and self.first <= rows.day <= self.last
+        return rows.table == self.table and rows.day in self.days
 
     def __str__(self) -> str:
         if self.arrival is not None:
             return self.arrival
-        return f"{self.table} on {self.first}" + (f" to {self.last}" if self.last != self.first else "")
+        spans = [str(first) if first == last else f"{first} to {last}" for first, last in ranges(self.days)]
+        return f"{self.table} on {', '.join(spans)}"
 
 
 def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection) -> tuple[LateRows, ...]:

@@ -157,7 +157,7 @@ def _by_inputs(contract: Contract, day: date, standing: Standing, past: Past) ->
         at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
         if isinstance(read.window, AsOf):
             then, now = past.views.get(read.table, {}).get(at, {}), standing.views.get(read.table, {})
-            if valid_on(then, day) != valid_on(now, day):
+            if valid_on(then, [day]) != valid_on(now, [day]):
                 found.add("reference data")
             continue
         for changed in changed_days(read, day, at, revisions, standing.calendar)[:1]:

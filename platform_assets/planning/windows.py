@@ -102,6 +102,11 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
     return tuple(found)
 
 
+def within_reach(days: Collection[date], within_days: int) -> set[date]:
+    """The days at most `within_days` away from one of some days, those included."""
+    return {day + timedelta(days=n) for day in days for n in range(-within_days, within_days + 1)}
+
+
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
     """The contiguous ranges of input days that any of `days` reads, oldest first."""
     return _merged({days_read(window, day, calendar) for day in days})

@@ -35,6 +35,10 @@ def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
         return [rows for rows in late_queue(platform) if all_of_it or rows.state == "waiting"]
 
 
+def january(first: int, last: int) -> frozenset[date]:
+    return frozenset(date(2017, 1, day) for day in range(first, last + 1))
+
+
 def approved(story: History, selection: Selection) -> tuple[Approval, ...]:
     with story.world.open() as platform:
         return approve(platform, lambda: story.world.spark, selection, person())
@@ -113,9 +117,9 @@ def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make
 def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(story: History) -> None:
     path = mixed(story)
     story.refresh()
-    [done] = approved(story, Selection(table="raw.transactions", first=date(2017, 1, 3), last=date(2017, 1, 8)))
+    [done] = approved(story, Selection(table="raw.transactions", days=january(3, 8)))
     assert sum(arrival.taken for arrival in done.arrivals) == 1
-    rest = Selection(table="raw.transactions", first=date(2017, 1, 1), last=date(2017, 1, 8))
+    rest = Selection(table="raw.transactions", days=january(1, 8))
     with story.world.open() as platform:
         [refused] = refuse(platform, rest, replace(person(), why="a test till"))
         assert refused.rows == 2

@@ -52,7 +52,8 @@ def view(world: World) -> View:
 
 def changed(before: View, after: View) -> set[int]:
     """Days on which something else is valid than before."""
-    return {day.day for day in calendar() if valid_on(before, day) != valid_on(after, day)}
+    then, now = valid_on(before, calendar()), valid_on(after, calendar())
+    return {day.day for day in calendar() if then[day] != now[day]}
 
 
 def calendar() -> list[date]:

@@ -131,7 +131,7 @@ def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no
     bad = story.deliver("2017-04-05", "bad.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4), Version(3, 3, 4, "4.00"))
     story.refresh()
     with story.world.open() as platform:
-        only = Selection(table="raw.transactions", first=date(2017, 1, 4), last=date(2017, 1, 4))
+        only = Selection(table="raw.transactions", days=frozenset({date(2017, 1, 4)}))
         [approval] = approve(platform, lambda: story.world.spark, only, person())
     story.refresh()
     assert (2, "2017-01-04", "2.50") in story.kept()

@@ -173,7 +173,7 @@ def test_a_backfill_of_gold_alone_leaves_them_out_and_says_what_to_do(shop: Shop
     assert "gold.daily_sales: 2 of 20 days not published." in told
     for day, has in ((VOIDED, "its last good content stays"), (BROKEN, "it has no content yet")):
         assert f"{day}: {SILVER} is held on {day} and {has}: {SILVER} on {day}: too few rows" in told
-        assert f"Correct its input or its code and recompute {SILVER} for {day}; this day is then out of date." in told
+        assert f"Correct its input or its code and recompute {SILVER} for {day}; this day is then stale." in told
     assert {"gold.daily_sales", "gold.household_28d"} <= set(published(shop.world, run))
     shop.check_that_nothing_failing_is_visible()
 

@@ -111,7 +111,7 @@ def test_a_queued_run_is_waited_for(readings: World, daemon: Daemon) -> None:
 def test_days_left_out_of_date_by_a_dead_run_are_computed_without_any_file(readings: World, daemon: Daemon) -> None:
     ingest_only(readings, DAYS[0])
     run = run_one(daemon)
-    assert run.tags["platform/why"] == "1 day out of date (silver.readings 2017-01-01)"
+    assert run.tags["platform/why"] == "1 day stale (silver.readings 2017-01-01)"
     assert run.tags["platform/reasons"] == "never computed 2"
     assert published(readings, run) == {"silver.readings": {1}, "gold.sensor_week": {1}}
     assert idle(daemon)
@@ -173,7 +173,7 @@ def test_a_run_that_takes_files_itself_is_waited_for(readings: World, daemon: Da
 def test_a_run_that_only_computes_keeps_no_file_waiting_but_its_days(readings: World, daemon: Daemon) -> None:
     ingest_only(readings, DAYS[0])
     other = at_work(daemon, "silver.readings")
-    assert f"1 day out of date (silver.readings 2017-01-01); run {other} may be computing them" in str(
+    assert f"1 day stale (silver.readings 2017-01-01); run {other} may be computing them" in str(
         daemon.tick().skip_reason
     )
     land(readings, DAYS[1], DAYS[1])

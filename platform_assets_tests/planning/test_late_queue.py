@@ -23,6 +23,10 @@ some_rows = st.builds(
 queues = st.lists(some_rows, max_size=12)
 
 
+def days(first: int, last: int) -> frozenset[date]:
+    return frozenset(FIRST + timedelta(days=n) for n in range(first, last + 1))
+
+
 def test_lateness_is_the_arrival_date_less_the_day() -> None:
     assert days_late(date(2017, 4, 5), date(2017, 1, 5)) == 90
     assert days_late(date(2017, 1, 4), date(2017, 1, 5)) == -1
@@ -31,7 +35,7 @@ def test_lateness_is_the_arrival_date_less_the_day() -> None:
 
 @given(queues)
 def test_only_what_waits_can_be_decided_but_a_refusal_is_taken_back_by_name(queue: list[LateRows]) -> None:
-    by_table = Selection(table="raw.products", first=FIRST, last=FIRST + timedelta(days=4))
+    by_table = Selection(table="raw.products", days=days(0, 4))
     by_name = Selection(arrival="a")
     assert {rows.state for rows in open_to("refusal", queue, by_name)} <= {"waiting"}
     assert {rows.state for rows in open_to("approval", queue, by_table)} <= {"waiting"}
@@ -40,11 +44,11 @@ def test_only_what_waits_can_be_decided_but_a_refusal_is_taken_back_by_name(queu
 
 @given(queues, st.integers(0, 9), st.integers(0, 9))
 def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[LateRows], one: int, two: int) -> None:
-    cut = FIRST + timedelta(days=min(one, two))
+    cut = min(one, two)
     parts = [
         part
         for table in ("raw.transactions", "raw.products")
-        for part in (Selection(table=table, last=cut), Selection(table=table, first=cut + timedelta(days=1)))
+        for part in (Selection(table=table, days=days(0, cut)), Selection(table=table, days=days(cut + 1, 9)))
     ]
     decided = [rows for part in parts for rows in open_to("refusal", queue, part)]
     assert sum(rows.rows for rows in decided) == waiting_rows(queue)
@@ -52,5 +56,6 @@ def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[L
 
 def test_what_a_decision_is_about_is_told_in_words() -> None:
     assert str(Selection(arrival="a/2017-01-01/b.csv")) == "a/2017-01-01/b.csv"
-    assert str(Selection(table="raw.x", first=FIRST, last=FIRST)) == "raw.x on 2017-01-01"
-    assert str(Selection(table="raw.x", first=FIRST, last=date(2017, 1, 3))) == "raw.x on 2017-01-01 to 2017-01-03"
+    assert str(Selection(table="raw.x", days=days(0, 0))) == "raw.x on 2017-01-01"
+    assert str(Selection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01 to 2017-01-03"
+    assert str(Selection(table="raw.x", days=days(0, 2) - days(1, 1))) == "raw.x on 2017-01-01, 2017-01-03"
