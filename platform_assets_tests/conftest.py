@@ -57,7 +57,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
     session = create_session(settings, app_name="platform-assets-tests", record_classes=False)
     yield session
+    cached = _cached_logs(session)
     stop_session(session)
+    assert cached <= 32, f"Delta keeps {cached} logs: with their plans they fill the heap, and everything gets slow"
+
+
+def _cached_logs(session: SparkSession) -> int:
+    deltas = getattr(session._jvm, "org.apache.spark.sql.delta.DeltaLog$")
+    return int(getattr(deltas, "MODULE$").cacheSize())
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -31,8 +31,6 @@ OPTIONS = (
     "-XX:MaxMetaspaceSize=384m",
     "-XX:MaxDirectMemorySize=256m",
     "-XX:ReservedCodeCacheSize=160m",
-    # Delta keeps every log it has read for an hour, with plans of a megabyte; stages are read a few times, then never
-    "-Ddelta.log.cacheSize=32",
     "-Duser.timezone=UTC",
     f'"-Dlog4j2.configurationFile={Path(__file__).parent / "log4j2.properties"}"',
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import TOMBSTONE, WITHDRAWAL
@@ -46,11 +45,6 @@ class RawProfile:
     tombstones: dict[date, int] = field(default_factory=dict)
     withdrawals: dict[date, int] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
-
-
-def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
-    """The rows of a stage's folder."""
-    return spark.read.format("delta").load(str(folder))
 
 
 def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> dict[date, Profile]:

@@ -33,6 +33,9 @@ TUNING: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # The log of a year is some hundred files: one task reads it faster than fifty
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Every stage is a log that is read a few times, then never; Delta would keep 10,000 of them, each with plans of
+    # several megabytes
+    "spark.databricks.delta.delta.log.cacheSize": "32",
     # Thousands of small landing files: listed by the driver instead of a job, and packed into few tasks
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "131072",

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.moves import MOST_BROADCAST
-from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
-from platform_assets.compute.reading import read_days
+from platform_assets.compute.profiles import RawProfile, profile_raw
+from platform_assets.compute.reading import read_days, read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import DAY, Contract

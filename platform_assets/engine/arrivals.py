@@ -17,7 +17,8 @@ from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.late_rows import late_rows
 from platform_assets.compute.moves import MOST_BROADCAST
 from platform_assets.compute.parsing import Layout, parse
-from platform_assets.compute.profiles import RawProfile, profile_raw, read_staged
+from platform_assets.compute.profiles import RawProfile, profile_raw
+from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import Contract

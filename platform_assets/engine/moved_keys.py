@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import TOMBSTONE
 from platform_assets.compute.moves import tombstones
-from platform_assets.compute.profiles import read_staged
-from platform_assets.compute.reading import read_days
+from platform_assets.compute.reading import read_days, read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import as_raw, standing

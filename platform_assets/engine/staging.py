@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from platform_assets.compute.profiles import Profile, profile, read_staged
+from platform_assets.compute.profiles import Profile, profile
+from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract

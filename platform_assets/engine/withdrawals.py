@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.failures import full_disk_explained
-from platform_assets.compute.profiles import profile_raw, read_staged
+from platform_assets.compute.profiles import profile_raw
+from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_instead, withdrawals
