@@ -7,8 +7,11 @@ compares with the live files first.
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
@@ -35,6 +38,7 @@ CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
 }
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 Entry = tuple[DataFile, Mapping[str, str | None]]
@@ -73,28 +77,30 @@ def commit_difference(
     failpoint("replace.before_commit")
     if head < 0:
         storage.make_folder(table_path)
-        create_table_with_add_actions(
-            str(table_path),
-            schema,
-            entering,
-            mode="error",
-            partition_by=list(partition_by),
-            configuration=CONFIGURATION,
-            commit_properties=properties,
-            post_commithook_properties=_NO_HOOKS,
-        )
+        with _errors_numbered(table_path):
+            create_table_with_add_actions(
+                str(table_path),
+                schema,
+                entering,
+                mode="error",
+                partition_by=list(partition_by),
+                configuration=CONFIGURATION,
+                commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
+            )
     else:
         now_ms = time.time_ns() // 1_000_000
         leaving = [RemoveAction(f.path, True, now_ms, f.size, dict(values)) for f, values in removes]
         try:
-            DeltaTable(table_path, version=head).create_write_transaction(
-                [*leaving, *entering],
-                mode="append",
-                schema=schema,
-                partition_by=list(partition_by),
-                commit_properties=properties,
-                post_commithook_properties=_NO_HOOKS,
-            )
+            with _errors_numbered(table_path):
+                DeltaTable(table_path, version=head).create_write_transaction(
+                    [*leaving, *entering],
+                    mode="append",
+                    schema=schema,
+                    partition_by=list(partition_by),
+                    commit_properties=properties,
+                    post_commithook_properties=_NO_HOOKS,
+                )
         except CommitFailedError as error:
             if storage.exists(commits.commit_file(table_path, head + 1)):
                 other = commits.commit(table_path, head + 1)
@@ -111,11 +117,11 @@ def restore_whole(table_path: Path, head: int, version: int, publication: str) -
     Returns:
         The new version.
     """
-    DeltaTable(table_path, version=head).restore(
-        version,
-        commit_properties=CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0),
-        post_commithook_properties=_NO_HOOKS,
-    )
+    properties = CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0)
+    with _errors_numbered(table_path):
+        DeltaTable(table_path, version=head).restore(
+            version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
+        )
     _make_durable(table_path, head + 1)
     return head + 1
 
@@ -125,5 +131,19 @@ def _make_durable(table_path: Path, version: int) -> None:
     storage.sync([commits.commit_file(table_path, version), log, table_path])
     if version > 0 and version % CHECKPOINT_INTERVAL == 0:
         # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
-        DeltaTable(table_path, version=version).create_checkpoint()
+        with _errors_numbered(table_path):
+            DeltaTable(table_path, version=version).create_checkpoint()
         storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
+
+
+@contextmanager
+def _errors_numbered(table_path: Path) -> Iterator[None]:
+    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words."""
+    try:
+        yield
+    except OSError as error:
+        found = _OS_ERROR.search(str(error))
+        if error.errno is not None or found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(table_path)) from error

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -342,7 +343,10 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk th
     def test_a_full_disk_is_named_and_once_there_is_room_the_same_command_completes(small_disk, tmp_path, spark):
         dates = {"calendar_first": date(2017, 1, 1), "calendar_last": date(2017, 1, 1), "today": date(2017, 1, 1)}
         world = World(load_settings(state=small_disk, landing=tmp_path / "landing", jars=JARS, **dates), spark)
-        lines = [sale(n, 1, DAYS[0], sales_value="1.005" if n % 7 == 0 else "1.00") for n in range(50)]
+        # What does not compress: the stage needs more room than anything written before it.
+        notes = [Random(n).randbytes(8_000).hex() for n in range(50)]
+        values = ["1.005" if n % 7 == 0 else "1.00" for n in range(50)]
+        lines = [sale(n, 1, DAYS[0], sales_value=values[n], note=notes[n]) for n in range(50)]
         world.deliver_rows("transactions", DAYS[0], "a.jsonl", lines)
         published: dict[str, Any] = world.digests()
         failures: list[Exception] = []
