@@ -18,10 +18,10 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
 from platform_assets.planning.fingerprints import View, refused_now
-from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
+from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
-from platform_assets.planning.standing import DayMark, Stale, Standing, outdated, stale, unchanged
+from platform_assets.planning.standing import DayMark, Stale, Standing, stale
 from platform_assets.planning.ties import Tie
 
 _CONTRACT_TYPES = {"integer": "int"}
@@ -143,21 +143,10 @@ def reasons_now(platform: Platform, contract: Contract, days: Collection[date], 
 
 
 def still_to_do(platform: Platform, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    """What is left of a planned step once the steps before it are done.
-
-    Days whose content was refused are left alone while they would be made from the same input in the same way.
-
-    Returns:
-        The days that still need work, and those struck: what they read came out as it was.
-    """
+    """As `left_to_do`, at the release that is current now."""
     contract = platform.catalogue[step.table]
     standing = standing_of(platform, {contract.name, *(read.table for read in contract.inputs)})
-    needed = set(stale(contract, step.days, standing))
-    if request.by_person:
-        needed |= outdated(contract, step.days, standing).keys()
-    needed |= {day for day, reasons in step.reasons.items() if "asked for" in reasons}
-    struck = tuple(day for day in unchanged(contract, step.days, standing) if day not in needed)
-    return tuple(day for day in step.days if day in needed), struck
+    return left_to_do(contract, step, standing, request)
 
 
 def refuse_what_tables_cannot_take(platform: Platform, tables: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.standing import Stale, Standing
+from platform_assets.planning.standing import Stale, Standing, outdated, stale, unchanged
 from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached
 
 
@@ -160,6 +160,30 @@ def make_plan(
             waiting.append(PlannedStep(table, left, estimate(left, known)))
     takes = tuple(intake for intake in intakes if wanted.get(intake.table))
     return Plan(takes, tuple(steps.values()), tuple(waiting), unready)
+
+
+def left_to_do(
+    contract: Contract, step: PlannedStep, standing: Standing, request: Request
+) -> tuple[tuple[date, ...], tuple[date, ...]]:
+    """What is left of a planned step once the steps before it are done.
+
+    Days whose content was refused are left alone while they would be made from the same input in the same way.
+
+    Args:
+        contract: of the step's table.
+        step: as it was planned.
+        standing: where the days stand now.
+        request: that was planned.
+
+    Returns:
+        The days that still need work, and those struck: what they read came out as it was.
+    """
+    needed = set(stale(contract, step.days, standing))
+    if request.by_person:
+        needed |= outdated(contract, step.days, standing).keys()
+    needed |= {day for day, reasons in step.reasons.items() if "asked for" in reasons}
+    struck = tuple(day for day in unchanged(contract, step.days, standing) if day not in needed)
+    return tuple(day for day in step.days if day in needed), struck
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
