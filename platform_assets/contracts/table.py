@@ -78,6 +78,8 @@ class Contract:
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
             where a day without one is loaded and empty.
         restatement_window_days: rows that arrive more days than this after their day wait in the late queue.
+        deep_restatement_days: rows that wait there and arrived at most so many days after their day are taken by the
+            periodic deep restatement; by default only a person takes any.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
         checks: which findings block a day and which only warn.
@@ -99,6 +101,7 @@ class Contract:
     moves_within_days: int = 0
     delivers: Literal["daily", "on change"] = "daily"
     restatement_window_days: int = 90
+    deep_restatement_days: int | None = None
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
     checks: Checks = field(default_factory=Checks)
@@ -144,6 +147,12 @@ class Contract:
         if self.restatement_window_days < 0:
             raise self._error(
                 f"has a restatement window of {self.restatement_window_days} days", "Give a number of days from 0 up."
+            )
+        if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
+            raise self._error(
+                f"restates {self.deep_restatement_days} days deep, which its restatement window of "
+                f"{self.restatement_window_days} days takes unasked",
+                "Give `deep_restatement_days` more days than `restatement_window_days`, or leave it out.",
             )
         if self.inputs or self.rules:
             raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")

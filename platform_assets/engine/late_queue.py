@@ -16,7 +16,15 @@ from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import Decision
-from platform_assets.planning.late_queue import LateRows, Selection, State, Verdict, late_table, open_to
+from platform_assets.planning.late_queue import (
+    LateRows,
+    Selection,
+    State,
+    Verdict,
+    deep_restatement,
+    late_table,
+    open_to,
+)
 
 
 class LateQueueError(PlatformError):
@@ -53,6 +61,14 @@ def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[
         f"Nothing of {selection} waits in the late queue" + _because(platform, queue, selection),
         "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
     )
+
+
+def deep_restatements(platform: Platform) -> tuple[Selection, ...]:
+    """What waits and is left to the periodic deep restatement by the contracts, one selection per raw table."""
+    deep = [contract for contract in raw_tables(platform) if contract.deep_restatement_days is not None]
+    queue = late_queue(platform) if deep else ()
+    found = (deep_restatement(queue, contract.name, contract.deep_restatement_days or 0) for contract in deep)
+    return tuple(selection for selection in found if selection)
 
 
 def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[LateRows, ...]:

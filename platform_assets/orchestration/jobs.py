@@ -1,11 +1,14 @@
 """Jobs over days that no single partition range can name."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any, cast
 
 import dagster as dg
 from pydantic import Field
 
+from platform_assets.engine.approvals import approve
+from platform_assets.engine.late_queue import deep_restatements
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
@@ -18,6 +21,9 @@ from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
 
+DEEP = "deep restatement"
+"""Who approves late rows that nobody has to look at."""
+
 
 class RefreshConfig(dg.Config):
     """How far a refresh goes."""
@@ -25,6 +31,9 @@ class RefreshConfig(dg.Config):
     until: str = Field(default="", description="Newest arrival date to take, as YYYY-MM-DD; everything by default.")
     by_person: bool = Field(
         default=False, description="Also recompute days that are stale only through code or configuration."
+    )
+    deep_restatement: bool = Field(
+        default=False, description="First take the late rows that contracts leave to the deep restatement."
     )
 
 
@@ -39,6 +48,10 @@ def refresh_tables(
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
     with platform.open() as opened:
+        for selection in deep_restatements(opened) if config.deep_restatement else ():
+            for done in approve(opened, lambda: spark.spark_session, selection, replace(author, who=DEEP)):
+                rows = sum(arrival.taken for arrival in done.arrivals)
+                context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
         result = refresh(
             opened,
             lambda: spark.spark_session,

@@ -1,12 +1,15 @@
-"""The daily run."""
+"""The daily run, and the periodic deep restatement."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import dagster as dg
 
+from platform_assets.engine.late_queue import choose, deep_restatements
 from platform_assets.engine.pending import waiting
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.refresh_requests import (
+    WHY_TAG,
     WORK_TAG,
     describe,
     describe_missing,
@@ -29,16 +32,57 @@ def build_daily_schedule(settings: Settings) -> dg.ScheduleDefinition:
     Raises:
         SettingsError: `daily_cron` is not a cron expression.
     """
+    return _with_cron("daily_cron", settings.daily_cron, _daily)
+
+
+def build_deep_restatement_schedule(settings: Settings) -> dg.ScheduleDefinition:
+    """The late rows that contracts leave to it, a month's at a time, so that old days are recomputed once.
+
+    Raises:
+        SettingsError: `deep_restatement_cron` is not a cron expression.
+    """
+    return _with_cron("deep_restatement_cron", settings.deep_restatement_cron, _deep_restatement)
+
+
+def _with_cron(setting: str, cron: str, build: Callable[[str], dg.ScheduleDefinition]) -> dg.ScheduleDefinition:
     try:
-        return _schedule(settings.daily_cron)
+        return build(cron)
     except dg.DagsterInvalidDefinitionError as error:
         raise SettingsError(
-            f"daily_cron is {settings.daily_cron!r}, which is no cron expression.",
-            "Write minute, hour, day of month, month and day of week, such as PLATFORM_DAILY_CRON='0 1 * * *'.",
+            f"{setting} is {cron!r}, which is no cron expression.",
+            f"Write minute, hour, day of month, month and day of week, such as PLATFORM_{setting.upper()}='0 1 * * *'.",
         ) from error
 
 
-def _schedule(cron: str) -> dg.ScheduleDefinition:
+def _deep_restatement(cron: str) -> dg.ScheduleDefinition:
+    @dg.schedule(
+        name="deep_restatement",
+        job=refresh_job,
+        cron_schedule=cron,
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Takes late rows of tables whose contract says `deep_restatement_days`, and mends their days.",
+    )
+    def deep_restatement(
+        context: dg.ScheduleEvaluationContext, platform: PlatformResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        with platform.open() as opened:
+            selections = deep_restatements(opened)
+            waits = [rows for selection in selections for rows in choose(opened, "approval", selection)]
+        if not waits:
+            return dg.SkipReason("nothing to do: no late rows wait that a contract leaves to the deep restatement")
+        tables = ", ".join(sorted({rows.table for rows in waits}))
+        days = len({(rows.table, rows.day) for rows in waits})
+        message = f"deep restatement: {sum(rows.rows for rows in waits):,} late rows of {days:,} days ({tables})"
+        context.log.info(message)
+        return dg.RunRequest(
+            run_config={"ops": {"refresh_tables": {"config": {"deep_restatement": True}}}}, tags={WHY_TAG: message}
+        )
+
+    return deep_restatement
+
+
+def _daily(cron: str) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="daily",
         job=refresh_job,

@@ -71,15 +71,19 @@ class Selection:
         arrival: path of an arrival.
         table: a raw table; counts where no arrival is given.
         days: of that table.
+        most_days_late: only rows that came at most so many days after their day.
     """
 
     arrival: str | None = None
     table: str | None = None
     days: frozenset[date] = frozenset()
+    most_days_late: int | None = None
 
     def __contains__(self, rows: LateRows) -> bool:
         if self.arrival is not None:
             return rows.arrival == self.arrival
+        if self.most_days_late is not None and rows.days_late > self.most_days_late:
+            return False
         return rows.table == self.table and rows.day in self.days
 
     def __str__(self) -> str:
@@ -99,6 +103,13 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection)
         states.add("refused")
     found = [rows for rows in queue if rows in selection and rows.state in states]
     return tuple(sorted(found, key=lambda rows: (rows.table, rows.day, rows.arrival)))
+
+
+def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> Selection | None:
+    """What the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
+    days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting"}
+    found = Selection(table=table, days=frozenset(days), most_days_late=most_days_late)
+    return found if open_to("approval", queue, found) else None
 
 
 def waiting_rows(queue: Collection[LateRows]) -> int:

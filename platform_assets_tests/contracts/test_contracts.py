@@ -41,6 +41,8 @@ K = Column("k", "long", "Key.", nullable=False)
         (RAW_TRANSACTIONS, {"source": None}, "no source"),
         (RAW_TRANSACTIONS, {"event_time": "week"}, "'week'"),
         (RAW_TRANSACTIONS, {"voided": "gone"}, "'gone'"),
+        (RAW_TRANSACTIONS, {"restatement_window_days": -1}, "a restatement window of -1 days"),
+        (RAW_TRANSACTIONS, {"deep_restatement_days": 90}, "restates 90 days deep"),
         (RAW_TRANSACTIONS, {"rules": (Rule("r", "true", ""),)}, "inputs or rules"),
     ],
 )

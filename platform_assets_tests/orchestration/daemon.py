@@ -159,5 +159,5 @@ def running_daemon(folder: Path, patch: pytest.MonkeyPatch, **changes: Any) -> I
         WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget(origin)) as workspace,
     ):
         daemon = Daemon(workspace)
-        daemon.stop_schedules("daily")
+        daemon.stop_schedules("daily", "deep_restatement")
         yield daemon

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import TickStatus
 
+from platform_assets.engine.late_queue import late_queue
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import SettingsError, load_settings
 from platform_assets_tests.orchestration.conftest import SENSORS
@@ -72,6 +73,30 @@ def test_everything_is_on_by_default() -> None:
     assert (daily.cron_schedule, daily.execution_timezone) == ("0 1 * * *", "UTC")
 
 
+def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatement(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_TODAY", "2017-12-31")
+    for day in DAYS:
+        land(readings, day, day)
+    land(readings, "2017-06-30", DAYS[0], DAYS[1], DAYS[2], name="late.jsonl")
+    run_one(daemon)
+    [first] = daemon.instance.get_runs()
+    third = (MIDNIGHT.replace(day=1) + timedelta(days=32)).replace(day=1, hour=3)
+    daemon.schedules(third - timedelta(minutes=1))
+    daemon.schedules(third + timedelta(seconds=30))
+    [run] = [run for run in daemon.launch() if run.run_id != first.run_id]
+    assert run.tags["platform/why"] == "deep restatement: 2 late rows of 2 days (raw.readings)"
+    assert published(readings, run)["silver.readings"] == {2, 3}
+    with readings.open() as platform:
+        [left] = late_queue(platform)
+        decisions = {(decision.who, decision.reason) for decision in platform.ledger.decisions("approval")}
+    assert (left.day.day, left.days_late, left.state) == (1, 180, "waiting")
+    assert decisions == {("deep restatement", run.tags["platform/why"])}
+
+
 def test_a_time_that_is_no_cron_expression_is_named() -> None:
     with pytest.raises(SettingsError, match="daily_cron is 'at one'"):
         build_definitions(load_settings(domains=SENSORS, daily_cron="at one"))
+    with pytest.raises(SettingsError, match="deep_restatement_cron is 'monthly!'"):
+        build_definitions(load_settings(domains=SENSORS, deep_restatement_cron="monthly!"))

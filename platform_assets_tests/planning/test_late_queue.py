@@ -7,7 +7,16 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.late_queue import LateRows, Selection, days_late, late_table, open_to, waiting_rows
+from platform_assets.planning.late_queue import (
+    LateRows,
+    Selection,
+    State,
+    days_late,
+    deep_restatement,
+    late_table,
+    open_to,
+    waiting_rows,
+)
 
 FIRST = date(2017, 1, 1)
 states = st.sampled_from(["waiting", "refused", "withdrawn"])
@@ -59,3 +68,16 @@ def test_what_a_decision_is_about_is_told_in_words() -> None:
     assert str(Selection(table="raw.x", days=days(0, 0))) == "raw.x on 2017-01-01"
     assert str(Selection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01 to 2017-01-03"
     assert str(Selection(table="raw.x", days=days(0, 2) - days(1, 1))) == "raw.x on 2017-01-01, 2017-01-03"
+
+
+def test_the_deep_restatement_takes_what_waits_and_did_not_come_later_than_it_goes_deep() -> None:
+    def late(days_after: int, state: State = "waiting") -> LateRows:
+        return LateRows("raw.x", "a", FIRST + timedelta(days=days_after), FIRST, 1, state=state)
+
+    in_time, too_late, refused = late(200), late(201), late(150, "refused")
+    queue = [in_time, too_late, refused]
+    selection = deep_restatement(queue, "raw.x", 200)
+    assert selection is not None
+    assert open_to("approval", queue, selection) == (in_time,)
+    assert deep_restatement(queue, "raw.y", 200) is None
+    assert deep_restatement([too_late, refused], "raw.x", 200) is None

@@ -30,6 +30,7 @@ DOMAIN = Domain(
             key=("sensor", "measured_at"),
             source=LandingFiles("readings"),
             event_time="measured_at",
+            deep_restatement_days=179,
         ),
         Contract(
             name="silver.readings",
