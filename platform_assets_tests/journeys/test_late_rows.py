@@ -53,7 +53,9 @@ LATE = "transactions/2017-04-10/late.jsonl"
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("failpoint", ["publish.after_manifest", "publish.after_table.0"])
+@pytest.mark.parametrize(
+    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.slow), "publish.after_table.0"]
+)
 def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: History, failpoint: str) -> None:
     dead = command(story, "late", "approve", LATE, *REASON, failpoint=failpoint)
     assert dead.returncode == -signal.SIGKILL, dead.stderr

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -12,9 +13,9 @@ from platform_assets.engine.late_queue import late_queue
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import SettingsError, load_settings
 from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import Daemon, published
+from platform_assets_tests.orchestration.daemon import Daemon, enter_world, published, running_daemon
 from platform_assets_tests.orchestration.test_late_data import DAYS, ingest_only, land, run_one
-from platform_assets_tests.world import World
+from platform_assets_tests.world import MakeWorld, World
 
 # Of the real today: Dagster forgets ticks of long ago.
 MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -74,25 +75,29 @@ def test_everything_is_on_by_default() -> None:
 
 
 def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatement(
-    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PLATFORM_TODAY", "2017-12-31")
-    for day in DAYS:
-        land(readings, day, day)
-    land(readings, "2017-06-30", DAYS[0], DAYS[1], DAYS[2], name="late.jsonl")
-    run_one(daemon)
-    [first] = daemon.instance.get_runs()
-    third = (MIDNIGHT.replace(day=1) + timedelta(days=32)).replace(day=1, hour=3)
-    daemon.schedules(third - timedelta(minutes=1))
-    daemon.schedules(third + timedelta(seconds=30))
-    [run] = [run for run in daemon.launch() if run.run_id != first.run_id]
-    assert run.tags["platform/why"] == "deep restatement: 2 late rows of 2 days (raw.readings)"
-    assert published(readings, run)["silver.readings"] == {2, 3}
-    with readings.open() as platform:
-        [left] = late_queue(platform)
-        decisions = {(decision.who, decision.reason) for decision in platform.ledger.decisions("approval")}
-    assert (left.day.day, left.days_late, left.state) == (1, 180, "waiting")
-    assert decisions == {("deep restatement", run.tags["platform/why"])}
+    world = make_world(days=3, domains=SENSORS, today=date(2017, 12, 31), settle_s=0)
+    enter_world(world, monkeypatch)
+    for day in DAYS[:3]:
+        land(world, day, day)
+    land(world, "2017-06-30", *DAYS[:3], name="late.jsonl")
+    due = (MIDNIGHT.replace(day=1) + timedelta(days=32)).replace(day=1, hour=3)
+    with running_daemon(tmp_path / "dagster", monkeypatch) as daemon:
+        run_one(daemon)
+        daemon.schedules(due - timedelta(minutes=1))
+        daemon.schedules(due + timedelta(seconds=30))
+        [run] = daemon.launch()
+        assert run.tags["platform/why"] == "deep restatement: 2 late rows of 2 days (raw.readings)"
+        assert daemon.materialized(run)["silver.readings"] == published(world, run)["silver.readings"] == {2, 3}
+        with world.open() as platform:
+            [left] = late_queue(platform)
+            decisions = {(decision.who, decision.reason) for decision in platform.ledger.decisions("approval")}
+        assert (left.day.day, left.days_late, left.state) == (1, 180, "waiting")
+        assert decisions == {("deep restatement", run.tags["platform/why"])}
+        daemon.schedules((due + timedelta(days=32)).replace(day=1, hour=3, second=30))
+        tick = daemon.ticks("deep_restatement")[0]
+        assert tick.skip_reason == "nothing to do: no late rows wait that a contract leaves to the deep restatement"
 
 
 def test_a_time_that_is_no_cron_expression_is_named() -> None:
