@@ -13,7 +13,8 @@ from platform_assets.quality.findings import Checked
 from platform_assets_tests.world import MakeWorld, World, sale
 
 CALENDAR_DAYS = 8
-TILLS, RETAIL = "platform_assets_tests.domains.tills", "platform_assets.domains.retail"
+TILLS, WINDOWS = "platform_assets_tests.domains.tills", "platform_assets_tests.domains.windows"
+RETAIL = "platform_assets.domains.retail"
 TODAY = date(2017, 7, 1)
 """Long after the calendar's last day, so that there can be late rows."""
 

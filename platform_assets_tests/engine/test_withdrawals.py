@@ -62,6 +62,7 @@ def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story:
     assert story.refresh() == {}
 
 
+@pytest.mark.slow
 def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(make_world: MakeWorld) -> None:
     tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
     digests = []

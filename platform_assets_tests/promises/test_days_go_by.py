@@ -1,4 +1,4 @@
-"""Ten days of sales land one by one, with everything switched on: what is published is right after every tick."""
+"""Days of sales land one by one, with everything switched on: what is published is right after every tick."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from platform_assets_tests.orchestration.daemon import Daemon, enter_world, publ
 from platform_assets_tests.orchestration.test_late_data import idle, run_one
 from platform_assets_tests.world import MakeWorld, World
 
-SALES = Simulation(days=10)
+FIRST = Simulation().first
 BY_SCHEDULE = {3, 7}
 """Days on which the schedule comes first; on all others the sensor does."""
 _READERS = {
@@ -63,7 +63,7 @@ class Touched:
         return self._numbers(day for (day,) in found.fetchall())
 
     def _numbers(self, days: Iterable[date]) -> set[int]:
-        return {day.day for day in days if SALES.first <= day <= self._today}
+        return {day.day for day in days if FIRST <= day <= self._today}
 
 
 def reached(touched: Collection[int], today: int, days: int) -> set[int]:
@@ -103,24 +103,26 @@ def run_by_schedule(daemon: Daemon, number: int) -> dg.DagsterRun:
 
 
 @pytest.mark.timeout(1200)
-def test_ten_days_of_sales_with_late_corrected_and_moved_rows(
-    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("days", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_days_of_sales_with_late_corrected_and_moved_rows(
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    world = make_world(days=SALES.days, settle_s=0)
+    sales = Simulation(days=days)
+    world = make_world(days=days, settle_s=0)
     enter_world(world, monkeypatch)
     corrected: set[int] = set()
     with running_daemon(tmp_path / "dagster", monkeypatch) as daemon:
         daemon.schedules(MIDNIGHT)
-        for number in range(1, SALES.days + 1):
-            today = SALES.first + timedelta(days=number - 1)
+        for number in range(1, days + 1):
+            today = FIRST + timedelta(days=number - 1)
             monkeypatch.setenv("PLATFORM_TODAY", str(today))
-            land(SALES, world.settings.landing, today)
+            land(sales, world.settings.landing, today)
             run = run_by_schedule(daemon, number) if number in BY_SCHEDULE else run_one(daemon)
             assert run.status == dg.DagsterRunStatus.SUCCESS
             check_only_touched_days_ran(world, run, number, today)
             check_oracle(world, today)
             corrected |= {day for day in published(world, run)["silver.transactions"] if day < number}
             assert idle(daemon)
-        daemon.schedules(MIDNIGHT + timedelta(days=SALES.days + 1, hours=1, seconds=30))
+        daemon.schedules(MIDNIGHT + timedelta(days=days + 1, hours=1, seconds=30))
         assert daemon.ticks("daily")[0].status == TickStatus.SKIPPED
-    assert len(corrected) >= SALES.days // 2, "hardly anything was late; there was nothing to see"
+    assert len(corrected) >= days // 2, "hardly anything was late; there was nothing to see"
