@@ -98,8 +98,7 @@ class Settings(BaseSettings):
     )
     daily_cron: str = Field(default="0 1 * * *", description="When the daily refresh runs, in UTC.")
     deep_restatement_cron: str = Field(
-        default="0 3 1 * *",
-        description="When late rows are taken that contracts leave to it, in UTC.",
+        default="0 3 1 * *", description="When the deep restatement takes late rows, in UTC."
     )
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.session import create_session, stop_session
+from platform_assets.compute.session import TUNING, create_session, stop_session
 from platform_assets.settings import Settings, load_settings, project_root
 from platform_assets_tests.world import MakeWorld, World
 
@@ -24,6 +24,8 @@ JARS = project_root() / ".platform" / "jars"
 """The project's own, so that nothing is downloaded a second time."""
 
 FIRST = date(2017, 1, 1)
+
+LOGS = "spark.databricks.delta.delta.log.cacheSize"
 
 SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
@@ -59,7 +61,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     yield session
     cached = _cached_logs(session)
     stop_session(session)
-    assert cached <= 32, f"Delta keeps {cached} logs: with their plans they fill the heap, and everything gets slow"
+    assert cached <= int(TUNING[LOGS]), (
+        f"Delta keeps {cached} logs: with their plans they fill the heap, and everything gets slow"
+    )
 
 
 def _cached_logs(session: SparkSession) -> int:

@@ -63,11 +63,13 @@ def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[
     )
 
 
-def deep_restatements(platform: Platform) -> tuple[Selection, ...]:
-    """What waits and is left to the periodic deep restatement by the contracts, one selection per raw table."""
-    deep = [contract for contract in raw_tables(platform) if contract.deep_restatement_days is not None]
-    queue = late_queue(platform) if deep else ()
-    found = (deep_restatement(queue, contract.name, contract.deep_restatement_days or 0) for contract in deep)
+def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[Selection, ...]:
+    """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
+    found = (
+        deep_restatement(queue, contract.name, most)
+        for contract in raw_tables(platform)
+        if (most := contract.deep_restatement_days) is not None
+    )
     return tuple(selection for selection in found if selection)
 
 

@@ -75,9 +75,9 @@ def commit_difference(
     properties = CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
-    if head < 0:
-        storage.make_folder(table_path)
-        with _errors_numbered(table_path):
+    with _errors_numbered(table_path):
+        if head < 0:
+            storage.make_folder(table_path)
             create_table_with_add_actions(
                 str(table_path),
                 schema,
@@ -88,11 +88,10 @@ def commit_difference(
                 commit_properties=properties,
                 post_commithook_properties=_NO_HOOKS,
             )
-    else:
-        now_ms = time.time_ns() // 1_000_000
-        leaving = [RemoveAction(f.path, True, now_ms, f.size, dict(values)) for f, values in removes]
-        try:
-            with _errors_numbered(table_path):
+        else:
+            now_ms = time.time_ns() // 1_000_000
+            leaving = [RemoveAction(f.path, True, now_ms, f.size, dict(values)) for f, values in removes]
+            try:
                 DeltaTable(table_path, version=head).create_write_transaction(
                     [*leaving, *entering],
                     mode="append",
@@ -101,11 +100,11 @@ def commit_difference(
                     commit_properties=properties,
                     post_commithook_properties=_NO_HOOKS,
                 )
-        except CommitFailedError as error:
-            if storage.exists(commits.commit_file(table_path, head + 1)):
-                other = commits.commit(table_path, head + 1)
-                raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
-            raise
+            except CommitFailedError as error:
+                if storage.exists(commits.commit_file(table_path, head + 1)):
+                    other = commits.commit(table_path, head + 1)
+                    raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
+                raise
     failpoint("replace.after_commit")
     _make_durable(table_path, head + 1)
     return head + 1

@@ -12,7 +12,7 @@ from platform_assets.orchestration.assets import build_assets
 from platform_assets.orchestration.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.schedules import build_daily_schedule, build_deep_restatement_schedule
+from platform_assets.orchestration.schedules import build_schedules
 from platform_assets.orchestration.sensors import announce, late_data
 from platform_assets.settings import Settings
 
@@ -31,11 +31,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
         assets=assets,
         asset_checks=[freshness],
         jobs=[refresh_job],
-        schedules=[
-            build_daily_schedule(settings),
-            build_deep_restatement_schedule(settings),
-            build_freshness_schedule(freshness),
-        ],
+        schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
         sensors=[late_data, announce],
         resources={"platform": PlatformResource(), "spark": SparkResource()},
         executor=dg.in_process_executor,

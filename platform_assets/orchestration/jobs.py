@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from platform_assets.engine.approvals import approve
-from platform_assets.engine.late_queue import deep_restatements
+from platform_assets.engine.late_queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
@@ -21,7 +21,7 @@ from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
 
-DEEP = "deep restatement"
+_DEEP = "deep restatement"
 """Who approves late rows that nobody has to look at."""
 
 
@@ -48,8 +48,8 @@ def refresh_tables(
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
     with platform.open() as opened:
-        for selection in deep_restatements(opened) if config.deep_restatement else ():
-            for done in approve(opened, lambda: spark.spark_session, selection, replace(author, who=DEEP)):
+        for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
+            for done in approve(opened, lambda: spark.spark_session, selection, replace(author, who=_DEEP)):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
         result = refresh(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from random import Random
 
 from hypothesis import settings
@@ -76,17 +77,17 @@ class AnyHistory(RuleBasedStateMachine):
         assert self.memory.refresh(request) == []
 
     @rule(named=st.frozensets(tables, max_size=2), wanted=st.frozensets(days, min_size=1), by_person=st.booleans())
-    def some_days_are_refreshed(self, named: frozenset[str], wanted: frozenset[object], by_person: bool) -> None:
+    def some_days_are_refreshed(self, named: frozenset[str], wanted: frozenset[date], by_person: bool) -> None:
         """No other days are recomputed than those that would be anyway."""
         needed = self.memory.brute_force(by_person=by_person)
-        done = self.memory.refresh(Request(named, wanted, by_person))  # type: ignore[arg-type]
+        done = self.memory.refresh(Request(named, wanted, by_person))
         assert set(done) <= needed
 
     @rule(day=days, table=tables)
-    def a_day_is_computed_once_more(self, day: object, table: str) -> None:
+    def a_day_is_computed_once_more(self, day: date, table: str) -> None:
         """By force, and alone; its content stays if it was what it should be."""
         if (table, day) in self.memory.made:
-            self.memory.refresh(Request(frozenset({table}), frozenset({day}), by_person=True, force=True))  # type: ignore[arg-type]
+            self.memory.refresh(Request(frozenset({table}), frozenset({day}), by_person=True, force=True))
 
     def teardown(self) -> None:
         """However it came about, the content is that of one load of everything in another order."""

@@ -25,9 +25,7 @@ def some_files(random: Random) -> Files:
         versions = []
         for _ in range(random.randint(1, 5)):
             basket, day, written = random.randint(1, BASKETS), random.randint(1, CALENDAR_DAYS), random.randrange(24)
-            # A version has one price wherever it lies, so that the newest is never in doubt but for the day.
-            price = f"{basket}.{written:02}"
-            versions.append(Version(basket, day, written, price, voided=random.random() < 0.2))
+            versions.append(Version(basket, day, written, f"{basket}.{written:02}", voided=random.random() < 0.2))
         found.append((f"2017-01-{random.randint(8, 20):02}", tuple(versions)))
     return found
 
