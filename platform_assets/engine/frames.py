@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from platform_assets.compute.dead_letters import quarantined
 from platform_assets.compute.dedup import RECORD, fates, greatest, keeps_rules
 from platform_assets.compute.reading import read_days
+from platform_assets.compute.scans import jobs_so_far
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
@@ -22,6 +23,9 @@ from platform_assets.planning.windows import ranges, union_read
 
 InputRows = DataFrame | Windowed | History
 """What a transform is given for an input."""
+
+Arrange = Callable[[DataFrame], DataFrame]
+"""Gives the same rows in another order."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Prepared:
         quarantined: rows that broke a rule; None where there are none.
         counts: for silver, by day: raw, quarantined, voided and expected rows, counted from the keys alone.
         inputs: what it was made from, by table: for silver the raw rows with all their versions.
+        own_jobs: that the transform started while it described the rows.
     """
 
     frame: DataFrame
@@ -41,6 +46,7 @@ class Prepared:
     quarantined: DataFrame | None = None
     counts: Mapping[date, Mapping[str, int]] | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
+    own_jobs: int = 0
 
 
 def prepare(
@@ -50,8 +56,36 @@ def prepare(
     if contract.layer == "silver":
         return _prepare_silver(platform, spark, contract, days, release)
     inputs = {read: _input(platform, spark, read, days, release) for read in contract.inputs}
+    before = jobs_so_far(spark)
     frame = transform_of(platform, contract)(**{read.parameter: rows for read, rows in inputs.items()})
-    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()})
+    return Prepared(
+        frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=jobs_so_far(spark) - before
+    )
+
+
+def transform_inputs(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    release: Release,
+    arranged: Arrange | None = None,
+) -> dict[str, InputRows]:
+    """What the transform of a table is given for some days, by parameter.
+
+    Args:
+        platform: what to work with.
+        spark: session.
+        contract: of a silver or gold table.
+        days: to compute together.
+        release: to read.
+        arranged: puts the rows of every input in another order.
+    """
+    if contract.layer == "silver":
+        read = contract.inputs[0]
+        rows = _newest(platform.catalogue[read.table], contract, _raw(platform, spark, contract, days, release))
+        return {read.parameter: arranged(rows) if arranged else rows}
+    return {read.parameter: _input(platform, spark, read, days, release, arranged) for read in contract.inputs}
 
 
 def _prepare_silver(
@@ -59,24 +93,45 @@ def _prepare_silver(
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    raw = _read(platform, spark, source, raw_schema(source), ranges(days), release)
+    raw = _raw(platform, spark, contract, days, release)
     counts = fates(raw, source.key, contract.rules)
-    newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
-    rows = newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
     any_bad = any(found["quarantined"] for found in counts.values())
+    before = jobs_so_far(spark)
+    frame = transform_of(platform, contract)(**{read.parameter: _newest(source, contract, raw)})
     return Prepared(
-        frame=transform_of(platform, contract)(**{read.parameter: rows}),
+        frame,
         clustered=True,
         quarantined=quarantined(raw, source.column_names, contract.rules) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
+        own_jobs=jobs_so_far(spark) - before,
     )
 
 
-def _input(platform: Platform, spark: SparkSession, read: Input, days: Collection[date], release: Release) -> InputRows:
+def _raw(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], release: Release
+) -> DataFrame:
+    source = platform.catalogue[contract.inputs[0].table]
+    return _read(platform, spark, source, raw_schema(source), ranges(days), release)
+
+
+def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
+    newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
+    return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
+
+
+def _input(
+    platform: Platform,
+    spark: SparkSession,
+    read: Input,
+    days: Collection[date],
+    release: Release,
+    arranged: Arrange | None = None,
+) -> InputRows:
     source = platform.catalogue[read.table]
     spans = union_read(read.window, days, platform.calendar)
     frame = _read(platform, spark, source, spark_schema(source), spans, release)
+    frame = arranged(frame) if arranged else frame
     match read.window:
         case Span(0, 0):
             return frame
