@@ -56,6 +56,12 @@ def flat(text: str) -> str:
         (["land", "--days", "400"], "The source has sales from 2017-01-01 to 2018-01-01"),
         (["land", "--scale", "0"], "Invalid value for '--scale'"),
         (["demo", "--days", "0"], "Invalid value for '--days'"),
+        (["verify", "gold.daily_sale"], "There is no table 'gold.daily_sale'."),
+        (["verify", "--days", "soon"], "'soon' is not a day."),
+        (["verify", "--days", "2017-01-02..2017-01-01"], "The range '2017-01-02..2017-01-01' ends before it starts."),
+        (["verify", "--days", "2017-01-01..2017-01-04"], "2017-01-04 is outside the calendar"),
+        (["verify", "--days", "2017-01-01", "--sample", "2"], "Days are either named or drawn."),
+        (["verify", "--sample", "-1"], "Invalid value for '--sample'"),
         (["up", "--port", "0"], "Invalid value for '--port'"),
     ],
 )
