@@ -34,7 +34,7 @@ def world(make_world: MakeWorld) -> World:
     world = make_world(days=DAYS, domains="platform_assets_tests.domains.sensors")
     for number in range(1, DAYS + 1):
         rows = [
-            {"sensor": sensor, "measured_at": f"{day(number)}T0{hour}:00:00Z", "celsius": f"{number * 3 % 7}.{hour}0"}
+            {"sensor": sensor, "measured_at": f"{day(number)}T0{hour}:00:00Z", "celsius": f"{number}.{hour}0"}
             for sensor in ("north", "south")
             for hour in range(4)
         ]

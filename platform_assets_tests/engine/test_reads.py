@@ -69,7 +69,7 @@ def reads_another_table(world: World) -> Callable[[Windowed], DataFrame]:
 def looks_into_another_table_beforehand(world: World) -> Callable[[Windowed], DataFrame]:
     def transform(readings: Windowed) -> DataFrame:
         [row] = world.spark.read.format("delta").load(path_of(world, "raw.readings")).select("celsius").take(1)
-        return right(readings).withColumn("warmest", F.lit(row[0]))
+        return right(readings).withColumn("warmest", F.lit(row[0]).cast("decimal(6,2)"))
 
     return transform
 
