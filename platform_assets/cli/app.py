@@ -8,7 +8,21 @@ from typing import NoReturn
 
 import typer
 
-from platform_assets.cli import demo, doctor, land, late, ledger, read, refresh, stale, status, up, why, withdraw
+from platform_assets.cli import (
+    demo,
+    doctor,
+    land,
+    late,
+    ledger,
+    read,
+    refresh,
+    stale,
+    status,
+    up,
+    verify,
+    why,
+    withdraw,
+)
 from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
 from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
@@ -30,6 +44,7 @@ app.command("read")(read.read)
 app.command("stale")(stale.stale)
 app.command("why")(why.why)
 app.command("refresh")(refresh.refresh)
+app.command("verify")(verify.verify)
 app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")
 app.command("withdraw")(withdraw.withdraw)

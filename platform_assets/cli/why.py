@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from platform_assets.cli.console import EXIT_LOOK, console, parse_day, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, print_json, reading, say
 from platform_assets.cli.plan_view import which
 from platform_assets.engine.provenance import Difference, Explanation, Origin, explain
 from platform_assets.ledger.records import ArrivalRecord, PublicationRecord
@@ -61,6 +61,9 @@ def _tree(origin: Origin) -> Tree:
         if record.fingerprint:
             tree.add(f"fingerprint {record.fingerprint}")
             tree.add(f"code version {record.code_version}, configuration {record.configuration or 'not recorded'}")
+        if "files_read" in record.figures:
+            files, days = record.figures["files_read"], record.figures["days_read"]
+            tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
     elif origin.days:
         rows = sum(record.rows for record in origin.days.values())
         tree.add(f"{rows:,} rows, digests together {_together(origin)}")
@@ -159,6 +162,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
                 "code_version": record.code_version,
                 "configuration": record.configuration,
                 "publication": record.publication,
+                "figures": record.figures,
             }
             for record in origin.days.values()
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -13,11 +13,12 @@ from pyspark.sql.types import StructType
 from platform_assets.compute.dead_letters import quarantined
 from platform_assets.compute.dedup import RECORD, fates, greatest, keeps_rules
 from platform_assets.compute.reading import read_days
+from platform_assets.compute.scans import jobs_so_far
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.compute.withdrawals import standing, with_withdrawn, withdrawn_rows
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
-from platform_assets.engine.moved_keys import has_withdrawals
+from platform_assets.engine.moved_keys import has_withdrawals, standing_rows
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.views import history_key
 from platform_assets.lakehouse.releases import Release
@@ -25,6 +26,9 @@ from platform_assets.planning.windows import ranges, union_read
 
 InputRows = DataFrame | Windowed | History
 """What a transform is given for an input."""
+
+Arrange = Callable[[DataFrame], DataFrame]
+"""Gives the same rows in another order."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Prepared:
         quarantined: rows that broke a rule; None where there are none.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
         inputs: what it was made from, by table: for silver the raw rows that count, with all their versions.
+        own_jobs: that the transform started while it described the rows.
     """
 
     frame: DataFrame
@@ -44,6 +49,7 @@ class Prepared:
     quarantined: DataFrame | None = None
     counts: Mapping[date, Mapping[str, int]] | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
+    own_jobs: int = 0
 
 
 def prepare(
@@ -53,8 +59,37 @@ def prepare(
     if contract.layer == "silver":
         return _prepare_silver(platform, spark, contract, days, release)
     inputs = {read: _input(platform, spark, read, days, release) for read in contract.inputs}
+    before = jobs_so_far(spark)
     frame = transform_of(platform, contract)(**{read.parameter: rows for read, rows in inputs.items()})
-    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()})
+    return Prepared(
+        frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=jobs_so_far(spark) - before
+    )
+
+
+def transform_inputs(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    release: Release,
+    arranged: Arrange | None = None,
+) -> dict[str, InputRows]:
+    """What the transform of a table is given for some days, by parameter.
+
+    Args:
+        platform: what to work with.
+        spark: session.
+        contract: of a silver or gold table.
+        days: to compute together.
+        release: to read.
+        arranged: puts the rows of every input in another order.
+    """
+    if contract.layer == "silver":
+        read = contract.inputs[0]
+        source = platform.catalogue[read.table]
+        rows = _newest(source, contract, standing_rows(platform, spark, source, days, release))
+        return {read.parameter: arranged(rows) if arranged else rows}
+    return {read.parameter: _input(platform, spark, read, days, release, arranged) for read in contract.inputs}
 
 
 def _prepare_silver(
@@ -67,22 +102,36 @@ def _prepare_silver(
     if has_withdrawals(platform, source.name, days, release):
         withdrawn, raw = withdrawn_rows(raw), standing(raw)
     counts = with_withdrawn(fates(raw, source.key, contract.rules), withdrawn)
-    newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
-    rows = newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
     any_bad = any(found["quarantined"] for found in counts.values())
+    before = jobs_so_far(spark)
+    frame = transform_of(platform, contract)(**{read.parameter: _newest(source, contract, raw)})
     return Prepared(
-        frame=transform_of(platform, contract)(**{read.parameter: rows}),
+        frame,
         clustered=True,
         quarantined=quarantined(raw, source.column_names, contract.rules) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
+        own_jobs=jobs_so_far(spark) - before,
     )
 
 
-def _input(platform: Platform, spark: SparkSession, read: Input, days: Collection[date], release: Release) -> InputRows:
+def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
+    newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
+    return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
+
+
+def _input(
+    platform: Platform,
+    spark: SparkSession,
+    read: Input,
+    days: Collection[date],
+    release: Release,
+    arranged: Arrange | None = None,
+) -> InputRows:
     source = platform.catalogue[read.table]
     spans = union_read(read.window, days, platform.calendar)
     frame = _read(platform, spark, source, spark_schema(source), spans, release)
+    frame = arranged(frame) if arranged else frame
     match read.window:
         case Span(0, 0):
             return frame

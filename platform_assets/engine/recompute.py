@@ -33,6 +33,7 @@ from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.stages import discard
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.fingerprints import attempt
+from platform_assets.planning.reads import read_for_day, read_in_all
 from platform_assets.planning.steps import Step, batches
 from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
 from platform_assets.quality.gates import tie_finding
@@ -75,6 +76,8 @@ def recompute_step(
         AcceptError: a check is none of those that can be accepted.
         ContractError: the table on disk has other columns than its contract.
         TransformError: the transform does not return what the contract declares.
+        UndeclaredReadError: the transform read something that its contract does not declare.
+        NotRepeatableError: the transform is new, and does not always give the same.
         Conflict: others kept publishing the same days.
     """
     if refused := set(accept) - ACCEPTABLE:
@@ -133,7 +136,9 @@ def _recompute_batch(
 
     dead = quarantine_table(contract)
     with stage_folders(platform, (contract.name, dead)) as (publication, folders):
-        staged = stage_days(platform, work.spark, contract, state.ready, release, folders[contract.name], folders[dead])
+        new_code = not _has_rows_by(state, platform.code_versions[contract.name])
+        own, letters = folders[contract.name], folders[dead]
+        staged = stage_days(platform, work.spark, contract, state.ready, release, own, letters, new_code=new_code)
         earlier = {day: found.rows for day, found in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.step_days, earlier=earlier, accept=work.accept)
         failing = [day for day in state.ready if checks[day].blocking]
@@ -172,6 +177,7 @@ def _recompute_batch(
         checks={day: checks[day] for day in done},
         changes={day: found for day, found in changed.items() if day not in again},
         notes={day: found for day, found in state.notes.items() if day not in again},
+        read=read_in_all(staged.read),
     ), again
 
 
@@ -195,7 +201,9 @@ def _changes(
         seconds=seconds,
     )
     found = {day: staged.digest(day) for day in days}
-    figures = {day: staged.figures(day) | checks[day].accepted for day in days}
+    figures = {
+        day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
+    }
     contents = replaced(platform.lake, contract.name, release, publication, found, state.made_from, figures)
     changes = [made(table=contract.name, schema_string=spark_schema(contract).json(), days=contents)]
     if contract.rules:
@@ -205,6 +213,16 @@ def _changes(
         letters = {day: content for day, content in contents.items() if content.files or content.base}
         changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return changes
+
+
+def _has_rows_by(state: Readiness, version: str) -> bool:
+    """Whether rows made by this code are published, so that it has proved itself."""
+    return any(found.rows and found.code_version == version for found in state.before.values())
+
+
+def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
+    read = read_for_day(contract, day, platform.calendar, staged.read)
+    return {"days_read": read.days, "files_read": read.files}
 
 
 def _remember(work: _Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, str]) -> None:

@@ -8,6 +8,7 @@ from datetime import date
 
 from platform_assets.compute.differences import DayChange
 from platform_assets.lakehouse.manifest import Arrival, DayContent
+from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.sources.landing import Problem
@@ -35,6 +36,7 @@ class StepResult:
         changes: what became of the rows of published days that had other rows before.
         notes: what a reader of a day should know about its inputs: those that count with their last good content.
         reasons: why the published days were computed.
+        read: what was read of each input, all batches together.
         seconds: wall time.
     """
 
@@ -47,6 +49,7 @@ class StepResult:
     changes: dict[date, DayChange] = field(default_factory=dict)
     notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
     reasons: dict[date, Reasons] = field(default_factory=dict)
+    read: dict[str, Read] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -76,6 +79,7 @@ class StepResult:
             self.changes | other.changes,
             self.notes | other.notes,
             self.reasons | other.reasons,
+            {table: self.read.get(table, Read()) + other.read.get(table, Read()) for table in self.read | other.read},
             self.seconds + other.seconds,
         )
 

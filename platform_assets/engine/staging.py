@@ -11,14 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.compute.profiles import Profile, profile
 from platform_assets.compute.reading import read_staged
+from platform_assets.compute.scans import as_planned, shows_plans
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import files_at
-from platform_assets.engine.frames import InputRows, Prepared, prepare
+from platform_assets.engine.frames import InputRows, prepare
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.probe import probe, refuse_what_cannot_repeat
+from platform_assets.engine.reads import files_read, refuse_jobs_of_its_own
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.digests import Digest
+from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import Fate
 
 
@@ -33,6 +37,7 @@ class Staged:
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
+        read: files that were read to make them; nothing where Spark does not tell, which is over Spark Connect.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
@@ -41,6 +46,7 @@ class Staged:
     raw_recorded: Mapping[date, int] = field(default_factory=dict)
     rows: DataFrame | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
+    read: FilesRead = field(default_factory=dict)
 
     def profile(self, day: date) -> Profile:
         """Of any staged day, an empty one included."""
@@ -79,11 +85,25 @@ def stage_days(
     release: Release,
     folder: Path,
     quarantine_folder: Path,
+    *,
+    new_code: bool = False,
 ) -> Staged:
     """Compute some days at a release into a stage, and count what lies there.
 
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where no input day has rows.
+        contract: of a silver or gold table.
+        days: to compute together.
+        release: to read.
+        folder: of the stage.
+        quarantine_folder: of the stage's quarantined rows.
+        new_code: the transform has not proved yet that it always gives the same.
+
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
+        UndeclaredReadError: it read something else than what it was given.
+        NotRepeatableError: it is `new_code`, and does not always give the same.
     """
     recorded: dict[date, int] = {}
     if contract.layer == "silver":
@@ -94,25 +114,29 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     prepared = prepare(platform, session, contract, days, release)
-    rows, profiles = _stage(session, contract, prepared, folder)
+    if new_code:
+        refuse_what_cannot_repeat(contract, prepared.frame)
+    schema = spark_schema(contract)
+    check_columns(contract.name, prepared.frame, schema)
+    frame = prepared.frame.select(*schema.fieldNames())
+    read: FilesRead = {}
+    if shows_plans(session):
+        read = files_read(platform, contract, days, release, frame)
+        refuse_jobs_of_its_own(contract, prepared.own_jobs)
+        frame = as_planned(frame)
+    stage(frame, folder, clustered=prepared.clustered)
+    rows = read_staged(session, folder)
+    profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
     if strays := set(profiles) - set(days):
         raise TransformError(
             f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
             "Return only rows of the days being computed.",
         )
+    if new_code:
+        digests = {day: profiles.get(day, Profile()).digest for day in days}
+        probe(platform, session, contract, release, rows, digests)
     quarantined: dict[date, Profile] = {}
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
-    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs)
-
-
-def _stage(
-    spark: SparkSession, contract: Contract, prepared: Prepared, folder: Path
-) -> tuple[DataFrame, dict[date, Profile]]:
-    schema = spark_schema(contract)
-    check_columns(contract.name, prepared.frame, schema)
-    stage(prepared.frame.select(*schema.fieldNames()), folder, clustered=prepared.clustered)
-    rows = read_staged(spark, folder)
-    required = [column.name for column in contract.columns if not column.nullable]
-    return rows, profile(rows, required, contract.key)
+    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read)

@@ -51,6 +51,11 @@ class Lake:
         """The folder of lock files."""
         return self.root / "_locks"
 
+    @property
+    def private_path(self) -> Path:
+        """The folder of what is computed to be looked at and never published."""
+        return self.root / "_private"
+
     def table_path(self, name: str) -> Path:
         """The folder of a table `<layer>.<table>`.
 

@@ -1,6 +1,7 @@
 """Locks that end with whoever holds them: held by the operating system or a database session, never by time.
 
-One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table.
+One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table. What
+is private has one too, so that whoever takes it may remove what a dead holder left.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from platform_assets.lakehouse.lake import Lake
 
 PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
+PRIVATE_TIMEOUT_S = 5.0
 
 _CONNECT_TIMEOUT_S = 10
 _TIMED_OUT = "55P03"
@@ -67,6 +69,18 @@ def ingest_lock(
     """
     lake.table_path(table)
     with _lock(lake, f"ingest-{table}", lock_url, timeout_s) as still_held:
+        yield still_held
+
+
+@contextmanager
+def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only one who computes something private; it may be held for as long as a Spark job runs.
+
+    Raises:
+        LockTimeoutError: somebody else holds it; the message says who.
+        LakeError: the database cannot be reached.
+    """
+    with _lock(lake, "private", lock_url, timeout_s) as still_held:
         yield still_held
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -9,7 +11,7 @@ from deltalake import DeltaTable
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import publish_lock
+from platform_assets.lakehouse.lock import private_lock, publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import manifest_of, published
@@ -39,6 +41,29 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
             return False
         storage.remove(folder)
         return True
+
+
+@contextmanager
+def private_folder(lake: Lake, lock_url: str | None = None) -> Iterator[Path]:
+    """A folder for what is only looked at: outside of every table, and gone afterwards.
+
+    What a killed process left there goes with it: its lock ended when it did.
+
+    Raises:
+        LockTimeoutError: another process works there; the message says which.
+    """
+    with private_lock(lake, lock_url):
+        try:
+            _empty(lake.private_path)
+            storage.make_folder(lake.private_path)
+            yield lake.private_path
+        finally:
+            _empty(lake.private_path)
+
+
+def _empty(folder: Path) -> None:
+    if storage.exists(folder):
+        storage.remove(folder)
 
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:

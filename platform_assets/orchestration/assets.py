@@ -15,7 +15,7 @@ from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import ByDay, check_specs, day_results, run_results
 from platform_assets.orchestration.events import asset_key, day_metadata, materializations
-from platform_assets.orchestration.outcomes import checks_of_result, days_read, failures
+from platform_assets.orchestration.outcomes import checks_of_result, failures
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -140,7 +140,7 @@ class _Run:
         done = self._work()
         reasons = failures(done)
         found = checks_of_result(self.platform, self.contract, done)
-        metadata = day_metadata(done, days_read(self.platform, self.contract, done.published))
+        metadata = day_metadata(done)
         if done.published:
             newest = max(done.published)
             metadata[newest] |= pictures(self.platform, self.contract, newest)
@@ -187,6 +187,8 @@ class _Run:
             f"{name}: {len(done.published):,} days published, {len(done.up_to_date):,} already up to date, "
             f"{len(done.held):,} held, {len(done.blocked):,} blocked"
         )
+        for table, read in done.read.items():
+            log.info(f"{name}: {read.files:,} files of {read.days:,} days of {table} were read")
         for day, notes in done.notes.items():
             log.warning(f"{name} {day} {'; '.join(notes)}")
         return done

@@ -19,18 +19,11 @@ def asset_key(table: str) -> dg.AssetKey:
     return dg.AssetKey(table.split("."))
 
 
-def day_metadata(done: IngestResult | StepResult, days_read: Mapping[date, int]) -> dict[date, Metadata]:
-    """Figures of every published day.
-
-    Args:
-        done: the step; its seconds are shared out among its days.
-        days_read: how many input days each day was made from.
-    """
+def day_metadata(done: IngestResult | StepResult) -> dict[date, Metadata]:
+    """Figures of every published day; the seconds of the step are shared out among its days."""
     share = done.seconds / max(len(done.published), 1)
     return {
-        day: _figures(content, share)
-        | ({"days_read": dg.MetadataValue.int(days_read[day])} if day in days_read else {})
-        | (_history(done, day) if isinstance(done, StepResult) else {})
+        day: _figures(content, share) | (_history(done, day) if isinstance(done, StepResult) else {})
         for day, content in sorted(done.published.items())
     }
 

@@ -15,7 +15,7 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import day_results
 from platform_assets.orchestration.events import day_metadata, materializations
 from platform_assets.orchestration.freshness import freshness_events
-from platform_assets.orchestration.outcomes import checks_of_result, days_read, failures
+from platform_assets.orchestration.outcomes import checks_of_result, failures
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -77,7 +77,7 @@ def refresh_tables(
 def _report(context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult) -> None:
     """What became of the days of one table: first the materializations, then what the checks say of them."""
     contract = platform.catalogue[done.table]
-    metadata = day_metadata(done, days_read(platform, contract, done.published))
+    metadata = day_metadata(done)
     if done.published:
         newest = max(done.published)
         metadata[newest] |= pictures(platform, contract, newest)

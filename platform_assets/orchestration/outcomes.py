@@ -1,15 +1,13 @@
-"""What a step's result means for Dagster: days that failed and why, what the checks say, days read."""
+"""What a step's result means for Dagster: days that failed and why, what the checks say."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import ByDay
-from platform_assets.planning.windows import days_read_by_input
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.quality.findings import checked
 
@@ -32,10 +30,3 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
         if day not in done.checks
     }
     return held | {day: found.checks for day, found in done.checks.items()}
-
-
-def days_read(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, int]:
-    """How many days of its inputs each day is made from; nothing for a raw table."""
-    if not contract.inputs:
-        return {}
-    return {day: sum(days_read_by_input(contract, day, platform.calendar).values()) for day in days}

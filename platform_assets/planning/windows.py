@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
+from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span, Window
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,6 @@ def window_text(window: Window) -> str:
             return "as_of"
         case AllHistory():
             return "all_history"
-
-
-def days_read_by_input(contract: Contract, day: date, calendar: Calendar) -> dict[str, int]:
-    """How many days of each input a day of a table reads, within the calendar."""
-    spans = {read.table: days_read(read.window, day, calendar) for read in contract.inputs}
-    return {table: max((end - start).days + 1, 0) for table, (start, end) in spans.items()}
 
 
 def days_reached(window: Window, changed: date, calendar: Calendar) -> tuple[date, date]:

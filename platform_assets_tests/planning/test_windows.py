@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span
-from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
 from platform_assets.planning.windows import (
     Calendar,
     day_range,
     days_reached,
     days_read,
-    days_read_by_input,
     ranges,
     union_read,
 )
@@ -62,10 +60,3 @@ def test_the_trailing_28_days_end_with_the_day():
 
 def test_a_changed_day_reaches_the_rest_of_its_month():
     assert days_reached(MonthToDate(), date(2017, 2, 10), CALENDAR) == (date(2017, 2, 10), date(2017, 2, 28))
-
-
-def test_the_days_that_each_input_gives_are_counted_within_the_calendar():
-    third = date(2017, 1, 3)
-    assert days_read_by_input(DAILY_SALES, third, CALENDAR) == {"silver.transactions": 1, "silver.products": 3}
-    assert days_read_by_input(HOUSEHOLD_28D, third, CALENDAR) == {"silver.transactions": 3}
-    assert days_read_by_input(HOUSEHOLD_28D, date(2017, 5, 1), CALENDAR) == {"silver.transactions": 28}

@@ -1,0 +1,94 @@
+"""What a frame reads, taken from the plan that is then executed and no other: no Spark job is started to find out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+from py4j.java_gateway import is_instance_of
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+_FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+_DELTA = "org.apache.spark.sql.delta."
+_CONSTANTS = {"LocalRelation", "OneRowRelation", "Range"}
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One thing that a plan reads.
+
+    Args:
+        path: folder of the table or files; None where it is neither.
+        version: of a Delta table.
+        files: that are read, after Delta left out those that the filters rule out.
+        what: Spark's name for it, for a person.
+    """
+
+    path: Path | None
+    version: int | None
+    files: frozenset[str]
+    what: str
+
+
+def shows_plans(spark: SparkSession) -> bool:
+    """Whether plans can be looked at, which a Spark Connect server does not allow."""
+    return hasattr(spark, "_jsparkSession")
+
+
+def jobs_so_far(spark: SparkSession) -> int:
+    """How many jobs the session's context has started; always none where that cannot be asked."""
+    if not shows_plans(spark):
+        return 0
+    return int(cast("Any", spark.sparkContext)._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def scans_of(frame: DataFrame) -> list[Scan]:
+    """Everything that the optimised plan of a frame reads, constants apart."""
+    plan = cast("Any", frame)._jdf.queryExecution().optimizedPlan()
+    return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
+
+
+def as_planned(frame: DataFrame) -> DataFrame:
+    """The same rows, computed by the very plan that `scans_of` the frame has looked at.
+
+    A frame that is written is planned anew, and Delta would look up the files to read once more: that plan nobody
+    gets to see, and it costs a job per table.
+    """
+    jvm, jdf, session = cast("Any", SparkContext._jvm), cast("Any", frame)._jdf, cast("Any", frame.sparkSession)
+    logical_rdd = getattr(getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$"), "MODULE$")
+    rows = logical_rdd.fromDataset(jdf.queryExecution().toRdd(), jdf, False)
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, rows), session)
+
+
+def _leaves(plan: Any) -> Iterator[Any]:
+    yield from _items(plan.collectLeaves())
+    for inner in _items(plan.subqueriesAll()):
+        yield from _items(inner.collectLeaves())
+
+
+def _scans(leaf: Any) -> Iterator[Scan]:
+    name = str(leaf.getClass().getSimpleName())
+    if name in _CONSTANTS:
+        return
+    if name != "LogicalRelation" or not is_instance_of(SparkContext._gateway, leaf.relation(), _FILES):
+        yield Scan(None, None, frozenset(), name)
+        return
+    location = leaf.relation().location()
+    files = frozenset(location.inputFiles())
+    kind = str(location.getClass().getName())
+    if kind.startswith(_DELTA):
+        yield Scan(_path(location.path().toString()), int(location.version()), files, kind)
+    else:
+        yield from (Scan(_path(root.toString()), None, files, kind) for root in _items(location.rootPaths()))
+
+
+def _items(found: Any) -> Iterator[Any]:
+    return (found.apply(at) for at in range(found.size()))
+
+
+def _path(uri: str) -> Path:
+    return Path(unquote(urlsplit(uri).path))

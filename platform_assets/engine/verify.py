@@ -1,0 +1,230 @@
+"""Reproducible, proved: published days computed again from the very versions they were made from, and compared.
+
+Two things are held against the recorded digest of a day: the rows that lie in its files, and the rows that today's code
+makes of the recorded inputs. Nothing is published; readers and daily runs see nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.compute.dead_letters import quarantine_table
+from platform_assets.compute.disagreements import Disagreement, disagreements
+from platform_assets.compute.profiles import Profile, profile
+from platform_assets.compute.reading import no_rows, read_days
+from platform_assets.compute.schemas import spark_schema
+from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.intact import Intact
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.results import Progress, no_progress
+from platform_assets.engine.staging import Staged, stage_days
+from platform_assets.engine.verdicts import Choice, TableVerified, Verified
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.releases import Release, current_release, manifest_of
+from platform_assets.ledger.records import DayRecord
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.configuration import contract_changes
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.steps import batches
+from platform_assets.planning.windows import days_read, ranges
+from platform_assets.quality.masking import shown_key
+
+
+class VerifyError(PlatformError):
+    """There is nothing to verify."""
+
+
+def verify(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    choice: Choice,
+    folder: Path,
+    progress: Progress = no_progress,
+) -> tuple[TableVerified, ...]:
+    """Verify published days.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where no day can be verified.
+        choice: which days.
+        folder: a private one, of `lakehouse.stages.private_folder`.
+        progress: told after every batch.
+
+    Raises:
+        VerifyError: none of these days is published.
+    """
+    platform.sync()
+    release = current_release(platform.lake)
+    chosen: list[tuple[Contract, dict[date, DayRecord]]] = []
+    for contract in platform.catalogue:
+        if contract.name in choice.tables:
+            published = platform.ledger.current_days(contract.name, at=release.number)
+            chosen.append((contract, {day: published[day] for day in choice.of(published)}))
+    if not any(records for _, records in chosen):
+        raise VerifyError(
+            f"Nothing is published of {', '.join(choice.tables)}"
+            + (f" from {min(choice.days)} to {max(choice.days)}." if choice.days else "."),
+            "Name days and tables that `platform-assets status` shows as loaded.",
+        )
+    intact = Intact(platform.lake)
+    found: list[TableVerified] = []
+    for contract, records in chosen:
+        if records:
+            work = _Work(platform, spark, contract, release, records, intact, folder)
+            found += work.verified(progress)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The chosen days of one table."""
+
+    platform: Platform
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    release: Release
+    records: Mapping[date, DayRecord]
+    intact: Intact
+    folder: Path
+
+    def verified(self, progress: Progress) -> list[TableVerified]:
+        """The days of the table and, of a silver table with rules, those of its quarantine."""
+        table = self.contract.name
+        done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
+        letters: dict[date, Verified] = {}
+        for reads, days in self._groups(self.records.keys() - done.keys()):
+            for batch in batches(days, self.platform.settings.batch_days):
+                computed, quarantined = self._batch(reads, batch)
+                done |= computed
+                letters |= quarantined
+                progress(table, len(done), len(self.records))
+        progress(table, len(done), len(self.records))
+        tables = [TableVerified(table, _ordered(done.values()))]
+        if letters:
+            tables.append(TableVerified(quarantine_table(self.contract), _ordered(letters.values())))
+        return tables
+
+    def _without_spark(self, record: DayRecord) -> Verified | None:
+        """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
+        expected = Digest.parse(record.digest)
+        version = self.release.versions[self.contract.name]
+        if reason := self.intact.problem(self.contract.name, version, record.day, record.day):
+            return Verified(record.day, "different", reason, expected)
+        if reason := self._not_verifiable(record):
+            return Verified(record.day, "not verifiable", reason, expected)
+        return None
+
+    def _not_verifiable(self, record: DayRecord) -> str | None:
+        if not self.contract.inputs:
+            return "raw days have no transform: they are what was delivered"
+        now = self.platform.version(self.contract.name)
+        other_code, other_contract = Version(record.code_version, record.configuration).differs(now)
+        if other_code:
+            made = self.platform.ledger.head(record.publication)
+            commit = f", git commit {made.git_commit[:12]}" if made and made.git_commit else ""
+            return f"made by other code ({record.code_version}{commit}; today's is {now.code})"
+        if other_contract:
+            return f"made under another contract: {self._contract_changes(record)}"
+        for read in self.contract.inputs:
+            first, last = days_read(read.window, record.day, self.platform.calendar)
+            version = record.reads.get(read.table)
+            if version is None:
+                return f"it is not on record which version of {read.table} it was made from"
+            if version >= 0 and (problem := self.intact.problem(read.table, version, first, last)):
+                return f"what it was made from is not there any more: {problem}"
+        return None
+
+    def _contract_changes(self, record: DayRecord) -> str:
+        table = self.contract.name
+        tables = manifest_of(self.platform.lake, record.publication).tables
+        [before] = [change.configuration for change in tables if change.table == table]
+        return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
+
+    def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
+        """Days that were made from the same versions of the same tables can be computed together."""
+        groups: defaultdict[tuple[tuple[str, int], ...], list[date]] = defaultdict(list)
+        for day in sorted(days):
+            groups[tuple(sorted(self.records[day].reads.items()))].append(day)
+        return [(dict(reads), alike) for reads, alike in groups.items()]
+
+    def _batch(
+        self, reads: Mapping[str, int], days: Sequence[date]
+    ) -> tuple[dict[date, Verified], dict[date, Verified]]:
+        """Days of the table, and of its quarantine, computed anew."""
+        then = Release(self.release.number, {table: version for table, version in reads.items() if version >= 0})
+        own, letters = self.folder / "rows", self.folder / "quarantined"
+        staged = stage_days(self.platform, self.spark, self.contract, days, then, own, letters)
+        computed = self._compared(staged, days)
+        for done in (own, letters):
+            storage.remove(done)
+        return computed, self._quarantine(staged, days)
+
+    def _compared(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
+        session, schema = self.spark(), spark_schema(self.contract)
+        path = self.platform.lake.table_path(self.contract.name)
+        version = self.release.versions[self.contract.name]
+        published = read_days(session, path, version, schema, ranges(days))
+        lying = profile(published, (), ())
+        computed = no_rows(session, schema) if staged.rows is None else staged.rows
+        found: dict[date, Verified] = {}
+        for day in days:
+            there = lying.get(day, Profile()).digest
+            found[day] = _verdict(self.records[day], there, staged.digest(day))
+            if found[day].verdict == "different":
+                found[day] = _with_examples(found[day], self.contract, _of(published, day), _of(computed, day))
+        return found
+
+    def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
+        """Quarantined rows of days that have, or had, any."""
+        if not self.contract.rules:
+            return {}
+        recorded = self.platform.ledger.current_days(quarantine_table(self.contract), at=self.release.number)
+        found: dict[date, Verified] = {}
+        for day in days:
+            now = staged.quarantined.get(day, Profile()).digest
+            if day in recorded or now.rows:
+                expected = Digest.parse(recorded[day].digest) if day in recorded else Digest()
+                found[day] = _compare(day, expected, now, "computed again, other rows break a rule")
+        return found
+
+
+def _verdict(record: DayRecord, lying: Digest, computed: Digest) -> Verified:
+    expected = Digest.parse(record.digest)
+    if lying != expected:
+        return _compare(record.day, expected, lying, "its files hold other rows than were published")
+    return _compare(record.day, expected, computed, "computed again, it has other rows than were published")
+
+
+def _compare(day: date, expected: Digest, found: Digest, reason: str) -> Verified:
+    if found == expected:
+        return Verified(day, "equal", "", expected)
+    return Verified(day, "different", reason, expected, found)
+
+
+def _with_examples(day: Verified, contract: Contract, published: DataFrame, computed: DataFrame) -> Verified:
+    found = disagreements(published, computed, contract)
+    examples = tuple(f"{shown_key(contract, contract.key, one.key)}: {_described(one)}" for one in found)
+    return Verified(day.day, day.verdict, day.reason, day.expected, day.found, examples)
+
+
+def _described(one: Disagreement) -> str:
+    in_files, computed = one.rows
+    if in_files != computed:
+        return f"{in_files:,} rows in the files, {computed:,} when computed again"
+    return f"differs in {', '.join(one.columns)}"
+
+
+def _of(rows: DataFrame, day: date) -> DataFrame:
+    return rows.where(F.col(DAY) == F.lit(day))
+
+
+def _ordered(days: Iterable[Verified]) -> tuple[Verified, ...]:
+    return tuple(sorted(days, key=lambda one: one.day))

@@ -1,0 +1,184 @@
+"""Code that would not give the same a second time is refused before anything it made is published."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from platform_assets.compute.windows import Windowed
+from platform_assets.engine.platform import Author
+from platform_assets.engine.probe import NotRepeatableError
+from platform_assets.engine.recompute import recompute_step
+from platform_assets.planning.steps import Step
+from platform_assets_tests.domains.sensors.transforms import gold, silver
+from platform_assets_tests.world import MakeWorld, World
+
+DAYS = 9
+CENTI = "decimal(6,2)"
+right = gold.sensor_week
+
+
+def day(number: int) -> date:
+    return date(2017, 1, number)
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """Nine days of two sensors, each day with readings of the same moment's place in the day, up to silver."""
+    world = make_world(days=DAYS, domains="platform_assets_tests.domains.sensors")
+    for number in range(1, DAYS + 1):
+        rows = [
+            {"sensor": sensor, "measured_at": f"{day(number)}T0{hour}:00:00Z", "celsius": f"{number}.{hour}0"}
+            for sensor in ("north", "south")
+            for hour in range(4)
+        ]
+        world.deliver_rows("readings", str(day(number)), "r.jsonl", rows)
+    world.recompute(("raw.readings", "silver.readings"), [day(number) for number in range(1, DAYS + 1)])
+    return world
+
+
+def jobs(spark: SparkSession) -> int:
+    """How many jobs the session has started so far."""
+    return int(cast("Any", spark.sparkContext)._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def refused(world: World) -> NotRepeatableError:
+    with pytest.raises(NotRepeatableError) as error:
+        world.recompute(["gold.sensor_week"], [day(number) for number in range(1, DAYS + 1)])
+    assert world.rows("silver.readings")
+    assert world.digests()["gold.sensor_week"] == {}
+    assert not list((world.settings.lake / "gold" / "sensor_week").glob("*Z-*"))
+    return error.value
+
+
+def by_the_clock(readings: Windowed) -> DataFrame:
+    return right(readings).withColumn("readings", F.unix_seconds(F.current_timestamp()))
+
+
+def by_the_days_date(readings: Windowed) -> DataFrame:
+    today = F.datediff(F.current_date(), "event_date").cast("long")
+    return right(readings).withColumn("readings", F.when(F.col("sensor") == "north", today).otherwise(0))
+
+
+def by_chance(readings: Windowed) -> DataFrame:
+    return right(readings).withColumn("warmest", (F.rand(7) * 100).cast(CENTI))
+
+
+def by_place(readings: Windowed) -> DataFrame:
+    return right(readings).withColumn("readings", F.monotonically_increasing_id())
+
+
+@pytest.mark.parametrize(
+    ("transform", "says"),
+    [
+        (by_the_clock, "CurrentTimestamp (reads the clock)"),
+        (by_the_days_date, "CurrentDate (reads the clock)"),
+        (by_chance, "Rand (draws random numbers)"),
+        (by_place, "MonotonicallyIncreasingID (depends on where rows lie)"),
+    ],
+)
+def test_what_its_plan_tells_is_refused_by_name(
+    world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame], says: str
+) -> None:
+    monkeypatch.setattr(gold, "sensor_week", transform)
+    error = refused(world)
+    assert says in error.what
+    assert "gold.sensor_week" in error.what
+
+
+def of_pythons_chance(readings: Windowed) -> DataFrame:
+    return right(readings).withColumn("readings", F.lit(random.randrange(2**60)))
+
+
+def first_of_many(readings: Windowed) -> DataFrame:
+    rows = readings.per_day().groupBy("event_date", "sensor")
+    one = F.first("celsius")
+    return rows.agg(F.count("*").alias("readings"), one.alias("coldest"), one.alias("warmest"))
+
+
+def newest_with_ties(readings: Windowed) -> DataFrame:
+    newest = Window.partitionBy("event_date", "sensor").orderBy(F.desc("source_date"))
+    ranked = readings.per_day().withColumn("rank", F.row_number().over(newest)).where("rank = 1")
+    columns = [F.col("event_date"), F.col("sensor"), F.lit(1).cast("long").alias("readings"), *_twice("celsius")]
+    return ranked.select(columns)
+
+
+def compared_with_the_day_before(readings: Windowed) -> DataFrame:
+    week = right(readings)
+    before = F.lag("warmest").over(Window.partitionBy("sensor").orderBy("event_date"))
+    return week.withColumn("warmest", F.coalesce(before, "warmest"))
+
+
+def over_all_that_was_read(readings: Windowed) -> DataFrame:
+    warmest = readings.frame.groupBy("sensor").agg(F.max("celsius").alias("warmest"))
+    return right(readings).drop("warmest").join(warmest, "sensor")
+
+
+def _twice(name: str) -> list[Column]:
+    return [F.col(name).alias("coldest"), F.col(name).alias("warmest")]
+
+
+@pytest.mark.parametrize(
+    ("transform", "says", "columns"),
+    [
+        (of_pythons_chance, "a second computation from the same rows has other content", "in readings,"),
+        (first_of_many, "from the same rows in another order and partitioning", "in coldest, warmest,"),
+        (newest_with_ties, "from the same rows in another order and partitioning", "in coldest, warmest,"),
+        (compared_with_the_day_before, "computed alone it has other content than together", "in warmest,"),
+        (over_all_that_was_read, "computed alone it has other content than together", "in warmest,"),
+    ],
+)
+def test_what_comes_out_otherwise_a_second_time_is_refused_with_the_reason_and_where(
+    world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame], says: str, columns: str
+) -> None:
+    monkeypatch.setattr(gold, "sensor_week", transform)
+    error = refused(world)
+    assert says in error.what
+    assert f"{day(8)} was tried" in error.what
+    assert columns in error.what
+    assert "sensor north" in error.what
+
+
+def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def newest(readings: Windowed) -> DataFrame:
+        last = F.max_by("celsius", F.struct("source_date", "measured_at")).alias("coldest")
+        rows = readings.per_day().groupBy("event_date", "sensor").agg(F.min("measured_at").alias("at"), last)
+        return rows.select(
+            [F.col("event_date"), F.col("sensor"), F.lit(1).cast("long").alias("readings"), *_twice("coldest")]
+        )
+
+    monkeypatch.setattr(gold, "sensor_week", newest)
+    with world.open() as platform:
+        step = Step("gold.sensor_week", tuple(day(number) for number in range(1, DAYS + 1)))
+        done = recompute_step(platform, lambda: world.spark, step, Author("test", "a test"), accept=["reconciliation"])
+    assert len(done.published) == DAYS
+
+
+def test_only_new_code_is_tried_and_row_by_row_code_costs_no_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def costs(table: str, version: str) -> int:
+        before = jobs(world.spark)
+        with world.open() as platform:
+            platform.code_versions[table] = version
+            step = Step(table, (day(4), day(5)))
+            recompute_step(platform, lambda: world.spark, step, Author("test", "a test"), force=True)
+        return jobs(world.spark) - before
+
+    first, again = costs("silver.readings", "other"), costs("silver.readings", "other")
+    assert first == again
+    costs("gold.sensor_week", "one")
+    first, again = costs("gold.sensor_week", "other"), costs("gold.sensor_week", "other")
+    print(f"the probe of gold.sensor_week adds {first - again} jobs to {again}")
+    assert 0 < first - again <= 4
+
+    def chance(readings: DataFrame) -> DataFrame:
+        return readings.withColumn("celsius", F.lit(random.randrange(100)).cast(CENTI))
+
+    monkeypatch.setattr(silver, "readings", chance)
+    with pytest.raises(NotRepeatableError, match="a second computation"):
+        costs("silver.readings", "chance")

@@ -1,0 +1,32 @@
+"""The days that stand for the others are those that tell most, and the same ones for the same seed."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from platform_assets.planning.samples import day_to_probe, days_to_verify
+
+
+def day(number: int) -> date:
+    return date(2017, 1, number)
+
+
+def test_the_day_with_most_rows_between_two_others_is_tried():
+    assert day_to_probe({day(1): 90, day(2): 4, day(3): 7, day(4): 80}) == day(3)
+    assert day_to_probe({day(1): 90, day(2): 0, day(3): 80}) == day(1)
+    assert day_to_probe({day(5): 1}) == day(5)
+    assert day_to_probe({day(5): 0, day(6): 0}) is None
+    assert day_to_probe({}) is None
+
+
+def test_the_newest_day_is_always_verified_and_the_seed_chooses_the_others():
+    days = [day(number) for number in range(1, 31)]
+    found = days_to_verify(days, 3, seed=1)
+    assert len(found) == 4
+    assert found[-1] == day(30)
+    assert list(found) == sorted(set(found))
+    assert found == days_to_verify(days[::-1], 3, seed=1)
+    assert len({days_to_verify(days, 3, seed) for seed in range(10)}) > 1
+    assert days_to_verify(days, 0, seed=1) == (day(30),)
+    assert days_to_verify(days[:2], 9, seed=1) == (day(1), day(2))
+    assert days_to_verify([], 3, seed=1) == ()
