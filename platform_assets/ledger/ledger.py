@@ -30,7 +30,14 @@ from platform_assets.ledger.records import (
     Hold,
     PublicationRecord,
 )
-from platform_assets.ledger.statements import delete_each, insert_all, insert_new, to_arrival, to_day
+from platform_assets.ledger.statements import (
+    delete_each,
+    insert_all,
+    insert_new,
+    mark_replaced,
+    to_arrival,
+    to_day,
+)
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark
@@ -124,12 +131,14 @@ class Ledger:
         """
         given = {record.publication: record for record in records}
         with self._writing() as connection:
+            touched = {(row[0], row[1]) for name in forget for row in connection.execute(statements.days_of(name))}
             delete_each(connection, schema.publications, [{"publication": name} for name in forget])
             indexed = connection.execute(select(schema.publications.c.publication, schema.publications.c.release)).all()
             new = self._not_in(given, {row.publication: row.release for row in indexed})
             insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
             insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
             insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
+            mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days})
         return len(new)
 
     def _not_in(self, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]) -> list[PublicationRecord]:
@@ -179,18 +188,13 @@ class Ledger:
         return found if among is None else {day: record for day, record in found.items() if day in among}
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
-        """As `current_days`, of every day of some tables only what planning looks at, oldest day first.
-
-        Days mostly have been one thing or two: putting them in order here is faster than having a database do it.
-        """
+        """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
         found: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         with reading(self._engine) as connection:
             releases = {row[0]: row[1] for row in connection.execute(statements.releases(at)).all()}
-            for table, publication, day, *rest in connection.execute(statements.marks(tables)).all():
-                release = releases.get(publication, -1)
-                have = found[table].get(day)
-                if release >= 0 and (have is None or have.release < release):
-                    found[table][day] = DayMark(day, release, *rest)
+            for table, publication, day, *rest in connection.execute(statements.marks(tables, at)).all():
+                if publication in releases:
+                    found[table][day] = DayMark(day, releases[publication], *rest)
         return {table: dict(sorted(days.items())) for table, days in found.items()}
 
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:

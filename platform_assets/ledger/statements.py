@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from datetime import date
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, bindparam, delete, func, insert, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
@@ -16,13 +30,15 @@ from platform_assets.planning.standing import DayMark
 Row = Mapping[str, Any]
 
 _release = publications.c.release
+_DAY = [days.c[field.name] for field in fields(DayRecord)]
 _MOST_PARAMETERS = 500
 
 
 def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
     """Each day of a table as the highest release up to `at` made it, oldest first."""
-    ranked = _newest_first(list(days.c), table, at, among).subquery()
-    return _columns(ranked, days).where(ranked.c.newest == 1).order_by(ranked.c.day)
+    up_to = [] if at is None else [_release <= at]
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, _current(at), *up_to)
+    return query.where(*_among(among)).order_by(days.c.day)
 
 
 def releases(at: int) -> Select[Any]:
@@ -30,10 +46,13 @@ def releases(at: int) -> Select[Any]:
     return select(publications.c.publication, _release).where(_release <= at)
 
 
-def marks(tables: Collection[str]) -> Select[Any]:
-    """All that the days of some tables have ever been: table and publication, then the fields of `DayMark`."""
+def marks(tables: Collection[str], at: int) -> Select[Any]:
+    """Days of some tables as a release shows them: table and publication, then the fields of `DayMark`.
+
+    Of days that were published for the first time after that release, it finds what they are, too.
+    """
     named = [days.c[name] for name in DayMark._fields if name != "release"]
-    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)))
+    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)), _current(at))
 
 
 def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
@@ -43,12 +62,10 @@ def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
     return query.order_by(days.c.day, _release)
 
 
-def _newest_first(
-    columns: Sequence[ColumnElement[Any]], table: str, at: int | None, among: Collection[date] | None
-) -> Select[Any]:
-    newest = func.row_number().over(partition_by=days.c.day, order_by=_release.desc())
-    query = select(*columns, newest.label("newest")).join_from(days, publications).where(days.c.table == table)
-    return query.where(*([] if at is None else [_release <= at]), *_among(among))
+def _current(at: int | None) -> ColumnElement[bool]:
+    """Whether a release shows a day's content, provided that it was published by then."""
+    now = days.c.replaced_at.is_(None)
+    return now if at is None else or_(now, days.c.replaced_at > at)
 
 
 def _among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
@@ -68,7 +85,7 @@ def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
 
 def history(table: str, day: date) -> Select[Any]:
     """All that one day of a table has ever been, newest first."""
-    query = select(days).join(publications).where(days.c.table == table, days.c.day == day)
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, days.c.day == day)
     return query.order_by(_release.desc())
 
 
@@ -94,7 +111,7 @@ def newest_arrival(table: str, path: str) -> Select[Any]:
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
     """Days and arrivals of one publication."""
     return (
-        select(days).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
+        select(*_DAY).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
         select(arrivals).where(arrivals.c.publication == publication).order_by(arrivals.c.table, arrivals.c.path),
     )
 
@@ -112,6 +129,29 @@ def to_day(row: Row) -> DayRecord:
 def publication_row(record: PublicationRecord) -> Row:
     """The row of a publication, without its days and arrivals."""
     return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals")}
+
+
+def days_of(publication: str) -> Select[Any]:
+    """Which days of which tables a publication made."""
+    return select(days.c.table, days.c.day).where(days.c.publication == publication)
+
+
+def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]]) -> None:
+    """Write down again which release replaced what some days, each a table's, have ever been."""
+    if not touched:
+        return
+    later, its = days.alias(), publications.alias()
+    own = select(_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
+    following = (
+        select(func.min(its.c.release))
+        .join_from(later, its)
+        .where(later.c.table == days.c.table, later.c.day == days.c.day, its.c.release > own)
+        .correlate(days)
+        .scalar_subquery()
+    )
+    one = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
+    keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
+    connection.execute(update(days).where(*one).values(replaced_at=following), keys)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -65,15 +65,21 @@ def test_a_ledger_of_any_earlier_revision_is_brought_up_to_date(url: str, revisi
 def test_what_an_older_schema_held_survives_the_migration(url: str) -> None:
     _migrated_to(url, "0001")
     engine = open_engine(parse_url(url), writable=True)
-    given = simple(1, 0, 1)
+    given = [simple(1, 0, 1), simple(2, 1, 2), simple(5, 1)]
     with writing(engine) as connection:
-        insert_all(connection, publications, [publication_row(given)])
-        insert_all(connection, days, [{k: v for k, v in vars(d).items() if k != "configuration"} for d in given.days])
+        for one in given:
+            insert_all(connection, publications, [publication_row(one)])
+            insert_all(connection, days, [{k: v for k, v in vars(d).items() if k != "configuration"} for d in one.days])
     engine.dispose()
     with Ledger.open(url) as ledger:
         found = ledger.current_days(TABLE)
-        assert list(found) == [nth(0), nth(1)]
+        assert {day: record.publication for day, record in found.items()} == {
+            nth(0): name_of(1),
+            nth(1): name_of(5),
+            nth(2): name_of(2),
+        }
         assert {record.configuration for record in found.values()} == {""}
+        assert ledger.current_days(TABLE, at=1).keys() == {nth(0), nth(1)}
 
 
 def test_arrivals_of_an_older_schema_were_deliveries_without_late_rows(url: str) -> None:
