@@ -13,7 +13,7 @@ from platform_assets.orchestration.freshness import build_freshness, build_fresh
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.schedules import build_schedules
-from platform_assets.orchestration.sensors import announce, late_data
+from platform_assets.orchestration.sensors import announce, late_data, show_published_elsewhere
 from platform_assets.settings import Settings
 
 
@@ -32,7 +32,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
         asset_checks=[freshness],
         jobs=[refresh_job],
         schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
-        sensors=[late_data, announce],
+        sensors=[late_data, announce, show_published_elsewhere],
         resources={"platform": PlatformResource(), "spark": SparkResource()},
         executor=dg.in_process_executor,
     )

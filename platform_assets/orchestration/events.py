@@ -9,7 +9,6 @@ import dagster as dg
 
 from platform_assets.compute.differences import DayChange
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.lakehouse.manifest import DayContent
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -23,7 +22,8 @@ def day_metadata(done: IngestResult | StepResult) -> dict[date, Metadata]:
     """Figures of every published day; the seconds of the step are shared out among its days."""
     share = done.seconds / max(len(done.published), 1)
     return {
-        day: _figures(content, share) | (_history(done, day) if isinstance(done, StepResult) else {})
+        day: figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
+        | (_history(done, day) if isinstance(done, StepResult) else {})
         for day, content in sorted(done.published.items())
     }
 
@@ -33,25 +33,36 @@ def materializations(
 ) -> dict[date, dg.AssetMaterialization]:
     """One event per published day, its data version the digest."""
     return {
-        day: dg.AssetMaterialization(
-            asset_key(done.table),
-            partition=day.isoformat(),
-            metadata=metadata[day],
-            tags={"dagster/data_version": content.digest},
-        )
+        day: day_event(done.table, day, content.digest, metadata[day])
         for day, content in sorted(done.published.items())
     }
 
 
-def _figures(content: DayContent, seconds: float) -> Metadata:
-    figures = {name: dg.MetadataValue.int(value) for name, value in content.figures.items()}
+def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.AssetMaterialization:
+    """A published day, its data version the digest."""
+    return dg.AssetMaterialization(
+        asset_key(table), partition=day.isoformat(), metadata=metadata, tags={"dagster/data_version": digest}
+    )
+
+
+def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:
+    """What is shown of every published day.
+
+    Args:
+        rows: of its whole content.
+        size: of its files, bytes.
+        files: how many.
+        digest: of its content.
+        others: what the gates counted.
+        seconds: the day's share of the time its table took.
+    """
     return {
-        "dagster/row_count": dg.MetadataValue.int(content.rows),
-        "bytes": dg.MetadataValue.int(content.bytes),
-        "files": dg.MetadataValue.int(len(content.files)),
-        "digest": dg.MetadataValue.text(content.digest),
+        "dagster/row_count": dg.MetadataValue.int(rows),
+        "bytes": dg.MetadataValue.int(size),
+        "files": dg.MetadataValue.int(files),
+        "digest": dg.MetadataValue.text(digest),
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
-        **figures,
+        **{name: dg.MetadataValue.int(value) for name, value in others.items()},
     }
 
 

@@ -9,6 +9,7 @@ import dagster as dg
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.orchestration.announcements import Announcement, announcements, failed_runs, remember, told_on
+from platform_assets.orchestration.elsewhere import published_elsewhere
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.refresh_requests import (
     asset_runs_at_work,
@@ -61,6 +62,26 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
         )
     context.log.info(message)
     return request(found, work, tries)
+
+
+@dg.sensor(
+    name="published_elsewhere",
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Shows the days that were published without Dagster, by the command line for one.",
+)
+def show_published_elsewhere(
+    context: dg.SensorEvaluationContext, platform: PlatformResource
+) -> dg.SensorResult | dg.SkipReason:
+    """A materialization and its checks for every such day, each once."""
+    with platform.open() as opened:
+        found = published_elsewhere(context.instance, opened, int(context.cursor or 0))
+    if not found.events:
+        context.update_cursor(str(found.until))
+        return dg.SkipReason("nothing was published without Dagster")
+    rest = "; the rest with the next tick" if found.more else ""
+    message = f"shown now: days published without Dagster, {found.days:,} over all tables{rest}"
+    return dg.SensorResult(asset_events=list(found.events), cursor=str(found.until), skip_reason=message)
 
 
 @dg.sensor(

@@ -1,0 +1,91 @@
+"""Days that were published without Dagster, by the command line for one, told to it so that its pages stay true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+import dagster as dg
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.ledger.records import DayRecord, PublicationRecord
+from platform_assets.orchestration.checks import checks_of
+from platform_assets.orchestration.events import asset_key, day_event, figures
+
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What Dagster has not been told of.
+
+    Args:
+        events: one for every day and one for each of its checks.
+        days: how many days that are.
+        until: the release up to which everything is told now.
+        more: whether later releases are still to be looked at.
+    """
+
+    events: tuple[Event, ...]
+    days: int
+    until: int
+    more: bool
+
+
+def published_elsewhere(
+    instance: dg.DagsterInstance, platform: Platform, since: int, *, most_events: int = 1_000
+) -> Elsewhere:
+    """Days that no run of Dagster published and that still are as they were published.
+
+    Args:
+        instance: tells its own runs from others.
+        platform: what to look at.
+        since: a release; what it and those before it show has been told.
+        most_events: to stop after, at the end of a publication.
+    """
+    indexed = platform.ledger.indexed()
+    until = since if since <= max(indexed.values(), default=0) else 0  # another lake, or an older state of this one
+    events: list[Event] = []
+    days = 0
+    for publication, release in indexed.items():
+        if release <= until:
+            continue
+        if len(events) >= most_events:
+            return Elsewhere(tuple(events), days, until, more=True)
+        head = platform.ledger.head(publication)
+        if head is not None and not instance.has_run(head.run):
+            for contract, records in _current(platform, publication):
+                for record in records:
+                    events += _events(contract, record, head)
+                days += len(records)
+        until = release
+    return Elsewhere(tuple(events), days, until, more=False)
+
+
+def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, list[DayRecord]]]:
+    """Days of a publication that nothing replaced since, by table that is an asset."""
+    found = platform.ledger.publication(publication)
+    made: dict[str, dict[date, DayRecord]] = {}
+    for record in found.days if found else ():
+        made.setdefault(record.table, {})[record.day] = record
+    for contract in platform.catalogue:
+        if mine := made.get(contract.name):
+            now = platform.ledger.current_days(contract.name, among=mine)
+            yield contract, [record for day, record in mine.items() if now[day].publication == publication]
+
+
+def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:
+    said = f"{head.who} by `{head.why}`" if head.why else head.who
+    shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+    shown["published by"] = dg.MetadataValue.md(f"{said}, not by a run of Dagster ({head.run})")
+    yield day_event(contract.name, record.day, record.digest, shown)
+    for name in checks_of(contract):
+        yield dg.AssetCheckEvaluation(
+            asset_key=asset_key(contract.name),
+            check_name=name,
+            passed=True,
+            description=f"Kept nothing of the day back when it was published, by {said}, not by a run of Dagster.",
+            partition=record.day.isoformat(),
+        )

@@ -1,0 +1,95 @@
+"""What the command line publishes is shown in Dagster too: once, and only what stands."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import dagster as dg
+
+from platform_assets.engine.platform import Author
+from platform_assets.orchestration.elsewhere import published_elsewhere
+from platform_assets_tests.orchestration.daemon import Daemon
+from platform_assets_tests.orchestration.paper import refresh_on_paper
+from platform_assets_tests.orchestration.test_late_data import DAYS, land, run_one
+from platform_assets_tests.world import World
+
+SILVER = dg.AssetKey(["silver", "readings"])
+
+
+def refresh(world: World, run: str) -> None:
+    """What a person does at a terminal."""
+    with world.open() as platform:
+        refresh_on_paper(platform, None, Author(run, "refresh"))
+
+
+def shown(daemon: Daemon, key: dg.AssetKey = SILVER) -> dict[str, dg.AssetMaterialization]:
+    """The newest materialization of every day, as Dagster shows it."""
+    found: dict[str, dg.AssetMaterialization] = {}
+    for record in daemon.instance.fetch_materializations(key, limit=1000, ascending=True).records:
+        assert record.asset_materialization is not None
+        found[str(record.partition_key)] = record.asset_materialization
+    return found
+
+
+def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:3]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    tick = daemon.tick("published_elsewhere")
+    assert tick.skip_reason == "shown now: days published without Dagster, 6 over all tables"
+    found = shown(daemon)
+    assert list(found) == DAYS[:3]
+    with readings.open() as platform:
+        now = platform.ledger.current_days("silver.readings")
+    for day, event in found.items():
+        record = now[date.fromisoformat(day)]
+        assert event.tags == {"dagster/data_version": record.digest}
+        assert event.metadata["dagster/row_count"].value == record.rows
+        assert "`refresh`, not by a run of Dagster (refresh-1)" in str(event.metadata["published by"].value)
+    asset = dg.AssetCheckKey(SILVER, "contract")
+    [check] = daemon.instance.event_log_storage.get_latest_asset_check_execution_by_key([asset]).values()
+    assert check.event is not None
+    evaluation = check.event.dagster_event.asset_check_evaluation_data if check.event.dagster_event else None
+    assert evaluation is not None
+    assert evaluation.passed
+    assert evaluation.partition == DAYS[2]
+
+    before = daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id
+    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
+    assert daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id == before
+
+
+def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:2]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
+    run = run_one(daemon)
+    with readings.open() as platform:
+        found = published_elsewhere(daemon.instance, platform, 0)
+    told = {
+        (".".join(event.asset_key.path), event.partition)
+        for event in found.events
+        if isinstance(event, dg.AssetMaterialization)
+    }
+    assert ("silver.readings", DAYS[0]) in told
+    assert ("silver.readings", DAYS[1]) not in told
+    assert found.until == max(platform.ledger.indexed().values())
+    assert daemon.instance.has_run(run.run_id)
+
+
+def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(readings: World, daemon: Daemon) -> None:
+    for day in DAYS:
+        land(readings, day, day)
+        refresh(readings, f"refresh-{day}")
+    with readings.open() as platform:
+        everything = published_elsewhere(daemon.instance, platform, 0)
+        since, days, ticks = 0, 0, 0
+        while True:
+            part = published_elsewhere(daemon.instance, platform, since, most_events=4)
+            since, days, ticks = part.until, days + part.days, ticks + 1
+            if not part.more:
+                break
+        assert (days, since) == (everything.days, everything.until)
+        assert ticks > 3
+        assert published_elsewhere(daemon.instance, platform, 10**6) == everything
