@@ -77,6 +77,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoSkips(), "no-skips")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests that compute go to one worker, which has the one session; the others run beside it."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 class NoSkips:
     """Turns skips into failures; tests left out by their marker are not collected at all and stay out."""
 
