@@ -25,7 +25,7 @@ from platform_assets.engine.publishing import publish_changes, stage_folders, wi
 from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.engine.results import Progress, StepResult, no_progress
 from platform_assets.engine.staging import Staged, stage_days
-from platform_assets.engine.ties import tied_days
+from platform_assets.engine.ties import tied_days, ties_among
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import TableChange, new_publication
 from platform_assets.lakehouse.publish import Conflict
@@ -86,16 +86,19 @@ def recompute_step(
         )
     contract = platform.catalogue[step.table]
     refuse_what_tables_cannot_take(platform, [step.table])
-    to_compute = readiness(platform, contract, step.days, current_release(platform.lake), force=force, accept=accept)
+    release = current_release(platform.lake)
+    to_compute = readiness(platform, contract, step.days, release, force=force, accept=accept)
     work = _Work(platform, spark, contract, frozenset(to_compute.ready), author, force, frozenset(accept))
     reasons = reasons_now(platform, contract, to_compute.ready, asked=force)
     result = StepResult(step.table)
-    for batch in batches(step.days, platform.settings.batch_days):
+    to_come = set(step.days)
+    for batch in batches(step.days, platform.settings.batch_days, ties_among(platform, contract, to_compute, release)):
         started = time.monotonic()
         days: Collection[date] = batch
+        to_come.difference_update(batch)
         for turn in range(1, ATTEMPTS + 1):
             with full_disk_explained(step.table):
-                done, days = _recompute_batch(work, days, result, last=turn == ATTEMPTS)
+                done, days = _recompute_batch(work, days, to_come, result, last=turn == ATTEMPTS)
             result += done
             if not days:
                 break
@@ -118,9 +121,9 @@ class _Work:
 
 
 def _recompute_batch(
-    work: _Work, days: Collection[date], so_far: StepResult, *, last: bool
+    work: _Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> tuple[StepResult, tuple[date, ...]]:
-    """What was done, and the days to compute again because of a conflict."""
+    """What was done, and the days to compute again because of a conflict; `to_come` is left for later batches."""
     started = time.monotonic()
     platform, contract = work.platform, work.contract
     release = current_release(platform.lake)
@@ -142,7 +145,7 @@ def _recompute_batch(
         earlier = {day: found.rows for day, found in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.step_days, earlier=earlier, accept=work.accept)
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(platform, contract, state, failing, release, step_days=work.step_days)
+        tied = tied_days(platform, contract, state, failing, release, to_come=to_come)
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         good = tuple(day for day in state.ready if not checks[day].blocking and day not in tied.blocked)

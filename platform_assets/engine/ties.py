@@ -43,6 +43,11 @@ class Tied:
         )
 
 
+def ties_among(platform: Platform, contract: Contract, state: Readiness, release: Release) -> tuple[Tie, ...]:
+    """The ties of days that are to be computed, so that they can be computed together."""
+    return tuple(_new_ties(platform, contract, state.ready, state, release)) if _has_ties(platform, contract) else ()
+
+
 def tied_days(
     platform: Platform,
     contract: Contract,
@@ -50,7 +55,7 @@ def tied_days(
     failing: Collection[date],
     release: Release,
     *,
-    step_days: Collection[date],
+    to_come: Collection[date],
 ) -> Tied:
     """The staged days that are tied to one that is not published with them.
 
@@ -60,17 +65,15 @@ def tied_days(
         state: its staged days, `ready`, and what is there of it.
         failing: those that a check blocks.
         release: that was read.
-        step_days: every day the same step computes. Those after the staged ones count as if they were to pass: a step
-            is cut into batches from its oldest day on, and none waits for the next.
+        to_come: days of later batches of the same step, which count as if they were to pass: those that were tied when
+            the step began are in the same batch.
     """
-    source = platform.catalogue[contract.inputs[0].table]
-    if contract.layer != "silver" or not source.moves_within_days:
+    if not _has_ties(platform, contract):
         return Tied()
-    near = within_reach(state.ready, source.moves_within_days) - set(state.ready)
+    near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
     around = sorted(day for day in near if day in platform.calendar)
     others = readiness(platform, contract, around, release)
-    still_to_come = {day for day in step_days if day > max(state.ready)}
-    behind = {*others.ready, *others.blocked, *others.held} - still_to_come
+    behind = {*others.ready, *others.blocked, *others.held}.difference(to_come)
     ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state, release))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
@@ -79,6 +82,14 @@ def tied_days(
         held={day: tied[day] for day in free if tied[day] in by_gate},
         blocked={day: tied[day] for day in free if tied[day] not in by_gate},
     )
+
+
+def _has_ties(platform: Platform, contract: Contract) -> bool:
+    return contract.layer == "silver" and _moves_within_days(platform, contract) > 0
+
+
+def _moves_within_days(platform: Platform, contract: Contract) -> int:
+    return platform.catalogue[contract.inputs[0].table].moves_within_days
 
 
 def _new_ties(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+
+from platform_assets.planning.ties import Tie, groups
 
 
 @dataclass(frozen=True)
@@ -15,10 +17,19 @@ class Step:
     days: tuple[date, ...]
 
 
-def batches(days: Collection[date], most: int) -> tuple[tuple[date, ...], ...]:
-    """The days in order, at most `most` at a time: each batch is one Spark job and ends in a publication."""
-    ordered = sorted(set(days))
-    return tuple(tuple(ordered[at : at + most]) for at in range(0, len(ordered), most))
+def batches(days: Collection[date], most: int, ties: Iterable[Tie] = ()) -> tuple[tuple[date, ...], ...]:
+    """The days in order, at most `most` at a time: each batch is one Spark job and ends in a publication.
+
+    Days that are tied are in the same batch, even if there are more of them, since none may be published without the
+    others.
+    """
+    found: list[list[date]] = []
+    for together in groups(days, ties):
+        if found and len(found[-1]) + len(together) <= most:
+            found[-1] += together
+        else:
+            found.append([*together])
+    return tuple(tuple(sorted(batch)) for batch in found)
 
 
 def arrival_batches(

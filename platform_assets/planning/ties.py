@@ -20,10 +20,7 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
         failing: days that are not published.
         ties: between any days.
     """
-    neighbours: defaultdict[date, set[date]] = defaultdict(set)
-    for one, other in ties:
-        neighbours[one].add(other)
-        neighbours[other].add(one)
+    neighbours = _neighbours(ties)
     found: dict[date, date] = {}
     for root in sorted(failing):
         reached = [root]
@@ -31,6 +28,32 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
             for day in neighbours[reached.pop()] - found.keys() - set(failing):
                 found[day] = root
                 reached.append(day)
+    return found
+
+
+def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
+    """Some days as groups of which none is tied to another, each in order, those with the oldest days first."""
+    neighbours = _neighbours((one, other) for one, other in ties if one in days and other in days)
+    left = set(days)
+    found: list[tuple[date, ...]] = []
+    for first in sorted(left):
+        if first not in left:
+            continue
+        together, reached = {first}, [first]
+        while reached:
+            new = neighbours[reached.pop()] - together
+            together |= new
+            reached += new
+        left -= together
+        found.append(tuple(sorted(together)))
+    return tuple(found)
+
+
+def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
+    found: defaultdict[date, set[date]] = defaultdict(set)
+    for one, other in ties:
+        found[one].add(other)
+        found[other].add(one)
     return found
 
 

@@ -19,6 +19,21 @@ def test_batches_keep_order_and_size():
     assert batches(days, 2) == ((days[1], days[2]), (days[0],))
 
 
+@given(
+    st.sets(st.dates(CALENDAR.first, CALENDAR.last)),
+    st.lists(st.tuples(st.dates(CALENDAR.first, CALENDAR.last), st.dates(CALENDAR.first, CALENDAR.last)), max_size=20),
+    st.integers(1, 9),
+)
+def test_tied_days_are_in_one_batch_and_every_day_in_one(days, ties, most):
+    found = batches(days, most, ties)
+    assert sorted(day for batch in found for day in batch) == sorted(days)
+    where = {day: number for number, batch in enumerate(found) for day in batch}
+    assert all(where[one] == where[other] for one, other in ties if one in days and other in days)
+    for batch in found:
+        inside = [(one, other) for one, other in ties if one in batch and other in batch]
+        assert len(batch) <= most or len(batches(batch, most, inside)) == 1
+
+
 @given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(0, 40)), st.integers(1, 9))
 def test_arrival_batches_hold_every_date_once_in_order_and_are_worth_it(sizes, most):
     found = arrival_batches(sizes, most, least_bytes=50)
