@@ -98,8 +98,13 @@ def _publication(head: PublicationRecord) -> str:
 
 
 def _file(arrival: ArrivalRecord) -> str:
+    if arrival.kind == "withdrawal":
+        return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
+    taken = f"{arrival.taken:,} rows taken"
+    if arrival.kind == "approval":
+        return f"[green]approval[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
     refused = f", {arrival.refused:,} refused" if arrival.refused else ""
-    return f"[green]file[/] {escape(arrival.path)}: {arrival.taken:,} rows taken{refused}, sha256 {arrival.sha256[:12]}"
+    return f"[green]file[/] {escape(arrival.path)}: {taken}{refused}, sha256 {arrival.sha256[:12]}"
 
 
 def _together(origin: Origin) -> str:
@@ -175,4 +180,4 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 
 _OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
-_OF_A_FILE = ("path", "arrival_date", "sha256", "taken", "refused", "publication")
+_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "publication")

@@ -201,5 +201,7 @@ def _arrivals(
     for file in (file for day in days for file in live.get(day, ())):
         for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_arrival"]):
             names.update(name for name in batch.column(0).to_pylist() if name is not None)
-    known = {arrival.path: arrival for arrival in platform.ledger.arrivals(contract.name) if arrival.taken}
-    return tuple(known[name] for name in sorted(names) if name in known)
+    arrivals = platform.ledger.arrivals(contract.name)
+    taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
+    withdrawn = [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin in names]
+    return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)

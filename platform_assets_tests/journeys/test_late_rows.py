@@ -91,3 +91,6 @@ def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(story: History) -
     assert "2 rows" in gone.stdout
     story.refresh()
     assert story.kept() == set()
+    why = command(story, "why", "silver.transactions", "2017-01-02").stdout
+    assert "file transactions/2017-01-02/sold.jsonl: 2 rows taken" in why
+    assert "takes transactions/2017-01-02/sold.jsonl out again" in why
