@@ -1,4 +1,4 @@
-"""What every test can have: settings that touch nothing of the developer's, and one Spark session for the whole run."""
+"""What every test can have: settings that touch nothing of the developer's, and one Spark session for each worker."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one session of the run; tests keep their tables apart by folder."""
+    """The one session of a worker; tests keep their tables apart by folder."""
     state = tmp_path_factory.mktemp("spark")
     settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
     session = create_session(settings, app_name="platform-assets-tests", record_classes=False)
@@ -75,14 +75,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where everything is there by agreement, a skipped test is a broken one."""
     if os.environ.get("CI") == "true":
         config.pluginmanager.register(NoSkips(), "no-skips")
-
-
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests that compute go to one worker, which has the one session; the others run beside it."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 class NoSkips:

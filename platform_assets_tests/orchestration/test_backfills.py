@@ -58,7 +58,8 @@ mutation ($given: LaunchBackfillParams!) {
 Correct = Callable[..., None]
 TERMINATE = "mutation ($run: String!) { terminateRuns(runIds: [$run]) { __typename } }"
 
-pytestmark = pytest.mark.timeout(600)
+# What this module sets up is shared by its tests, so they stay on one worker.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("backfills")]
 
 
 def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
