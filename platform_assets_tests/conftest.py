@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Generator, Iterator
 from datetime import date, timedelta
@@ -35,6 +36,9 @@ SMALL_DATA = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Tests work on a few rows: planning and starting tasks is all they cost."""
+
+OWN_PROCESS = json.dumps(SMALL_DATA | {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+"""`PLATFORM_SPARK_CONF` of processes that tests start: they end before the JVM's better compiler would pay."""
 
 
 @pytest.fixture(scope="session", autouse=True)
