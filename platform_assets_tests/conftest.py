@@ -1,4 +1,4 @@
-"""What every test can have: settings that touch nothing of the developer's, and one Spark session for each worker."""
+"""What every test can have: settings that touch nothing of the developer's, and one Spark session for the whole run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one session of a worker; tests keep their tables apart by folder."""
+    """The one session of the run; tests keep their tables apart by folder."""
     state = tmp_path_factory.mktemp("spark")
     settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
     session = create_session(settings, app_name="platform-assets-tests", record_classes=False)
