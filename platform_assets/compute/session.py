@@ -71,6 +71,7 @@ def create_session(
     *,
     app_name: str = "platform-assets",
     record_classes: bool = True,
+    brief: bool = False,
 ) -> SparkSession:
     """Start Spark as the settings say, or return the session that this process already has.
 
@@ -78,6 +79,7 @@ def create_session(
         settings: master or Spark Connect server, memory, extra configuration.
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
+        brief: whether it has so little to do that its JVM should compile quickly rather than well.
 
     Raises:
         JavaError: Java is missing or of the wrong version.
@@ -91,7 +93,7 @@ def create_session(
     java = find_java()
     jars = delta_jars(settings, java)
     if SparkContext._gateway is None:
-        start_jvm(settings, jars, class_archive(settings, java, record=record_classes))
+        start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
     conf.setAll(list(configuration(settings, jars).items()))
     try:
