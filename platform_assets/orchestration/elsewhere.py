@@ -73,7 +73,7 @@ def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, l
     for contract in platform.catalogue:
         if mine := made.get(contract.name):
             now = platform.ledger.current_days(contract.name, among=mine)
-            yield contract, [record for day, record in mine.items() if now[day].publication == publication]
+            yield contract, [now[day] for day in mine if day in now and now[day].publication == publication]
 
 
 def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:
