@@ -154,13 +154,14 @@ def _publish(
     author: Author,
 ) -> int:
     changes = [_change(platform, table, planned, now) for table in planned.days]
-    # Held before anybody sees the old content: a tick in between would compute it anew.
+    # Held before anybody sees the old content: a tick in between would compute it anew. What a gate refused since stays
+    # refused; what an earlier rollback did not want back may be what comes back now.
     holds = list(_holds(platform, found, histories, author))
     lifted = {table: days for table, days in planned.days.items() if table in platform.catalogue.names}
     before = [hold for table, days in lifted.items() for hold in platform.ledger.holds(table) if hold.day in days]
     for table, days in lifted.items():
         platform.ledger.lift(table, days)
-    platform.ledger.hold(holds)
+    platform.ledger.hold([*(hold for hold in before if not hold.is_of_good_content), *holds])
     try:
         return publish_changes(platform, new_publication(), "roll back", changes, author)
     except Exception:
