@@ -1,7 +1,8 @@
-"""What every test can have: settings that touch nothing of the developer's, and one Spark session for each worker."""
+"""What every test can have: settings that touch nothing of the developer's, and one Spark session for the whole run."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Generator, Iterator
 from datetime import date, timedelta
@@ -36,6 +37,9 @@ SMALL_DATA = {
 }
 """Tests work on a few rows: planning and starting tasks is all they cost."""
 
+OWN_PROCESS = json.dumps(SMALL_DATA | {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+"""`PLATFORM_SPARK_CONF` of processes that tests start: they end before the JVM's better compiler would pay."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer() -> Iterator[None]:
@@ -54,7 +58,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one session of a worker; tests keep their tables apart by folder."""
+    """The one session of the run; tests keep their tables apart by folder."""
     state = tmp_path_factory.mktemp("spark")
     settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
     session = create_session(settings, app_name="platform-assets-tests", record_classes=False)

@@ -24,9 +24,6 @@ from platform_assets.settings import load_settings
 from platform_assets_tests.conftest import JARS
 from platform_assets_tests.world import World
 
-# What this module sets up is shared by its tests, so they stay on one worker.
-pytestmark = pytest.mark.xdist_group("parsing")
-
 FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
 ARRIVAL = "2017-01-02"
 COLUMNS = {

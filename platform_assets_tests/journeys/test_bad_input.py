@@ -28,9 +28,6 @@ from platform_assets.settings import load_settings
 from platform_assets_tests.conftest import JARS
 from platform_assets_tests.world import World, product, sale
 
-# What this module sets up is shared by its tests, so they stay on one worker.
-pytestmark = pytest.mark.xdist_group("bad_input")
-
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 COLUMNS = list(sale(1, 1, DAYS[0]))
 ODD_NAME = "a[1] *+%20{b}?\\☃.csv"

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.conftest import JARS
+from platform_assets_tests.conftest import JARS, OWN_PROCESS
 from platform_assets_tests.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30
@@ -70,6 +70,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
         port = probe.getsockname()[1]
     names = ("state", "jars", "calendar_first", "calendar_last", "today", "daily_cron")
     environment = os.environ | {f"PLATFORM_{name.upper()}": str(getattr(settings, name)) for name in names}
+    environment["PLATFORM_SPARK_CONF"] = OWN_PROCESS
     command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port)]
     with (tmp_path / "up.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=project_root())

@@ -13,7 +13,7 @@ import pytest
 
 from platform_assets.lakehouse.failpoints import VARIABLE
 from platform_assets_tests.cli.test_imports import PROBE
-from platform_assets_tests.conftest import FIRST, JARS
+from platform_assets_tests.conftest import FIRST, JARS, OWN_PROCESS
 from platform_assets_tests.engine.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
 from platform_assets_tests.world import MakeWorld
 
@@ -30,6 +30,7 @@ def command(story: History, *args: str, failpoint: str = "") -> CompletedProcess
         "TODAY": TODAY,
         "DOMAINS": TILLS,
         "SPARK_DRIVER_MEMORY": "1g",
+        "SPARK_CONF": OWN_PROCESS,
         "FAILPOINT": failpoint,
     }
     environment = {**os.environ, **{f"PLATFORM_{name}": str(value) for name, value in settings.items()}}

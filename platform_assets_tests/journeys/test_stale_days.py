@@ -19,6 +19,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import BY_PERSON, Request
+from platform_assets_tests.conftest import OWN_PROCESS
 from platform_assets_tests.world import MakeWorld, World, product, sale
 
 DAYS = 40
@@ -74,7 +75,13 @@ def command(world: World) -> Command:
     """The command line on this world, as a process of its own."""
     settings = world.settings
     dates = {name: str(getattr(settings, name)) for name in ("calendar_first", "calendar_last", "today")}
-    named = {"STATE": settings.state, "JARS": settings.jars, "SPARK_DRIVER_MEMORY": "1g", **dates}
+    named = {
+        "STATE": settings.state,
+        "JARS": settings.jars,
+        "SPARK_DRIVER_MEMORY": "1g",
+        "SPARK_CONF": OWN_PROCESS,
+        **dates,
+    }
     environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in named.items()}
 
     def run(*args: str) -> tuple[int, Any]:

@@ -58,8 +58,7 @@ mutation ($given: LaunchBackfillParams!) {
 Correct = Callable[..., None]
 TERMINATE = "mutation ($run: String!) { terminateRuns(runIds: [$run]) { __typename } }"
 
-# What this module sets up is shared by its tests, so they stay on one worker.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("backfills")]
+pytestmark = pytest.mark.timeout(600)
 
 
 def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
@@ -206,7 +205,7 @@ def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
     assert {status(daemon, backfill) for backfill in backfills} == {BulkActionStatus.COMPLETED_SUCCESS}
 
 
-@pytest.mark.parametrize("table", [SILVER, GOLD])
+@pytest.mark.parametrize("table", [SILVER, pytest.param(GOLD, marks=pytest.mark.slow)])
 def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
     table: str, readings: World, daemon: Daemon, correct: Correct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

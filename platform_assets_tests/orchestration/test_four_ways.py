@@ -38,8 +38,7 @@ GOLD = ("gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
 TABLES = ("raw.transactions", "raw.products", SILVER, "silver.products", *GOLD)
 LINES = 10
 
-# What this module sets up is shared by its tests, so they stay on one worker.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("four_ways")]
+pytestmark = pytest.mark.timeout(600)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,6 @@ from platform_assets.domains.retail.sample import (
 from platform_assets.domains.retail.sample.source import read_lines, with_money
 from platform_assets_tests.domains.retail.oracle import DERIVED, Oracle
 
-# What this module sets up is shared by its tests, so they stay on one worker.
-pytestmark = pytest.mark.xdist_group("sample")
-
 MONTH = Simulation(days=30)
 YEAR_LINES = 1_469_307
 MONEY = ["sales_value", "retail_disc", "coupon_disc", "coupon_match_disc"]
