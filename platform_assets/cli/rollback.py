@@ -69,8 +69,8 @@ def _print(done: Rollback) -> None:
         lines.append("Nothing was changed: this was a dry run.")
     else:
         lines.append(
-            f"Release {done.release} shows it. The days are held: they are computed again when their input or code is "
-            "another one, or by `refresh --force`."
+            f"Release {done.release} shows it. Days whose inputs did not go back are held: they are computed again "
+            "when their input or code is another one, or by `refresh --force`."
         )
     for line in filter(None, lines):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

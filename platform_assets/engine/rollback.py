@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import Files, files_at
+from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.ties import moves_undone
@@ -22,6 +23,7 @@ from platform_assets.lakehouse.releases import Release, current_release, manifes
 from platform_assets.ledger.records import ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.rollback import Restoration, TableDay, restoration
+from platform_assets.planning.standing import unchanged
 from platform_assets.planning.windows import union_reached
 
 
@@ -98,8 +100,9 @@ def rollback(
 ) -> Rollback:
     """Put the days of publications back as they were before, in one release, and hold them there.
 
-    A held day is computed again as soon as its input or its code is another one, or by force. Days that read what
-    changes are stale afterwards and taken up by the next refresh. Raw is append-only and stays: `withdraw` takes a bad
+    A day is held where its inputs would make of it what was rolled back; it is computed again as soon as its input or
+    its code is another one, or by force. Days that read what changes are stale afterwards and taken up by the next
+    refresh. Raw is append-only and stays: `withdraw` takes a bad
     delivery out.
 
     Args:
@@ -163,12 +166,20 @@ def _publish(
         platform.ledger.lift(table, days)
     platform.ledger.hold([*(hold for hold in before if not hold.is_of_good_content), *holds])
     try:
-        return publish_changes(platform, new_publication(), "roll back", changes, author)
+        number = publish_changes(platform, new_publication(), "roll back", changes, author)
     except Exception:
         for table, days in lifted.items():
             platform.ledger.lift(table, days)
         platform.ledger.hold(before)
         raise
+    for table, days in lifted.items():
+        platform.ledger.lift(table, _as_they_would_be(platform, platform.catalogue[table], days))
+    return number
+
+
+def _as_they_would_be(platform: Platform, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
+    """Days whose inputs went back with them, so that nothing has to keep them as they are."""
+    return unchanged(contract, days, standing_of(platform, {contract.name, *(read.table for read in contract.inputs)}))
 
 
 def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> TableChange:
