@@ -13,7 +13,7 @@ from datetime import date
 
 import pyarrow.parquet as pq
 
-from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
