@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA = "org.apache.spark.sql.delta."
+_GROUP = "spark.jobGroup.id"
 _CONSTANTS = {"LocalRelation", "OneRowRelation", "Range"}
 
 
@@ -39,11 +41,25 @@ def shows_plans(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
-def jobs_so_far(spark: SparkSession) -> int:
-    """How many jobs the session's context has started; always none where that cannot be asked."""
+def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tuple[DataFrame, int]:
+    """What a function describes, and how many jobs it started to do so; none where that cannot be asked.
+
+    Jobs that other threads start in the same session meanwhile are not counted.
+    """
     if not shows_plans(spark):
-        return 0
-    return int(cast("Any", spark.sparkContext)._jsc.sc().dagScheduler().numTotalJobs())
+        return describe(), 0
+    context = spark.sparkContext
+    scala = cast("Any", context)._jsc.sc()
+    before, others, group = scala.dagScheduler().numTotalJobs(), context.getLocalProperty(_GROUP), f"own-{uuid4()}"
+    context.setLocalProperty(_GROUP, group)
+    try:
+        frame = describe()
+    finally:
+        context.setLocalProperty(_GROUP, cast("str", others))
+    if scala.dagScheduler().numTotalJobs() == before:
+        return frame, 0
+    scala.listenerBus().waitUntilEmpty()  # whoever knows the groups of jobs hears of them a moment later
+    return frame, len(context.statusTracker().getJobIdsForGroup(group))
 
 
 def scans_of(frame: DataFrame) -> list[Scan]:

@@ -14,7 +14,7 @@ from platform_assets.compute.dead_letters import quarantined
 from platform_assets.compute.dedup import fates, greatest, keeps_rules
 from platform_assets.compute.kinds import RECORD
 from platform_assets.compute.reading import read_days
-from platform_assets.compute.scans import jobs_so_far
+from platform_assets.compute.scans import with_own_jobs
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.compute.withdrawals import standing, with_withdrawn, withdrawn_rows
@@ -60,11 +60,9 @@ def prepare(
     if contract.layer == "silver":
         return _prepare_silver(platform, spark, contract, days, release)
     inputs = {read: _input(platform, spark, read, days, release) for read in contract.inputs}
-    before = jobs_so_far(spark)
-    frame = transform_of(platform, contract)(**{read.parameter: rows for read, rows in inputs.items()})
-    return Prepared(
-        frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=jobs_so_far(spark) - before
-    )
+    given = {read.parameter: rows for read, rows in inputs.items()}
+    frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
+    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
 
 
 def transform_inputs(
@@ -104,15 +102,15 @@ def _prepare_silver(
         withdrawn, raw = withdrawn_rows(raw), standing(raw)
     counts = with_withdrawn(fates(raw, source.key, contract.rules), withdrawn)
     any_bad = any(found["quarantined"] for found in counts.values())
-    before = jobs_so_far(spark)
-    frame = transform_of(platform, contract)(**{read.parameter: _newest(source, contract, raw)})
+    newest = _newest(source, contract, raw)
+    frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
     return Prepared(
         frame,
         clustered=True,
         quarantined=quarantined(raw, source.column_names, contract.rules) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
-        own_jobs=jobs_so_far(spark) - before,
+        own_jobs=own_jobs,
     )
 
 

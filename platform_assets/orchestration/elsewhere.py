@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -42,11 +43,12 @@ def published_elsewhere(
     Args:
         instance: tells its own runs from others.
         platform: what to look at.
-        since: a release; what it and those before it show has been told.
+        since: a release, what it and those before it show has been told; -1 before anything was.
         most_events: to stop after, at the end of a publication.
     """
     indexed = platform.ledger.indexed()
-    until = since if since <= max(indexed.values(), default=0) else 0  # another lake, or an older state of this one
+    newest = max(indexed.values(), default=-1)
+    until = since if since <= newest else -1  # another lake, or an older state of this one
     events: list[Event] = []
     days = 0
     for publication, release in indexed.items():
@@ -56,24 +58,23 @@ def published_elsewhere(
             return Elsewhere(tuple(events), days, until, more=True)
         head = platform.ledger.head(publication)
         if head is not None and not instance.has_run(head.run):
-            for contract, records in _current(platform, publication):
-                for record in records:
-                    events += _events(contract, record, head)
-                days += len(records)
+            for contract, record in _current(platform, publication):
+                events += _events(contract, record, head)
+                days += 1
         until = release
     return Elsewhere(tuple(events), days, until, more=False)
 
 
-def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, list[DayRecord]]]:
-    """Days of a publication that nothing replaced since, by table that is an asset."""
+def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, DayRecord]]:
+    """Days of a publication that nothing replaced since, of tables that are assets."""
     found = platform.ledger.publication(publication)
-    made: dict[str, dict[date, DayRecord]] = {}
+    made: defaultdict[str, set[date]] = defaultdict(set)
     for record in found.days if found else ():
-        made.setdefault(record.table, {})[record.day] = record
+        made[record.table].add(record.day)
     for contract in platform.catalogue:
         if mine := made.get(contract.name):
             now = platform.ledger.current_days(contract.name, among=mine)
-            yield contract, [now[day] for day in mine if day in now and now[day].publication == publication]
+            yield from ((contract, record) for record in now.values() if record.publication == publication)
 
 
 def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:

@@ -75,7 +75,7 @@ def show_published_elsewhere(
 ) -> dg.SensorResult | dg.SkipReason:
     """A materialization and its checks for every such day, each once."""
     with platform.open() as opened:
-        found = published_elsewhere(context.instance, opened, int(context.cursor or 0))
+        found = published_elsewhere(context.instance, opened, int(context.cursor or -1))
     if not found.events:
         context.update_cursor(str(found.until))
         return dg.SkipReason("nothing was published without Dagster")

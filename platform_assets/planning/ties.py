@@ -33,8 +33,8 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
 
 def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
     """Some days as groups of which none is tied to another, each in order, those with the oldest days first."""
-    neighbours = _neighbours((one, other) for one, other in ties if one in days and other in days)
     left = set(days)
+    neighbours = _neighbours((one, other) for one, other in ties if one in left and other in left)
     found: list[tuple[date, ...]] = []
     for first in sorted(left):
         if first not in left:

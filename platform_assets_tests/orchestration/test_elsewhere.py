@@ -36,9 +36,10 @@ def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon
         land(readings, day, day)
     refresh(readings, "refresh-1")
     tick = daemon.tick("published_elsewhere")
-    assert tick.skip_reason == "shown now: days published without Dagster, 6 over all tables"
+    assert tick.skip_reason == "shown now: days published without Dagster, 9 over all tables"
     found = shown(daemon)
     assert list(found) == DAYS[:3]
+    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:3], "of the very first release"
     with readings.open() as platform:
         now = platform.ledger.current_days("silver.readings")
     for day, event in found.items():
@@ -66,7 +67,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
     run = run_one(daemon)
     with readings.open() as platform:
-        found = published_elsewhere(daemon.instance, platform, 0)
+        found = published_elsewhere(daemon.instance, platform, -1)
     told = {
         (".".join(event.asset_key.path), event.partition)
         for event in found.events
@@ -83,8 +84,8 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         land(readings, day, day)
         refresh(readings, f"refresh-{day}")
     with readings.open() as platform:
-        everything = published_elsewhere(daemon.instance, platform, 0)
-        since, days, ticks = 0, 0, 0
+        everything = published_elsewhere(daemon.instance, platform, -1)
+        since, days, ticks = -1, 0, 0
         while True:
             part = published_elsewhere(daemon.instance, platform, since, most_events=4)
             since, days, ticks = part.until, days + part.days, ticks + 1
