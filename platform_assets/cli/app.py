@@ -16,6 +16,8 @@ from platform_assets.cli import (
     ledger,
     read,
     refresh,
+    releases,
+    rollback,
     stale,
     status,
     up,
@@ -45,6 +47,8 @@ app.command("stale")(stale.stale)
 app.command("why")(why.why)
 app.command("refresh")(refresh.refresh)
 app.command("verify")(verify.verify)
+app.command("releases")(releases.releases)
+app.command("rollback")(rollback.rollback)
 app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")
 app.command("withdraw")(withdraw.withdraw)

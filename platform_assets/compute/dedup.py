@@ -13,11 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
+from platform_assets.compute.kinds import RECORD, TOMBSTONE, VOID
 from platform_assets.contracts import DAY, Rule
 
-RECORD, VOID, TOMBSTONE, WITHDRAWAL = "record", "void", "tombstone", "withdrawal"
-"""Kinds of raw rows: the first two were delivered. A tombstone says that another day has a newer version of a key, a
-withdrawal that all rows of an arrival on a day count no more."""
 ORDER = ("_version", "_row_hash", "_order_day")
 """Raw columns that order the versions of a key, most significant first."""
 

@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import ORDER, RECORD, keeps_rules
+from platform_assets.compute.dedup import ORDER, keeps_rules
 from platform_assets.compute.differences import EXAMPLES, Key
+from platform_assets.compute.kinds import RECORD
 from platform_assets.contracts import DAY, Rule
 
 Keys = Mapping[date, Sequence[Key]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import RECORD, VOID
+from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.contracts import DAY
 
 

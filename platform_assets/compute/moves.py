@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import ORDER, TOMBSTONE
+from platform_assets.compute.dedup import ORDER
+from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import DAY
 
 _VERSION = (*ORDER, "_arrival")

@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from platform_assets.compute.dedup import RECORD, VOID
 from platform_assets.compute.digests import row_hash
+from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import DAY, Contract

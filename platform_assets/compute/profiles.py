@@ -9,8 +9,8 @@ from datetime import date
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import TOMBSTONE, WITHDRAWAL
 from platform_assets.compute.digests import digest_of, digest_sums
+from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.contracts import DAY
 from platform_assets.planning.digests import Digest
 

@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from platform_assets.compute.dedup import ORDER, TOMBSTONE, WITHDRAWAL
+from platform_assets.compute.dedup import ORDER
+from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.compute.moves import tombstones
 from platform_assets.contracts import DAY
 

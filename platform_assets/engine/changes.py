@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import date
+from typing import TYPE_CHECKING
 
-from platform_assets.compute.profiles import RawProfile
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
@@ -13,6 +13,9 @@ from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.digests import Digest
+
+if TYPE_CHECKING:
+    from platform_assets.compute.profiles import RawProfile
 
 Files = Mapping[date, tuple[DataFile, ...]]
 

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.compute.dead_letters import quarantined
-from platform_assets.compute.dedup import RECORD, fates, greatest, keeps_rules
+from platform_assets.compute.dedup import fates, greatest, keeps_rules
+from platform_assets.compute.kinds import RECORD
 from platform_assets.compute.reading import read_days
 from platform_assets.compute.scans import with_own_jobs
 from platform_assets.compute.schemas import raw_schema, spark_schema

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.moves import tombstones
 from platform_assets.compute.reading import read_days, read_staged
 from platform_assets.compute.schemas import raw_schema

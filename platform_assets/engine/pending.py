@@ -140,7 +140,7 @@ def quiet_days(
 
 def _recomputable(platform: Platform, every_stale_day: Stale) -> dict[str, dict[date, str]]:
     """Stale days, without those that wait for the hold of a day they read to be lifted."""
-    held = {(hold.table, hold.day) for hold in platform.ledger.holds()}
+    held = {(hold.table, hold.day) for hold in platform.ledger.holds() if not hold.is_of_good_content}
     found: dict[str, dict[date, str]] = {}
     for contract in platform.catalogue:
         if days := every_stale_day.get(contract.name):

@@ -15,7 +15,7 @@ from platform_assets.contracts import DAY, Contract, ContractError
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
+from platform_assets.lakehouse.releases import Release, current_release, made_by, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
 from platform_assets.planning.fingerprints import View, refused_now
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
@@ -178,8 +178,7 @@ def changes_of_contract(platform: Platform, contract: Contract, standing: Standi
     for made, day in one_of_each.items():
         if made != now.configuration:
             record = platform.ledger.current_days(contract.name, among=[day])[day]
-            manifest = manifest_of(platform.lake, record.publication)
-            before = next(change for change in manifest.tables if change.table == contract.name).configuration
+            before = made_by(platform.lake, record.publication, contract.name, day).configuration
             for change in contract_changes(before, platform.configurations[contract.name].parts):
                 found.setdefault(change.what, change)
     return tuple(found.values())

@@ -48,7 +48,7 @@ def publish_changes(
         arrivals=tuple(arrivals),
     )
     release = publish(platform.lake, manifest, platform.lock_url)
-    record(platform.ledger, manifest, release)
+    record(platform.lake, platform.ledger, manifest, release)
     return release
 
 

@@ -121,7 +121,8 @@ def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds:
     start, end = days_read(read.window, day, platform.calendar)
     lacking = next((needed for needed in day_range(start, end) if needed not in digests[read.table]), None)
     held = holds.get(day if lacking is None else lacking)
-    if held is not None and (lacking is not None or read.window == Span(0, 0)):
+    waits = lacking is not None or (read.window == Span(0, 0) and not (held and held.is_of_good_content))
+    if held is not None and waits:
         has = "its last good content stays" if lacking is None else "it has no content yet"
         return (
             f"{read.table} is held on {held.day} and {has}: {held.reason}. "

@@ -6,18 +6,21 @@ read from the few raw files that are new, without Spark.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
 import pyarrow.parquet as pq
 
-from platform_assets.compute.dedup import TOMBSTONE
+from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import Contract
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
+from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.releases import Release
+from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.ties import Tie, held_together
 from platform_assets.planning.windows import within_reach
 
@@ -84,6 +87,33 @@ def tied_days(
     )
 
 
+def moves_undone(
+    platform: Platform, contract: Contract, days: Mapping[date, tuple[DayRecord, DayRecord | None]]
+) -> set[Tie]:
+    """The moves that days know of and will not know of any more.
+
+    Args:
+        platform: what to look at.
+        contract: of the table.
+        days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
+            missing is not wrong.
+    """
+    if not _has_ties(platform, contract):
+        return set()
+    raw = contract.inputs[0].table
+    spans: defaultdict[tuple[int | None, int | None], set[date]] = defaultdict(set)
+    for day, (now, then) in days.items():
+        if then is not None:
+            spans[_version_read(then, raw), _version_read(now, raw)].add(day)
+    found: set[Tie] = set()
+    for (before, after), alike in spans.items():
+        had, has = files_at(platform.lake, raw, before), files_at(platform.lake, raw, after)
+        for day in within_reach(alike, _moves_within_days(platform, contract)):
+            new = set(has.get(day, ())) - set(had.get(day, ()))
+            found |= {(day, there) for there in _moves(platform, raw, new)}
+    return found
+
+
 def _has_ties(platform: Platform, contract: Contract) -> bool:
     return contract.layer == "silver" and _moves_within_days(platform, contract) > 0
 
@@ -96,17 +126,28 @@ def _new_ties(
     platform: Platform, contract: Contract, days: Iterable[date], state: Readiness, release: Release
 ) -> Iterable[Tie]:
     raw = contract.inputs[0].table
-    path = platform.lake.table_path(raw)
     now = files_at(platform.lake, raw, release.versions.get(raw))
-    known: dict[int, Files] = {}
+    known: dict[int | None, Files] = {}
     for day in days:
         if (record := state.before.get(day)) is None:
             continue
-        version = record.reads.get(raw, -1)
+        version = _version_read(record, raw)
         if version not in known:
-            known[version] = files_at(platform.lake, raw, version if version >= 0 else None)
-        for file in set(now.get(day, ())) - set(known[version].get(day, ())):
-            rows = pq.read_table(
-                path / file.path, columns=["_order_day"], filters=[("_kind", "=", TOMBSTONE)], partitioning=None
-            )
-            yield from ((day, there) for there in rows.column(0).unique().to_pylist())
+            known[version] = files_at(platform.lake, raw, version)
+        new = set(now.get(day, ())) - set(known[version].get(day, ()))
+        yield from ((day, there) for there in _moves(platform, raw, new))
+
+
+def _version_read(record: DayRecord, raw: str) -> int | None:
+    version = record.reads.get(raw, -1)
+    return version if version >= 0 else None
+
+
+def _moves(platform: Platform, raw: str, files: Iterable[DataFile]) -> Iterator[date]:
+    """Where the tombstones of some raw files say that records have gone."""
+    path = platform.lake.table_path(raw)
+    for file in files:
+        rows = pq.read_table(
+            path / file.path, columns=["_order_day"], filters=[("_kind", "=", TOMBSTONE)], partitioning=None
+        )
+        yield from rows.column(0).unique().to_pylist()

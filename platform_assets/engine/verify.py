@@ -28,7 +28,7 @@ from platform_assets.engine.staging import Staged, stage_days
 from platform_assets.engine.verdicts import Choice, TableVerified, Verified
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.releases import Release, current_release, manifest_of
+from platform_assets.lakehouse.releases import Release, current_release, made_by
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import contract_changes
@@ -144,8 +144,7 @@ class _Work:
 
     def _contract_changes(self, record: DayRecord) -> str:
         table = self.contract.name
-        tables = manifest_of(self.platform.lake, record.publication).tables
-        [before] = [change.configuration for change in tables if change.table == table]
+        before = made_by(self.platform.lake, record.publication, table, record.day).configuration
         return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
 
     def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:

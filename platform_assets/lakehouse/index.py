@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival, Manifest, TableChange
+from platform_assets.lakehouse.manifest import Arrival, Manifest, TableChange, change_of
 from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
@@ -25,14 +27,18 @@ class SyncResult:
     removed: tuple[str, ...] = ()
 
 
-def record(ledger: Ledger, manifest: Manifest, release: int) -> None:
+Find = Callable[[str], Manifest]
+"""The manifest of a publication."""
+
+
+def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None:
     """Index a publication that a release now shows; again is harmless.
 
     Raises:
         LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
             next start indexes it.
     """
-    ledger.record(flattened(manifest, release))
+    ledger.record(flattened(manifest, release, _find(lake)))
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
@@ -50,7 +56,8 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     added = tuple(name for name, release in released.items() if indexed.get(name) != release)
     if removed or added:
         # All manifests are read before the ledger is locked for writing.
-        ledger.reindex(removed, [flattened(manifest_of(lake, name), released[name]) for name in added])
+        find = _find(lake)
+        ledger.reindex(removed, [flattened(find(name), released[name], find) for name in added])
     return SyncResult(added, removed)
 
 
@@ -63,13 +70,24 @@ def rebuild(lake: Lake, ledger: Ledger) -> SyncResult:
     """
     removed = tuple(ledger.indexed())  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    records = [flattened(manifest_of(lake, name), release) for name, release in released.items()]
+    find = _find(lake)
+    records = [flattened(find(name), release, find) for name, release in released.items()]
     ledger.reindex(removed, records)
     return SyncResult(tuple(released), removed)
 
 
-def flattened(manifest: Manifest, release: int) -> PublicationRecord:
-    """What the ledger keeps of a manifest: everything but the files and their statistics."""
+def _find(lake: Lake) -> Find:
+    return cache(lambda publication: manifest_of(lake, publication))
+
+
+def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
+    """What the ledger keeps of a manifest: everything but the files and their statistics.
+
+    Args:
+        manifest: of the publication.
+        release: that shows it.
+        find: other manifests; a day rolled back is on record as made by what had computed its content.
+    """
     return PublicationRecord(
         publication=manifest.publication,
         release=release,
@@ -82,7 +100,7 @@ def flattened(manifest: Manifest, release: int) -> PublicationRecord:
         days=tuple(
             day
             for change in sorted(manifest.tables, key=lambda change: change.table)
-            for day in _days(change, manifest.publication)
+            for day in _days(change, manifest.publication, find)
         ),
         arrivals=tuple(
             _arrival(arrival, manifest.publication)
@@ -91,26 +109,28 @@ def flattened(manifest: Manifest, release: int) -> PublicationRecord:
     )
 
 
-def _days(change: TableChange, publication: str) -> list[DayRecord]:
-    configuration = Configuration(change.configuration).hash if change.configuration else ""
-    return [
-        DayRecord(
-            table=change.table,
-            day=day,
-            publication=publication,
-            digest=content.digest,
-            fingerprint=content.fingerprint,
-            rows=content.rows,
-            bytes=content.bytes,
-            files=len(content.files),
-            figures=content.figures,
-            reads=change.reads,
-            code_version=change.code_version,
-            seconds=change.seconds / len(change.days),
-            configuration=configuration,
+def _days(change: TableChange, publication: str, find: Find) -> list[DayRecord]:
+    found: list[DayRecord] = []
+    for day, content in sorted(change.days.items()):
+        made = change_of(find(content.restores), change.table) if content.restores else change
+        found.append(
+            DayRecord(
+                table=change.table,
+                day=day,
+                publication=publication,
+                digest=content.digest,
+                fingerprint=content.fingerprint,
+                rows=content.rows,
+                bytes=content.bytes,
+                files=len(content.files),
+                figures=content.figures,
+                reads=made.reads,
+                code_version=made.code_version,
+                seconds=change.seconds / len(change.days),
+                configuration=Configuration(made.configuration).hash if made.configuration else "",
+            )
         )
-        for day, content in sorted(change.days.items())
-    ]
+    return found
 
 
 def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:

@@ -42,11 +42,13 @@ class DayContent(_Value):
     Args:
         files: the whole content of the day after the publication; none empties the day.
         base: paths of the files that were live when the day was read; the publication conflicts if they changed.
-        digest: of the whole content, as `planning.digests.Digest` writes it.
+        digest: of the whole content, as `planning.digests.Digest` writes it; empty for a day that is to be as if it
+            had never been computed.
         fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
         rows: of the whole content.
         bytes: of the whole content.
         figures: counts the gates looked at, for example superseded, voided, quarantined.
+        restores: of a day rolled back, the publication that had computed this content.
     """
 
     files: tuple[DataFile, ...]
@@ -56,6 +58,7 @@ class DayContent(_Value):
     rows: int
     bytes: int
     figures: dict[str, int] = {}
+    restores: str = ""
 
 
 class TableChange(_Value):
@@ -142,6 +145,11 @@ class Manifest(_Value):
     git_commit: str | None
     tables: tuple[TableChange, ...]
     arrivals: tuple[Arrival, ...] = ()
+
+
+def change_of(manifest: Manifest, table: str) -> TableChange:
+    """What a publication made of one of its tables."""
+    return next(change for change in manifest.tables if change.table == table)
 
 
 def new_publication(now: datetime | None = None) -> str:

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,7 +22,7 @@ from platform_assets.lakehouse.difference import commit_difference
 from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import DataFile, Manifest
+from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
     '{"type":"struct","fields":['
@@ -104,6 +104,13 @@ def manifest_of(lake: Lake, publication: str) -> Manifest:
             f"The manifest of publication {publication} cannot be read: {file}: {error.errors()[0]['msg']}.",
             "Use the version of the platform that wrote it, or restore the file from a backup.",
         ) from error
+
+
+def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
+    """What computed a day that a publication published: itself, or the one whose content it put back."""
+    change = change_of(manifest_of(lake, publication), table)
+    restores = change.days[day].restores
+    return change_of(manifest_of(lake, restores), table) if restores else change
 
 
 def manifest_file(lake: Lake, publication: str) -> Path:

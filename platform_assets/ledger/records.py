@@ -120,6 +120,10 @@ class PublicationRecord:
             raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
 
 
+ROLL_BACK = "roll back"
+"""In place of a gate: a person put the day back as it was."""
+
+
 @dataclass(frozen=True)
 class Hold:
     """A day the planner leaves alone while it would be made from the refused fingerprint again.
@@ -129,7 +133,7 @@ class Hold:
         day: event date.
         refused: the fingerprint that must not be published; followed by `@` and the code version, if only of that code.
             `with` and a day where nothing is wrong with this one, but records moved between the two and that is held.
-        gate: what refused it: a gate's name, or who rolled back.
+        gate: what refused it: a gate's name, or `ROLL_BACK`.
         reason: for a person.
         run: id of the run that was refused.
         created_at: UTC.
@@ -142,6 +146,11 @@ class Hold:
     reason: str
     run: str
     created_at: datetime
+
+    @property
+    def is_of_good_content(self) -> bool:
+        """Whether the day is what a person put back, so that whoever reads it need not wait."""
+        return self.gate == ROLL_BACK
 
     @property
     def tied_to(self) -> date | None:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Select,
     Subquery,
     Table,
+    and_,
     bindparam,
     delete,
     func,
@@ -63,9 +64,12 @@ def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
 
 
 def _current(at: int | None) -> ColumnElement[bool]:
-    """Whether a release shows a day's content, provided that it was published by then."""
+    """Whether a release shows a day's content, provided that it was published by then.
+
+    A day rolled back to before its first publication has no digest: it is as if it had never been computed.
+    """
     now = days.c.replaced_at.is_(None)
-    return now if at is None else or_(now, days.c.replaced_at > at)
+    return and_(days.c.digest != "", now if at is None else or_(now, days.c.replaced_at > at))
 
 
 def _among(some: Collection[date] | None) -> list[ColumnElement[bool]]:

@@ -37,6 +37,8 @@ finally:
         (["why", TABLE, "2017-01-01", "--diff"], ()),
         (["refresh", "silver.products", "--explain"], ()),
         (["late", "list"], ()),
+        (["releases"], ()),
+        (["rollback", "--to", "0", "--dry-run"], ()),
         (["late", "--help"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],

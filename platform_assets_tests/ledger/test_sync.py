@@ -72,7 +72,7 @@ def _everything(ledger: Ledger) -> dict[str, PublicationRecord | None]:
 
 
 def test_a_manifest_is_flattened_without_its_files() -> None:
-    record = flattened(_manifest(2), 7)
+    record = flattened(_manifest(2), 7, lambda name: pytest.fail(name))
     assert (record.release, record.kind, record.created_at) == (7, "recompute", NOON + timedelta(hours=2))
     assert [(day.table, day.day) for day in record.days] == [(RAW, nth(0)), *((TABLE, nth(n)) for n in range(2, 6))]
     first = record.days[1]
@@ -110,8 +110,8 @@ def test_rebuilding_from_nothing_equals_indexing_as_it_happened(
 ) -> None:
     for release in (1, 2, 4, 3):
         releases.publish(release)
-        index.record(ledger, _manifest(release), release)
-        index.record(ledger, _manifest(release), release)
+        index.record(releases.lake, ledger, _manifest(release), release)
+        index.record(releases.lake, ledger, _manifest(release), release)
     with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
         rebuild(releases.lake, other)
         assert _everything(other) == _everything(ledger)
@@ -143,7 +143,7 @@ def test_a_publication_made_during_the_comparison_is_not_taken_for_gone(
     def with_another_publisher() -> dict[str, int]:
         seen = indexed()
         releases.publish(2)
-        index.record(ledger, _manifest(2), 2)
+        index.record(releases.lake, ledger, _manifest(2), 2)
         return seen
 
     monkeypatch.setattr(ledger, "indexed", with_another_publisher)

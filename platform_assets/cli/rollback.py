@@ -1,0 +1,96 @@
+"""`rollback`: put days back as they were before a publication, a run or a release."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.plan_view import which
+from platform_assets.planning.windows import day_range
+
+if TYPE_CHECKING:
+    from platform_assets.engine.rollback import Rollback
+
+
+def rollback(
+    publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
+    to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
+    if sum(one is not None for one in (publication, run, to)) != 1:
+        raise UsageError(
+            "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them.",
+            "`platform-assets releases` lists all three.",
+        )
+    if dry_run and reason is None:
+        reason = "a dry run"
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.engine.rollback import chosen_publications
+    from platform_assets.engine.rollback import rollback as roll_back
+
+    with reading() as platform:
+        chosen = chosen_publications(platform, publication, run, to)
+        only = parse_days(days, platform.settings) if days else None
+        done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run)
+    if as_json:
+        print_json(_json(done))
+    else:
+        _print(done)
+
+
+def _print(done: Rollback) -> None:
+    grid = Table(title="rolled back" if done.release is not None else "would be rolled back", title_justify="left")
+    for heading in ("table", "days", "rows now", "rows before"):
+        grid.add_column(heading, justify="right" if heading.startswith("rows") else "left")
+    for table, days in done.days.items():
+        now, then = zip(*(done.records[table, day] for day in days), strict=True)
+        rows = sum(record.rows for record in then if record)
+        grid.add_row(table, which(days), f"{sum(record.rows for record in now):,}", f"{rows:,}")
+    console.print(grid)
+    never = sum(then is None for _, then in done.records.values())
+    lines = [
+        f"{counted(never, 'day')} had no content before and are as if never computed." if never else "",
+        f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
+        *(f"{table}: days that read these are stale then; the next refresh takes them up." for table in done.stale),
+    ]
+    if done.release is None:
+        lines.append("Nothing was changed: this was a dry run.")
+    else:
+        lines.append(
+            f"Release {done.release} shows it. Days whose inputs did not go back are held: they are computed again "
+            "when their input or code is another one, or by `refresh --force`."
+        )
+    for line in filter(None, lines):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _json(done: Rollback) -> dict[str, Any]:
+    return {
+        "publications": [one.publication for one in done.publications],
+        "release": done.release,
+        "days": [
+            {
+                "table": table,
+                "day": day,
+                "digest": {"now": now.digest, "before": then.digest if then else None},
+                "rows": {"now": now.rows, "before": then.rows if then else None},
+            }
+            for (table, day), (now, then) in sorted(done.records.items())
+        ],
+        "raw": list(done.raw),
+        "stale": {
+            table: [day for start, end in spans for day in day_range(start, end)] for table, spans in done.stale.items()
+        },
+    }

@@ -1,0 +1,7 @@
+"""Kinds of raw rows, for those too who look at raw files without Spark."""
+
+from __future__ import annotations
+
+RECORD, VOID, TOMBSTONE, WITHDRAWAL = "record", "void", "tombstone", "withdrawal"
+"""The first two were delivered. A tombstone says that another day has a newer version of a key, a withdrawal that all
+rows of an arrival on a day count no more."""

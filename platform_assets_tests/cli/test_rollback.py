@@ -1,0 +1,73 @@
+"""What was published is listed, and rolled back by name, run or release: the commands, without Spark."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from platform_assets.engine.platform import open_platform
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.cli.conftest import Run
+from platform_assets_tests.cli.test_stale import SILVER, computed, products, publish_on_paper
+
+__all__ = ["products"]
+
+DAY = date(2017, 1, 2)
+
+
+@pytest.fixture
+def corrected(products: Settings) -> str:
+    """A second publication of one day of silver; its name."""
+    with open_platform(products) as platform:
+        version, parts = platform.version(SILVER), platform.configurations[SILVER].parts
+        again = {DAY: computed(platform, SILVER)[DAY].model_copy(update={"digest": "0-1-1-1-1"})}
+        publish_on_paper(platform, SILVER, again, code_version=version.code, configuration=parts)
+        return platform.ledger.current_days(SILVER)[DAY].publication
+
+
+def digest() -> str:
+    with open_platform(load_settings()) as platform:
+        return platform.ledger.current_days(SILVER)[DAY].digest
+
+
+def test_what_was_published_is_listed_newest_first(run: Run, corrected: str) -> None:
+    newest, *older = run("releases", "--json").json
+    assert (newest["publication"], newest["days"]) == (corrected, {SILVER: 1})
+    assert [one["release"] for one in older] == [1, 0]
+    shown = run("releases", "--limit", "1").out
+    assert corrected in shown.replace("\n", "")
+    assert "2 older ones" in shown
+
+
+def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
+    before = run("rollback", corrected, "--dry-run")
+    assert before.code == 0, before.err
+    assert "Nothing was changed" in before.out
+    assert digest() == "0-1-1-1-1"
+    done = run("rollback", corrected, "--reason", "a wrong rule [/b]", "--by", "Zoë", "--json")
+    assert done.code == 0, done.err
+    assert done.json["days"][0]["digest"] == {"now": "0-1-1-1-1", "before": "0-0-0-0-0"}
+    assert digest() == "0-0-0-0-0"
+    [newest, *_] = run("releases", "--json").json
+    assert (newest["kind"], newest["who"], newest["why"]) == ("roll back", "Zoë", "a wrong rule [/b]")
+    assert "roll back" in run("why", SILVER, str(DAY)).out
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ([], "Name what to roll back"),
+        (["p", "--run", "r"], "Name what to roll back"),
+        (["--to", "1"], "needs --reason"),
+        (["--to", "1", "--reason", " "], "needs --reason"),
+        (["--run", "r", "--days", "2017-02-30", "--dry-run"], "'2017-02-30' is not a day"),
+        (["--run", "nobody-s", "--dry-run"], "No run 'nobody-s' published anything"),
+    ],
+)
+def test_mistakes_are_told(run: Run, corrected: str, args: list[str], says: str) -> None:
+    said = run("rollback", *args)
+    assert said.code in (2, 3)
+    assert says in said.err
+    assert "What to do" in said.err
+    assert digest() == "0-1-1-1-1"

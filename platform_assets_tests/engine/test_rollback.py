@@ -1,0 +1,175 @@
+"""Rolled back is exactly what was published: the digests of before, other days untouched, and no tick undoes it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import refresh
+from platform_assets.engine.rollback import Rollback, RollbackError, chosen_publications, rollback
+from platform_assets.lakehouse.index import rebuild
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.ledger.records import ROLL_BACK
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
+SILVER, GOLD = "silver.transactions", "gold.daily_sales"
+LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
+
+Digests = dict[str, dict[date, str]]
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """Four days of five sales each."""
+    world = make_world(days=len(DAYS))
+    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
+    run(world, "first")
+    return world
+
+
+def run(world: World, name: str) -> dict[str, set[str]]:
+    """Refresh as a run of some name; the days it published, by table."""
+    with world.open() as platform:
+        done = refresh(platform, lambda: world.spark, Author(name, "a test"))
+    return {step.table: {str(day) for day in step.published} for step in done.steps if step.published}
+
+
+def correct(world: World, day: str, name: str, updated_at: str, **changes: Any) -> dict[str, set[str]]:
+    """Another value for the first sale of a day, and a refresh."""
+    row = sale(10 * DAYS.index(day), 1, day, updated_at=updated_at, **changes)
+    world.deliver_rows("transactions", DAYS[-1], f"{name}.jsonl", [row])
+    return run(world, name)
+
+
+def undo(world: World, **chosen: Any) -> Rollback:
+    options = {name: chosen.pop(name) for name in ("days", "cascade", "dry_run") if name in chosen}
+    with world.open() as platform:
+        publications = chosen_publications(platform, **chosen)
+        return rollback(platform, publications, Author("undo", "it was wrong", "Zoë"), **options)
+
+
+def derived(world: World) -> Digests:
+    """Digests of everything that was computed."""
+    return {table: days for table, days in world.digests().items() if not table.startswith("raw.")}
+
+
+def publication_of(world: World, table: str, day: str) -> str:
+    with world.open() as platform:
+        return platform.ledger.current_days(table)[date.fromisoformat(day)].publication
+
+
+def holds(world: World) -> set[tuple[str, str, str]]:
+    with world.open() as platform:
+        return {(hold.table, str(hold.day), hold.gate) for hold in platform.ledger.holds()}
+
+
+def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(world: World) -> None:
+    before, rows = derived(world), world.rows(GOLD)
+    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    assert derived(world) != before
+    shown = undo(world, run="wrong", dry_run=True)
+    assert shown.release is None
+    assert derived(world) != before, "a dry run"
+
+    done = undo(world, run="wrong")
+    assert done.days == shown.days
+    assert done.raw == ("raw.transactions",)
+    assert (derived(world), world.rows(GOLD)) == (before, rows)
+    assert holds(world) == {(SILVER, DAYS[1], ROLL_BACK)}, "what gold reads went back with it"
+    assert run(world, "tick") == {}, "no tick undoes it"
+    assert derived(world) == before
+    with world.open() as platform:
+        assert done.release == current_release(platform.lake).number
+        known = platform.ledger.current_days(SILVER), platform.ledger.history(SILVER, date(2017, 1, 2))
+        rebuild(platform.lake, platform.ledger)
+        assert (platform.ledger.current_days(SILVER), platform.ledger.history(SILVER, date(2017, 1, 2))) == known
+
+    published = correct(world, DAYS[1], "right", LATEST, sales_value="9.00")
+    assert published[SILVER] == {DAYS[1]}
+    assert published[GOLD] == {DAYS[1]}
+    assert {table for table, _, _ in holds(world)} & {SILVER, GOLD} == set()
+
+
+def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
+    before = derived(world)
+    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    done = undo(world, publication=publication_of(world, SILVER, DAYS[1]))
+    assert done.days[SILVER] == (date(2017, 1, 2),)
+    assert GOLD in done.stale
+    assert derived(world)[SILVER] == before[SILVER]
+    assert run(world, "tick")[GOLD] == {DAYS[1]}, "computed from what was put back, which is no held day to wait for"
+    assert derived(world) == before
+
+
+def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: World) -> None:
+    before = derived(world)
+    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    first = publication_of(world, SILVER, DAYS[1])
+    correct(world, DAYS[1], "again", LATEST, sales_value="98.00")
+    second = publication_of(world, SILVER, DAYS[1])
+    with pytest.raises(RollbackError, match=rf"published again since, by {second}.*\n.*--cascade"):
+        undo(world, publication=first)
+    undo(world, publication=first, cascade=True)
+    assert derived(world)[SILVER] == before[SILVER]
+    # And the undoing is undone like anything else.
+    undo(world, publication=publication_of(world, SILVER, DAYS[1]))
+    assert publication_of(world, SILVER, DAYS[1]) not in (first, second)
+    assert {row["sales_value"] for row in world.rows(SILVER, DAYS[1])} == {
+        row["sales_value"] for row in world.rows(SILVER, DAYS[0])
+    } | {type(world.rows(SILVER, DAYS[0])[0]["sales_value"])("98.00")}
+
+
+def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world: World) -> None:
+    with world.open() as platform:
+        first = platform.ledger.indexed()
+        newest = publication_of(world, GOLD, DAYS[3])
+    done = undo(world, publication=newest, days={date(2017, 1, 4)})
+    assert done.days[GOLD] == (date(2017, 1, 4),)
+    assert len(first) > 1
+    assert world.rows(GOLD, DAYS[3]) == []
+    assert date(2017, 1, 4) not in derived(world)[GOLD]
+    assert date(2017, 1, 3) in derived(world)[GOLD]
+    assert run(world, "tick").get(GOLD, set()) == set(), "held"
+    recomputed = world.recompute([GOLD], [date(2017, 1, 4)])
+    assert [len(step.published) for step in recomputed.steps] == [1]
+
+
+def test_half_of_a_move_is_refused(world: World) -> None:
+    moved = sale(10, 1, DAYS[2], updated_at=LATER)
+    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [moved])
+    before = derived(world)
+    assert run(world, "wrong")[SILVER] == {DAYS[1], DAYS[2]}
+    for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
+        with pytest.raises(RollbackError, match=f"moved between {alone} and {left}.*\n.*{left}"):
+            undo(world, run="wrong", days={date.fromisoformat(alone)})
+    undo(world, run="wrong")
+    assert derived(world) == before
+
+
+def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
+    with pytest.raises(RollbackError, match="no publication 'nothing'"):
+        undo(world, publication="nothing")
+    with pytest.raises(RollbackError, match="No run 'nobody' published"):
+        undo(world, run="nobody")
+    with pytest.raises(RollbackError, match="Nothing was published after release 10000"):
+        undo(world, to=10_000)
+    with pytest.raises(RollbackError, match=r"raw is append-only.*\n.*withdraw"):
+        undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
+
+
+def test_everything_since_a_release_goes_back_in_one(world: World) -> None:
+    before = derived(world)
+    with world.open() as platform:
+        number = current_release(platform.lake).number
+    correct(world, DAYS[1], "one", LATER, sales_value="99.00")
+    correct(world, DAYS[2], "two", LATER, sales_value="98.00")
+    done = undo(world, to=number)
+    assert derived(world) == before
+    assert len(done.publications) > 2
+    assert run(world, "tick") == {}

@@ -1,0 +1,34 @@
+"""What days were before some publications, against putting them back one by one."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from platform_assets.planning.rollback import NEVER, restoration
+
+DAY = ("gold.daily_sales", date(2017, 1, 1))
+NAMES = st.sampled_from("abcdef")
+
+
+@given(st.lists(NAMES, unique=True), st.sets(NAMES), st.booleans())
+def test_a_day_goes_back_to_before_the_oldest_chosen_unless_something_else_came_after(newest_first, chosen, cascade):
+    found = restoration(chosen, {DAY: newest_first}, cascade=cascade)
+    if not chosen & set(newest_first):
+        assert not found.back_to
+        assert not found.in_the_way
+        return
+    # Taken off one after the other, newest first, until none of the chosen is left.
+    left, gone = list(newest_first), []
+    while chosen & set(left):
+        gone.append(left.pop(0))
+    strangers = [one for one in gone if one not in chosen]
+    if strangers and not cascade:
+        assert found.in_the_way == {DAY: strangers[0]}
+        assert not found.back_to
+    else:
+        assert found.back_to == {DAY: left[0] if left else NEVER}
+        assert found.undone == {DAY: tuple(gone)}
+        assert not found.in_the_way
