@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import (
@@ -236,6 +233,9 @@ def _from_checkpoint(table_path: Path, version: int) -> tuple[int, _State]:
 
 
 def _checkpointed(table_path: Path, files: list[Path]) -> _State | None:
+    import pyarrow as pa  # which only few tables need: most have no checkpoint
+    import pyarrow.parquet as pq
+
     state = _State(table_name(table_path))
     try:
         for file in files:
