@@ -69,6 +69,23 @@ class ForeignCommitError(LakeError):
         self.version = version
 
 
+class OvertakenError(LakeError):
+    """Another release became current since days were read that are to be published together; nothing was published.
+
+    Args:
+        release: that they lie over.
+        now: that is current.
+    """
+
+    def __init__(self, release: int, now: int) -> None:
+        super().__init__(
+            f"Release {now} was published while days over release {release} were computed.",
+            "Lay them over the newest release, compute anew what reads other days now, and publish again.",
+        )
+        self.release = release
+        self.now = now
+
+
 class Conflict(LakeError):  # noqa: N818 - the design's word for an outcome that callers plan for
     """Days were replaced by somebody else after they had been read; nothing was published.
 

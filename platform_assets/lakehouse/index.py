@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival, Manifest, TableChange, change_of
+from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
 from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.configuration import Configuration
@@ -28,7 +29,7 @@ class SyncResult:
 
 
 Find = Callable[[str], Manifest]
-"""The manifest of a publication."""
+"""The manifest of a publication; with `STAGED` replaced by what the publication left."""
 
 
 def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None:
@@ -38,7 +39,8 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
         LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
             next start indexes it.
     """
-    ledger.record(flattened(manifest, release, _find(lake)))
+    find = _find(lake, lambda publication: ledger.indexed()[publication])
+    ledger.record(flattened(_settled(lake, manifest, release), release, find))
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
@@ -56,7 +58,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     added = tuple(name for name, release in released.items() if indexed.get(name) != release)
     if removed or added:
         # All manifests are read before the ledger is locked for writing.
-        find = _find(lake)
+        find = _find(lake, released.__getitem__)
         ledger.reindex(removed, [flattened(find(name), released[name], find) for name in added])
     return SyncResult(added, removed)
 
@@ -70,21 +72,35 @@ def rebuild(lake: Lake, ledger: Ledger) -> SyncResult:
     """
     removed = tuple(ledger.indexed())  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    find = _find(lake)
+    find = _find(lake, released.__getitem__)
     records = [flattened(find(name), release, find) for name, release in released.items()]
     ledger.reindex(removed, records)
     return SyncResult(tuple(released), removed)
 
 
-def _find(lake: Lake) -> Find:
-    return cache(lambda publication: manifest_of(lake, publication))
+def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
+    return cache(lambda publication: _settled(lake, manifest_of(lake, publication), release_of(publication)))
+
+
+def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
+    """With the versions that the publication's own release gave to tables read as they were staged."""
+    if not any(STAGED in change.reads.values() for change in manifest.tables):
+        return manifest
+    versions = release_at(lake, number).versions
+    settled = [
+        change.model_copy(
+            update={"reads": {name: versions[name] if at == STAGED else at for name, at in change.reads.items()}}
+        )
+        for change in manifest.tables
+    ]
+    return manifest.model_copy(update={"tables": tuple(settled)})
 
 
 def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
     """What the ledger keeps of a manifest: everything but the files and their statistics.
 
     Args:
-        manifest: of the publication.
+        manifest: of the publication, with every version that was read.
         release: that shows it.
         find: other manifests; a day rolled back is on record as made by what had computed its content.
     """
@@ -100,7 +116,7 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
         days=tuple(
             day
             for change in sorted(manifest.tables, key=lambda change: change.table)
-            for day in _days(change, manifest.publication, find)
+            for day in day_records(change, manifest.publication, find)
         ),
         arrivals=tuple(
             _arrival(arrival, manifest.publication)
@@ -109,10 +125,11 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
     )
 
 
-def _days(change: TableChange, publication: str, find: Find) -> list[DayRecord]:
+def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
+    """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
     found: list[DayRecord] = []
     for day, content in sorted(change.days.items()):
-        made = change_of(find(content.restores), change.table) if content.restores else change
+        made = change_of(find(content.restores), change.table) if find and content.restores else change
         found.append(
             DayRecord(
                 table=change.table,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY, UnknownTableError
 from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.settings import Settings, load_settings
@@ -135,6 +137,20 @@ def dataset(
     if wanted is not None and not wanted[0][2]:
         return found.to_pyarrow_dataset().filter(_nothing())
     return found.to_pyarrow_dataset(partitions=wanted)
+
+
+def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
+    """The rows of some days, from their files, whether a release has them or a stage.
+
+    Args:
+        table_path: folder of the table.
+        files: of each day.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    paths = [str(table_path / file.path) for of_day in files.values() for file in of_day]
+    return ds.dataset(paths, format="parquet", partitioning=ds.HivePartitioning(pa.schema([(DAY, pa.date32())])))
 
 
 def read_arrow(
