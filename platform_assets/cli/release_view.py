@@ -57,7 +57,7 @@ def print_release(
         tables = sorted({table for table, _ in same})
         shown = "; ".join(f"{table} {which([day for name, day in same if name == table])}" for table in tables)
         console.print(f"Published with the content they had: {shown}", highlight=False, soft_wrap=True)
-    grid = _grid("What readers at this release see", ("table", "version"), right=("version",))
+    grid = _grid("Versions it shows", ("table", "version"), right=("version",))
     for table, version in found.versions.items():
         grid.add_row(table, str(version))
     console.print(grid)

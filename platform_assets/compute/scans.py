@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from py4j.java_gateway import is_instance_of
@@ -97,14 +96,14 @@ def _scans(leaf: Any) -> Iterator[Scan]:
     files = frozenset(location.inputFiles())
     kind = str(location.getClass().getName())
     if kind.startswith(_DELTA):
-        yield Scan(_path(location.path().toString()), int(location.version()), files, kind)
+        yield Scan(_path(location.path()), int(location.version()), files, kind)
     else:
-        yield from (Scan(_path(root.toString()), None, files, kind) for root in _items(location.rootPaths()))
+        yield from (Scan(_path(root), None, files, kind) for root in _items(location.rootPaths()))
 
 
 def _items(found: Any) -> Iterator[Any]:
     return (found.apply(at) for at in range(found.size()))
 
 
-def _path(uri: str) -> Path:
-    return Path(unquote(urlsplit(uri).path))
+def _path(of_hadoop: Any) -> Path:
+    return Path(str(of_hadoop.toUri().getPath()))

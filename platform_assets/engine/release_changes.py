@@ -49,7 +49,8 @@ def changed_days(
 ) -> tuple[DayChange, ...]:
     """The days whose content differs between two releases, by table and day.
 
-    A day that was published again with the same content, or put back, does not differ.
+    A day that was published again with the same content, or put back, does not differ. A day without rows that was
+    loaded meanwhile does, though the table has the same version.
 
     Args:
         platform: what to work with.
@@ -68,7 +69,7 @@ def changed_days(
     return tuple(
         change
         for name in sorted(both)
-        if table in (None, name) and before.versions.get(name) != after.versions.get(name)
+        if table in (None, name)
         for change in _of_table(platform, name, before.number, after.number, days)
     )
 
