@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from platform_assets.engine.release_changes import DayChange
 
 _FILES_SHOWN = 5
+_rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 
 def print_release(
@@ -85,19 +87,17 @@ def _print_changes(changes: Sequence[DayChange], limit: int, title: str) -> None
     sums = _grid(title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"))
     for table in sorted({change.table for change in changes}):
         of_it = [change for change in changes if change.table == table]
-        rows, stored = _total(of_it, lambda day: day.rows), _total(of_it, lambda day: day.bytes)
-        days = [change.day for change in of_it]
-        sums.add_row(table, f"{len(days):,}", which(days), _became(*rows), _became(*stored, size))
+        rows, stored = _became(*_total(of_it, _rows)), _became(*_total(of_it, _bytes), size)
+        sums.add_row(table, f"{len(of_it):,}", which([change.day for change in of_it]), rows, stored)
     console.print(sums)
     right = ("rows", "bytes")
     grid = _grid("Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right)
     for change in changes[:limit]:
-        then, now = change.before, change.after
         grid.add_row(
             change.table,
             str(change.day),
-            _became(then and then.rows, now and now.rows),
-            _became(then and then.bytes, now and now.bytes, size),
+            _became(*_total([change], _rows)),
+            _became(*_total([change], _bytes), size),
             "\n".join(f"{name} {_became(*pair)}" for name, pair in change.figures.items() if any(pair)),
             ", ".join(map(str, change.releases)),
         )

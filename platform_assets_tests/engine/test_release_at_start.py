@@ -32,7 +32,7 @@ def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_sta
                     ingest(other, lambda: world.spark, other.catalogue[RAW], AUTHOR)
             return world.spark
 
-        recompute(platform, session, [SILVER], [DAY], AUTHOR)
+        recompute(platform, session, (SILVER,), (DAY,), AUTHOR)
         assert current_release(platform.lake).versions[RAW] == at_start.versions[RAW] + 1, "it did come meanwhile"
         assert platform.ledger.current_days(SILVER)[DAY].reads == {RAW: at_start.versions[RAW]}
     assert {str(row["sales_value"]) for row in world.rows(SILVER)} == {"2.50"}
