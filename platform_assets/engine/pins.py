@@ -102,8 +102,8 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
     """
     pins = pinned_releases(platform)
     if number not in pins:
-        shown = ", ".join(map(str, pins)) or "none"
-        raise PinError(f"Release {number} is not pinned.", f"Name one that is: {shown}.")
+        todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
+        raise PinError(f"Release {number} is not pinned.", todo)
     _decide(platform, _UNPIN, pins[number].publication, author)
     return pins[number]
 

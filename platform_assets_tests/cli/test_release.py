@@ -43,6 +43,15 @@ def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str
 def test_a_new_installation_has_no_release_to_show(run: Run) -> None:
     assert run("release", "show").out.strip() == "Nothing was published yet."
     assert run("release", "show", "--json").json is None
+    for command in (
+        ["views"],
+        ["release", "diff", "0"],
+        ["release", "pin", "0", *WHY],
+        ["release", "unpin", "0", *WHY],
+    ):
+        said = run(*command)
+        assert (said.code, said.out) == (3, "")
+        assert "What to do" in said.err
 
 
 def test_a_difference_names_days_figures_and_publications(run: Run, corrected: str) -> None:
