@@ -113,9 +113,12 @@ def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = 
 
 
 def _chosen(platform: Platform, which: str | None) -> Release:
-    from platform_assets.engine.pins import readers_release
+    """Whether or not its files are still kept: what it was, the ledger knows for ever."""
+    from platform_assets.engine.pins import release_number
 
-    return readers_release(platform.settings, which)
+    if which is None:
+        return current_release(platform.lake)
+    return release_of(platform.lake, release_number(platform.ledger, which))
 
 
 def _say(done: Pin, text: str, as_json: bool) -> None:
