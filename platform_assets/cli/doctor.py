@@ -18,8 +18,7 @@ from platform_assets.cli.console import EXIT_LOOK, console, print_json
 from platform_assets.compute.health import Finding, check_spark
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.read import released
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings, load_settings
 
@@ -93,7 +92,7 @@ def _ledger(settings: Settings) -> Finding:
 
 def _release(settings: Settings) -> Finding:
     try:
-        release = current_release(Lake(settings.lake))
+        release = released(settings)
     except PlatformError as error:
         return Finding("Release", False, error.what, error.todo)
     except OSError as error:

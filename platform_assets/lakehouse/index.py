@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from platform_assets.lakehouse.errors import MovedLakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
 from platform_assets.lakehouse.releases import manifest_of, published
@@ -47,6 +48,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     """Compare the ledger with the lake and index anew what differs. Every command that writes does so first.
 
     Raises:
+        MovedLakeError: the lake has nothing of what the ledger knows; nothing was changed.
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.
     """
@@ -54,6 +56,8 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     # look new here (and is then recorded once), but never look gone.
     indexed = ledger.indexed()
     released = {publication: release for release, publication in published(lake)}
+    if indexed and indexed.keys().isdisjoint(released):
+        raise MovedLakeError(lake.root, indexed, is_empty=not released)
     removed = tuple(name for name, release in indexed.items() if released.get(name) != release)
     added = tuple(name for name, release in released.items() if indexed.get(name) != release)
     if removed or added:
