@@ -92,7 +92,12 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
 @pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
 def test_what_others_publish_meanwhile_is_heeded(world: World, monkeypatch: pytest.MonkeyPatch, theirs: str) -> None:
     correct(world, DAYS[1], "ours")
-    between(monkeypatch, lambda _: (correct(world, theirs, "theirs", LATEST, "7.00"), refreshed(world))[0])
+
+    def others(_: Platform) -> None:
+        correct(world, theirs, "theirs", LATEST, "7.00")
+        refreshed(world)
+
+    between(monkeypatch, others)
     done = refreshed(world, "ours")
     digests = world.digests()
     assert {day for step in done.steps if step.table == SILVER for day in step.published} <= {
