@@ -18,6 +18,12 @@ from platform_assets.lakehouse.lake import table_name
 PUBLICATION = "platform.publication"
 """The key of a commit's metadata that says which publication made it."""
 
+MANIFEST_HASH = "platform.manifest_sha256"
+"""The key of a release's metadata that holds the hash of its manifest."""
+
+CHAIN = "platform.chain"
+"""The key of a release's metadata that holds the chain of hashes up to it."""
+
 Action = dict[str, Any]
 
 
@@ -32,6 +38,8 @@ class Commit:
         engine: name and version of the tool.
         user: where the tool says so.
         timestamp_ms: when, milliseconds since 1970.
+        manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.
+        chain: of a release, the chain of hashes up to it; empty likewise.
     """
 
     version: int
@@ -40,6 +48,8 @@ class Commit:
     engine: str
     user: str | None
     timestamp_ms: int
+    manifest_hash: str = ""
+    chain: str = ""
 
     @property
     def made_by(self) -> str:
@@ -127,6 +137,8 @@ def commit(table_path: Path, version: int) -> Commit:
         engine=str(info.get("engineInfo", "an unnamed tool")),
         user=info.get("userName") or info.get("userId"),
         timestamp_ms=int(info.get("timestamp", 0)),
+        manifest_hash=str(info.get(MANIFEST_HASH, "")),
+        chain=str(info.get(CHAIN, "")),
     )
 
 

@@ -17,7 +17,7 @@ from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import Snapshot, snapshot
 from platform_assets.lakehouse.manifest import Manifest, TableChange
 from platform_assets.lakehouse.recovery import finish, finish_pending
-from platform_assets.lakehouse.releases import manifest_file, released_as
+from platform_assets.lakehouse.releases import manifest_file, parsed, released_as
 from platform_assets.lakehouse.replace import check_file, check_schema
 
 __all__ = ["Conflict", "publish"]
@@ -94,7 +94,7 @@ def _write(lake: Lake, manifest: Manifest) -> None:
     there = storage.read(file)
     if there is None:
         storage.write(file, content)
-    elif Manifest.model_validate_json(there) != manifest:
+    elif parsed(lake, manifest.publication, there) != manifest:
         raise ManifestError(
             f"Another manifest of publication {manifest.publication} exists: {file}.",
             "Give every publication its own name, as new_publication() makes them.",

@@ -13,13 +13,14 @@ from os import getpid
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.chain import said_of
 from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import Manifest, new_publication
+from platform_assets.lakehouse.manifest import Manifest, new_publication, platform_version
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
@@ -89,12 +90,12 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
             change.table,
             {day: content.files for day, content in change.days.items()},
             change.schema_string,
-            manifest.publication,
+            manifest,
         )
         failpoint(f"publish.after_table.{place}")
     failpoint("publish.before_release")
     still_held()
-    number = write_release(lake, versions, manifest.publication).number
+    number = write_release(lake, versions, manifest).number
     failpoint("publish.after_release")
     return number
 
@@ -141,27 +142,28 @@ def revert_foreign(lake: Lake, table: str, lock_url: str | None = None, why: str
             why=why or f"{table} was changed by {foreign[0].made_by}",
             git_commit=None,
             tables=(),
+            platform_version=platform_version(),
         )
         storage.write(manifest_file(lake, publication), manifest.model_dump_json().encode())
         still_held()
-        version = _put_back(lake, table, good, bad, publication)
+        version = _put_back(lake, table, good, bad, manifest)
         still_held()
-        number = write_release(lake, now.versions | {table: version}, publication).number
+        number = write_release(lake, now.versions | {table: version}, manifest).number
         finish_pending(lake, still_held)
         return number
 
 
-def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, publication: str) -> int:
+def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, manifest: Manifest) -> int:
     path = lake.table_path(table)
     removes = [_entry(bad, name) for name in sorted(bad.files.keys() - good.files.keys())]
     adds = [_entry(good, name) for name in sorted(good.files.keys() - bad.files.keys())]
     for file, values in adds:
         check_file(path, table, file, str(values[DAY]))
     if good.metadata != bad.metadata:
-        return restore_whole(path, bad.version, good.version, publication)
+        return restore_whole(path, bad.version, good.version, said_of(manifest))
     if not removes and not adds:
         return bad.version
-    return commit_difference(path, bad.version, removes, adds, good.schema_string, publication, [DAY])
+    return commit_difference(path, bad.version, removes, adds, good.schema_string, said_of(manifest), [DAY])
 
 
 def _entry(found: Snapshot, path: str) -> Entry:
