@@ -75,19 +75,19 @@ def head_version(table_path: Path) -> int:
     """The newest version of a table; -1 if there is no table. Costs a file look-up per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
     if not storage.exists(commit_file(table_path, version)):
-        return -1 if version == 0 else _listed_head(table_path)
+        return -1 if version == 0 else max(listed_versions(table_path), default=-1)
     while storage.exists(commit_file(table_path, version + 1)):
         version += 1
     return version
 
 
-def _listed_head(table_path: Path) -> int:
-    listed = [
+def listed_versions(table_path: Path) -> list[int]:
+    """Every version that has a commit, oldest first, also those behind a gap."""
+    return [
         int(name[:20])
         for name in storage.names(table_path / "_delta_log")
         if name[:20].isdigit() and name[20:] == ".json"
     ]
-    return max(listed, default=-1)
 
 
 def actions(table_path: Path, version: int) -> list[Action]:
@@ -128,7 +128,12 @@ def commit(table_path: Path, version: int) -> Commit:
     Raises:
         DamagedTableError: there is no such commit, or a power cut tore it.
     """
-    info: Action = next((a["commitInfo"] for a in actions(table_path, version) if "commitInfo" in a), {})
+    return made_by(version, actions(table_path, version))
+
+
+def made_by(version: int, said: list[Action]) -> Commit:
+    """Who made a version, from what its commit says."""
+    info: Action = next((action["commitInfo"] for action in said if "commitInfo" in action), {})
     publication = info.get(PUBLICATION)
     return Commit(
         version=version,

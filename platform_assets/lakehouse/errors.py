@@ -39,6 +39,10 @@ class DamagedTableError(LakeError):
     """A table's log is missing, torn, behind its release, or uses Delta features this platform does not write."""
 
 
+class OtherHistoryError(LakeError):
+    """Ledger and lake are not of one history: one was restored older than the other, or is another's."""
+
+
 class LockTimeoutError(LakeError):
     """Somebody else held a lock for too long."""
 
@@ -63,7 +67,8 @@ class ForeignCommitError(LakeError):
         super().__init__(
             f"Version {version} of {table} was not made by a publication but by {made_by}.",
             "Nothing is published while it stands, and readers at a release do not see it. Keep its rows elsewhere if "
-            f"they are wanted, then put the table back with revert_foreign(lake, {table!r}).",
+            f"they are wanted, then put the table back with `platform-assets audit put-back {table} --reason …` "
+            f"(in Python: revert_foreign(lake, {table!r})).",
         )
         self.table = table
         self.version = version

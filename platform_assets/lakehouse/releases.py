@@ -49,7 +49,7 @@ class Release:
 
 def current_release(lake: Lake) -> Release:
     """The newest release; number -1 without tables when nothing was ever published."""
-    number = _head(lake)
+    number = newest_release(lake)
     return Release() if number < 0 else release(lake, number)
 
 
@@ -63,7 +63,7 @@ def release(lake: Lake, number: int) -> Release:
     if number < 0 or not storage.exists(commits.commit_file(lake.releases_path, number)):
         raise UnknownReleaseError(
             f"There is no release {number}.",
-            f"Name one from 0 to {_head(lake)}." if _head(lake) >= 0 else "Publish something first.",
+            f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",
         )
     versions: dict[str, int] = {}
     for file in _files(lake, number):
@@ -93,7 +93,7 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
     Raises:
         ForeignCommitError: a release was written by something else than a publication.
     """
-    for number in range(after + 1, _head(lake) + 1):
+    for number in range(after + 1, newest_release(lake) + 1):
         yield number, commits.require_ours("_releases", commits.commit(lake.releases_path, number))
 
 
@@ -159,7 +159,7 @@ def manifest_file(lake: Lake, publication: str) -> Path:
 def released_as(lake: Lake, manifest: Manifest) -> int | None:
     """The release that already shows a publication; looks no further back than to where it was made."""
     oldest_ms = (manifest.created_at - _CLOCK_SKEW).timestamp() * 1000
-    for number in range(_head(lake), -1, -1):
+    for number in range(newest_release(lake), -1, -1):
         found = commits.commit(lake.releases_path, number)
         if found.publication == manifest.publication:
             return number
@@ -180,7 +180,7 @@ def write_release(lake: Lake, versions: dict[str, int], manifest: Manifest) -> R
         ManifestError: the manifest is not there.
         ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
     """
-    number = _head(lake)
+    number = newest_release(lake)
     before = commits.commit(lake.releases_path, number) if number >= 0 else None
     said = said_of(manifest) | link(before, manifest_bytes(lake, manifest.publication))
     ordered = dict(sorted(versions.items()))
@@ -219,7 +219,7 @@ def _vector(versions: dict[str, int]) -> Any:
     return pa_json.read_json(io.BytesIO(lines.encode()), parse_options=pa_json.ParseOptions(explicit_schema=_SCHEMA))
 
 
-def _head(lake: Lake) -> int:
+def newest_release(lake: Lake) -> int:
     """The newest release; a last one torn by a power cut was never seen and does not count."""
     head = commits.head_version(lake.releases_path)
     return head - 1 if head >= 0 and commits.is_torn(lake.releases_path, head) else head

@@ -19,7 +19,7 @@ from platform_assets.lakehouse.difference import Entry, commit_difference
 from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import DataFile, Manifest
+from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 
@@ -82,6 +82,16 @@ def difference(before: Snapshot | None, days: Mapping[date, Sequence[DataFile]])
         removes += [(have[path], values) for path in sorted(have.keys() - target.keys())]
         adds += [(target[path], values) for path in sorted(target.keys() - have.keys())]
     return removes, adds
+
+
+def changed_since(change: TableChange, head: Snapshot | None) -> list[date]:
+    """Days that are neither as they were when read nor already as they are to be."""
+    live = head.by_day() if head else {}
+    return [
+        day
+        for day, content in sorted(change.days.items())
+        if (now := live.get(day, {}).keys()) != set(content.base) and now != {file.path for file in content.files}
+    ]
 
 
 def check_schema(table: str, new: str, current: str | None) -> None:
