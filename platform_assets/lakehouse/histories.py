@@ -21,7 +21,7 @@ def is_of_another_lake(indexed: Mapping[str, int], released: Mapping[str, int]) 
         indexed: release of every publication that the ledger knows.
         released: release of every publication that the lake shows.
     """
-    return bool(indexed and released) and min(indexed, key=indexed.__getitem__) not in released
+    return bool(indexed and released) and _first(indexed) not in released
 
 
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
@@ -49,8 +49,8 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
         )
     if is_of_another_lake(indexed, released):
         raise OtherHistoryError(
-            f"The ledger is not of the lake {lake.root}: that began with publication {_at(released, 0)}, the ledger "
-            f"with {_at(indexed, 0)}; nothing was written.",
+            f"The ledger is not of the lake {lake.root}: that began with publication {_first(released)}, the ledger "
+            f"with {_first(indexed)}; nothing was written.",
             "Name the lake and the ledger that belong together in PLATFORM_LAKE and PLATFORM_LEDGER_URL. If this "
             f"ledger is to be used for this lake from now on, {_FOLLOW}; that lifts its holds.",
         )
@@ -71,3 +71,7 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
 
 def _at(publications: Mapping[str, int], release: int) -> str:
     return next((name for name, number in publications.items() if number == release), "no publication")
+
+
+def _first(publications: Mapping[str, int]) -> str:
+    return min(publications, key=publications.__getitem__)

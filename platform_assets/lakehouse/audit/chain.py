@@ -84,6 +84,8 @@ class ChainAudit:
             unread = shown is None
             if shown:
                 yield shown
+        if self._newest >= 0 and not self.head.chain:
+            self._found.notes.append("No release carries a chain yet: it starts with the next publication.")
 
     def _look_for_gaps(self) -> None:
         path = self._lake.releases_path
