@@ -29,6 +29,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.ledger.records import Hold
+from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import Request, wanted_days
 from platform_assets.settings import Settings
@@ -114,7 +115,8 @@ def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> Refr
 
     author = Author(run=f"refresh-{new_publication()}", why=why)
     planned = None if plan.intakes else plan.days
-    with session_on_demand(platform.settings) as spark, watch_published("refresh", planned):
+    brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
+    with session_on_demand(platform.settings, brief=brief) as spark, watch_published("refresh", planned):
         return refresh_tables(platform, spark, author, request=request)
 
 

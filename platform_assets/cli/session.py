@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session_on_demand(settings: Settings) -> Iterator[Callable[[], SparkSession]]:
+def session_on_demand(settings: Settings, *, brief: bool = False) -> Iterator[Callable[[], SparkSession]]:
     """A function that gives the session.
+
+    Args:
+        settings: what to start it with.
+        brief: whether it will have little to do.
 
     Raises:
         PlatformError: Java or Delta's jars are missing, or Spark did not start.
@@ -27,7 +31,7 @@ def session_on_demand(settings: Settings) -> Iterator[Callable[[], SparkSession]
     def session() -> SparkSession:
         if not started:
             with errors.status("starting Spark"):
-                started.append(create_session(settings))
+                started.append(create_session(settings, brief=brief))
         return started[0]
 
     try:

@@ -44,10 +44,20 @@ class SessionError(PlatformError):
     """Spark does not start."""
 
 
-def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassArchive) -> None:
+BRIEF_OPTIONS = ("-XX:TieredStopAtLevel=1",)
+"""Of a JVM that ends before what its better compiler makes would have paid for the compiling."""
+
+
+def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassArchive, *, brief: bool = False) -> None:
     """Start the JVM of this process; PySpark finds it afterwards.
 
     A class archive that keeps the JVM from starting is removed, and the start tried again without it.
+
+    Args:
+        settings: memory, extra options.
+        class_path: jars.
+        archive: of classes.
+        brief: whether it has little to do.
 
     Raises:
         SessionError: the JVM ended at once; the message has its last words.
@@ -56,11 +66,11 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
     said_before = log.stat().st_size if log.is_file() else 0
     options = archive.jvm_options
     try:
-        gateway = _launch(settings, class_path, options, archive.lock)
+        gateway = _launch(settings, class_path, (options, *(BRIEF_OPTIONS if brief else ())), archive.lock)
     except PySparkException as error:
         if options:
             archive.handed_over().discard()
-            start_jvm(settings, class_path, ClassArchive(archive.file))
+            start_jvm(settings, class_path, ClassArchive(archive.file), brief=brief)
             return
         words = last_words(log, said_before)
         raise SessionError(
@@ -99,7 +109,7 @@ def end_jvm() -> None:
 
 
 def _launch(
-    settings: Settings, class_path: tuple[Path, ...], archive_options: str, inherited: int | None
+    settings: Settings, class_path: tuple[Path, ...], more_options: tuple[str, ...], inherited: int | None
 ) -> JavaGateway:
     """Start the JVM through Spark's own launcher.
 
@@ -116,7 +126,7 @@ def _launch(
     conf.set("spark.driver.extraClassPath", os.pathsep.join(filter(None, paths)))
     options = (
         *OPTIONS,
-        archive_options,
+        *more_options,
         extra.get("spark.driver.extraJavaOptions", ""),
     )
     conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))

@@ -1,10 +1,14 @@
-"""Reading in Spark: of released tables exactly the days asked for, at a version resolved beforehand; and stages."""
+"""Reading in Spark: of released tables exactly the days asked for, at a version resolved beforehand; and stages.
+
+The log is read without Spark and names the files; Spark reads those as plain Parquet. To have Delta unfold the log of a
+table and look up its files takes two to four jobs a read, a third of the time that a correction of a few days takes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -14,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.log import live_files, snapshot
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -48,25 +52,32 @@ def read_days(
     spans = tuple(spans)
     if version is None or not spans:
         return no_rows(spark, schema)
-    frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
-    return frame.where(in_ranges(spans)).select(*schema.fieldNames())
+    wanted = [
+        path / file.path
+        for day, files in live_files(path, version).items()
+        if any(start <= day <= end for start, end in spans)
+        for file in files
+    ]
+    return _read_files(spark, path, schema, wanted)
 
 
 def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
     """The rows of a stage's folder, from the files that its log names.
-
-    Read as Parquet: to have Delta unfold a log that is read a few times and then never takes longer than to read the
-    rows of a few days, and keeps megabytes of plans.
 
     Raises:
         DamagedTableError: nothing was staged there.
     """
     staged = snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
-    if not staged.files:
+    return _read_files(spark, folder, schema, [folder / path for path in staged.files])
+
+
+def _read_files(spark: SparkSession, folder: Path, schema: StructType, files: Sequence[Path]) -> DataFrame:
+    """Files of one table; the day is in the names of their folders, below those of several publications."""
+    if not files:
         return no_rows(spark, schema)
-    files = [_without_patterns(folder / path) for path in staged.files]
-    return spark.read.schema(schema).option("basePath", str(folder)).parquet(*files).select(*schema.fieldNames())
+    reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
+    return reader.parquet(*map(_without_patterns, files)).select(*schema.fieldNames())
 
 
 def _without_patterns(path: Path) -> str:

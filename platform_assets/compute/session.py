@@ -40,6 +40,8 @@ TUNING: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "131072",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Microseconds, as Delta has them; the old default is longer and has no statistics
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
     # anew, and the JIT after it: two thirds of a year's time.
     "spark.sql.codegen.cache.maxEntries": "1000",
@@ -69,6 +71,7 @@ def create_session(
     *,
     app_name: str = "platform-assets",
     record_classes: bool = True,
+    brief: bool = False,
 ) -> SparkSession:
     """Start Spark as the settings say, or return the session that this process already has.
 
@@ -76,6 +79,7 @@ def create_session(
         settings: master or Spark Connect server, memory, extra configuration.
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
+        brief: whether it has so little to do that its JVM should compile quickly rather than well.
 
     Raises:
         JavaError: Java is missing or of the wrong version.
@@ -89,7 +93,7 @@ def create_session(
     java = find_java()
     jars = delta_jars(settings, java)
     if SparkContext._gateway is None:
-        start_jvm(settings, jars, class_archive(settings, java, record=record_classes))
+        start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
     conf.setAll(list(configuration(settings, jars).items()))
     try:
@@ -141,6 +145,7 @@ def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
     for name, value in {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **settings.spark_conf,
     }.items():
         builder = builder.config(name, value)

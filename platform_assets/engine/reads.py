@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Sequence
 from datetime import date
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from platform_assets.compute.scans import Scan, scans_of
-from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts import Contract
+from platform_assets.engine.changes import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.reads import FilesRead, first_outside
-
-_DAY_OF_FILE = re.compile(rf"/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/]+$")
 
 
 class UndeclaredReadError(PlatformError):
@@ -38,13 +36,14 @@ def files_read(
         frame: their rows, not computed yet.
 
     Raises:
-        UndeclaredReadError: it reads another table or file, another version, or a day that no window holds.
+        UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
-    inputs = {platform.lake.table_path(read.table): read.table for read in contract.inputs}
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    inputs = [_Input(platform.lake, read.table, release) for read in contract.inputs]
+    found: defaultdict[str, set[Path]] = defaultdict(set)
     for scan in scans_of(frame):
-        found[_declared(platform.lake, contract, days, release, inputs, scan)] |= scan.files
-    read = {table: Counter(_days(files)) for table, files in found.items()}
+        for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
+            found[table] |= files
+    read = {one.table: Counter(one.live[file] for file in found[one.table]) for one in inputs if one.table in found}
     if outside := first_outside(contract, days, platform.calendar, read):
         table, day = outside
         raise UndeclaredReadError(
@@ -69,46 +68,46 @@ def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
         )
 
 
+class _Input:
+    """A table that may be read: its files at the release, with their days."""
+
+    def __init__(self, lake: Lake, table: str, release: Release) -> None:
+        self.table, self.folder = table, lake.table_path(table)
+        days = files_at(lake, table, release.versions.get(table))
+        self.live = {self.folder / file.path: day for day, files in days.items() for file in files}
+
+
 def _declared(
-    lake: Lake,
-    contract: Contract,
-    days: Collection[date],
-    release: Release,
-    inputs: Mapping[Path, str],
-    scan: Scan,
-) -> str:
-    """The input that a scan reads."""
-    path = scan.path
-    table = next((name for folder, name in inputs.items() if path and path.is_relative_to(folder)), None)
-    if table is None:
-        raise UndeclaredReadError(
-            f"The transform of {contract.name} reads {_what(lake, scan)} for {_shown(days)}, which its contract does "
-            "not declare; nothing was published.",
-            f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of the "
-            "code belong into expressions.",
-        )
-    if scan.version != release.versions.get(table):
-        what = "files" if scan.version is None else f"version {scan.version}"
-        raise UndeclaredReadError(
-            f"The transform of {contract.name} reads {what} of {table} for {_shown(days)}, not version "
-            f"{release.versions.get(table)} that it was given; nothing was published.",
-            f"Read {table} only through the parameter {table.split('.')[1]}.",
-        )
-    return table
+    lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
+) -> dict[str, set[Path]]:
+    """What a scan reads of each input."""
+    found: defaultdict[str, set[Path]] = defaultdict(set)
+    read = scan.files | ({scan.table} if scan.table else set())
+    for path in read or {None}:
+        one = next((one for one in inputs if path and path.is_relative_to(one.folder)), None)
+        if one is None or path is None:
+            raise UndeclaredReadError(
+                f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
+                "contract does not declare; nothing was published.",
+                f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of "
+                "the code belong into expressions.",
+            )
+        if path in scan.files and path not in one.live:
+            raise UndeclaredReadError(
+                f"The transform of {contract.name} reads {path.relative_to(one.folder)} of {one.table} for "
+                f"{_shown(days)}, which is not part of the release that it was given; nothing was published.",
+                f"Read {one.table} only through the parameter {one.table.split('.')[1]}.",
+            )
+        found[one.table] |= scan.files & {path}
+    return found
 
 
-def _what(lake: Lake, scan: Scan) -> str:
-    if scan.path is None:
+def _what(lake: Lake, path: Path | None, scan: Scan) -> str:
+    if path is None:
         return f"what Spark calls {scan.what}"
-    if scan.path.is_relative_to(lake.root):
-        return ".".join(scan.path.relative_to(lake.root).parts[:2])
-    return str(scan.path)
-
-
-def _days(files: Iterable[str]) -> Iterator[date]:
-    for file in files:
-        found = _DAY_OF_FILE.search(file)
-        yield date.fromisoformat(found[1]) if found else date.min
+    if path.is_relative_to(lake.root):
+        return ".".join(path.relative_to(lake.root).parts[:2])
+    return str(path)
 
 
 def _shown(days: Collection[date]) -> str:

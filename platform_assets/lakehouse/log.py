@@ -6,16 +6,14 @@ this module, and deltalake's `AddAction`, works with decoded ones.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
@@ -28,6 +26,7 @@ from platform_assets.lakehouse.lake import Lake, table_name
 from platform_assets.lakehouse.manifest import DataFile
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
+_DECIMAL = re.compile(r"decimal\(\d+,(\d+)\)")
 _COLUMNS = [
     "add.path",
     "add.partitionValues",
@@ -42,6 +41,8 @@ _COLUMNS = [
     "protocol.minWriterVersion",
 ]
 _NULL_DAYS = {"", "__HIVE_DEFAULT_PARTITION__"}
+_EXACT = 2**53
+"""Whole numbers below it are exact as floating-point numbers."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,35 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
             "Write the computed days there as a Delta table before publishing.",
         )
     staged = snapshot(folder)
+    scales = _scales(staged.schema_string)
     files = {
-        day: tuple(file.model_copy(update={"path": f"{publication}/{file.path}"}) for file in files)
+        day: tuple(
+            file.model_copy(update={"path": f"{publication}/{file.path}", "stats": _exact(file.stats, scales)})
+            for file in files
+        )
         for day, files in _days_of(staged, table).items()
     }
     return staged.schema_string, files
+
+
+def _scales(schema_string: str) -> dict[str, int]:
+    """Digits after the point of every decimal column."""
+    fields = json.loads(schema_string)["fields"]
+    found = {field["name"]: _DECIMAL.fullmatch(str(field["type"])) for field in fields}
+    return {name: int(match[1]) for name, match in found.items() if match}
+
+
+def _exact(stats: str, scales: Mapping[str, int]) -> str:
+    """Statistics without the bounds that lost digits as floating-point numbers: a reader would skip rows by them."""
+    if not scales:
+        return stats
+    found = json.loads(stats)
+    bounds = [found.get("minValues", {}), found.get("maxValues", {})]
+    for name, scale in scales.items():
+        if any(abs(bound.get(name) or 0) * 10**scale >= _EXACT for bound in bounds):
+            for bound in bounds:
+                bound.pop(name, None)
+    return json.dumps(found)
 
 
 def _days_of(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
@@ -214,6 +239,9 @@ def _from_checkpoint(table_path: Path, version: int) -> tuple[int, State]:
 
 
 def _checkpointed(table_path: Path, files: list[Path]) -> State | None:
+    import pyarrow as pa  # which only few tables need: most have no checkpoint
+    import pyarrow.parquet as pq
+
     state = State(table_name(table_path))
     try:
         for file in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import (
@@ -22,7 +23,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.ledger.schema import arrivals, days, publications
@@ -166,8 +166,9 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> Non
 
 def insert_new(connection: Connection, table: Table, row: Row) -> None:
     """Insert a row, unless there is one of its key; two writers may try at once."""
-    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(upsert(table).values(**row).on_conflict_do_nothing())
+    # Only the dialect in use: to import the other takes longer than most commands
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    connection.execute(dialect.insert(table).values(**row).on_conflict_do_nothing())
 
 
 def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> None:

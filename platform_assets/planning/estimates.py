@@ -10,6 +10,8 @@ from statistics import median
 
 from platform_assets.planning.standing import DayMark
 
+_BRIEF_ROWS, _BRIEF_BYTES = 200_000, 1 << 20
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -67,6 +69,16 @@ def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
             return None
         found += one
     return found
+
+
+def is_brief(written: Estimate | None, taken_bytes: int) -> bool:
+    """Whether work ends before a JVM has compiled well what it executes: few rows to write, little to take in.
+
+    Args:
+        written: by all steps that are planned; None if a table was never computed, so that nothing is known of it.
+        taken_bytes: of files whose days join the plan.
+    """
+    return written is not None and written.rows <= _BRIEF_ROWS and taken_bytes <= _BRIEF_BYTES
 
 
 def _before_the_first_day(timed: Iterable[DayMark], per_day: float) -> float:

@@ -62,7 +62,7 @@ def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
         (["--to", "1"], "needs --reason"),
         (["--to", "1", "--reason", " "], "needs --reason"),
         (["--run", "r", "--days", "2017-02-30", "--dry-run"], "'2017-02-30' is not a day"),
-        (["--run", "r", "--dry-run"], "No run 'r' published anything"),
+        (["--run", "nobody-s", "--dry-run"], "No run 'nobody-s' published anything"),
     ],
 )
 def test_mistakes_are_told(run: Run, corrected: str, args: list[str], says: str) -> None:

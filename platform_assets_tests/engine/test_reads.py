@@ -74,9 +74,9 @@ def looks_into_another_table_beforehand(world: World) -> Callable[[Windowed], Da
     return transform
 
 
-def reads_files(world: World) -> Callable[[Windowed], DataFrame]:
+def reads_a_file_of_another_day(world: World) -> Callable[[Windowed], DataFrame]:
     def transform(readings: Windowed) -> DataFrame:
-        file = next(Path(path_of(world, "silver.readings")).rglob("event_date=*/*.parquet"))
+        file = next(Path(path_of(world, "silver.readings")).rglob("event_date=2017-01-01/*.parquet"))
         return right(readings).join(world.spark.read.parquet(str(file)).select("sensor"), "sensor", "left_semi")
 
     return transform
@@ -132,9 +132,9 @@ def brings_rows_along(world: World) -> Callable[[Windowed], DataFrame]:
     [
         (reads_another_table, "reads raw.readings for 2017-01-11 to 2017-01-12, which its contract does not declare"),
         (looks_into_another_table_beforehand, "Spark jobs of its own"),
-        (reads_files, "reads files of silver.readings for"),
-        (reads_a_foreign_file, "elsewhere.parquet for"),
-        (reads_an_older_version, "reads version 0 of silver.readings for"),
+        (reads_a_file_of_another_day, "reads silver.readings on 2017-01-01, which no window of"),
+        (reads_a_foreign_file, "elsewhere.parquet"),
+        (reads_an_older_version, "of silver.readings for 2017-01-11 to 2017-01-12, which is not part of the release"),
         (
             reads_the_whole_input,
             "reads silver.readings on 2017-01-01, which no window of 2017-01-11 to 2017-01-12 holds",
