@@ -67,7 +67,8 @@ def _published(event: Published) -> Iterator[str]:
     yield head.kind
     yield f"release {head.release} by {head.who}: {head.why}"
     yield f"publication {head.publication}, run {head.run}"
-    yield f"{_said(event.before)} -> {_said(event.after)}"
+    changed = f"{_said(event.before)} -> {_said(event.after)}"
+    yield changed if event.before != event.after else f"{_said(event.after)}, as before"
     if event.restores:
         yield f"put back what publication {event.restores} had computed"
     if record.reads:

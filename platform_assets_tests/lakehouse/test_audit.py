@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +17,18 @@ from deltalake import write_deltalake
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.audit.faults import Findings, Scope
 from platform_assets.lakehouse.audit.lake import audit
-from platform_assets.lakehouse.errors import DamagedTableError, ManifestError
+from platform_assets.lakehouse.errors import DamagedTableError, LakeError, ManifestError
 from platform_assets.lakehouse.failpoints import NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import revert_foreign
+from platform_assets.lakehouse.recovery import recover, revert_foreign
 from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets_tests.lakehouse.shelf import (
     SALES,
     STORES,
     change,
     content,
+    contents,
     day,
     live,
     manifest,
@@ -238,6 +242,25 @@ def test_a_torn_release_file_is_named_to_readers_and_publishers(filled: Lake) ->
         spoil()
         with pytest.raises(DamagedTableError, match=r"The file of release 3 is (torn|missing)"):
             current_release(filled)
+
+
+def test_a_lake_that_cannot_be_written_is_named_and_can_be_read() -> None:
+    root = Path(tempfile.mkdtemp(prefix="lake-"))
+    root.chmod(0o755)
+    lake = Lake(root / "lake")
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
+    somebody = os.geteuid() or 65534
+    os.seteuid(somebody)
+    try:
+        if somebody != 65534:
+            lake.locks_path.chmod(0o500)
+        with pytest.raises(LakeError, match=r"cannot be written: Permission denied(?s:.*)PLATFORM_LAKE"):
+            recover(lake)
+        assert contents(lake, SALES) == {day(0): [("a", 1)]}
+        assert found_in(lake).faults == []
+    finally:
+        os.seteuid(os.getuid())
+        shutil.rmtree(root)
 
 
 def test_a_torn_manifest_is_named_when_its_publication_is_tried_again(filled: Lake) -> None:
