@@ -20,6 +20,7 @@ from platform_assets.lakehouse.releases import current_release, manifest_file
 from platform_assets_tests.lakehouse.shelf import (
     SALES,
     STORES,
+    Days,
     contents,
     day,
     everything,
@@ -29,7 +30,7 @@ from platform_assets_tests.lakehouse.shelf import (
     staged_manifest,
 )
 
-SEEN = {SALES: {day(0): [("a", 0)]}, STORES: {day(0): [("a", 0)]}}
+SEEN: dict[str, Days] = {SALES: {day(0): [("a", 0)]}, STORES: {day(0): [("a", 0)]}}
 
 
 def copied(lake: Lake, copy: Lake) -> LakeCopied:
@@ -42,7 +43,7 @@ def faults(lake: Lake) -> list[str]:
     return [fault.what for fault in found.faults] + found.notes
 
 
-def both(n: int) -> dict[str, dict[object, list[tuple[str, int]]]]:
+def both(n: int) -> dict[str, Days]:
     return {SALES: {day(0): [("a", n)]}, STORES: {day(0): [("a", n)]}}
 
 

@@ -43,16 +43,21 @@ def audit(lake: Lake, scope: Scope, found: Findings, progress: Progress) -> Audi
     chain = ChainAudit(lake, newest, found)
     tables: dict[str, TableAudit] = {}
     for shown in chain.walk(parse=not scope.fast):
-        for table in {*shown.versions, *tables}:
-            if scope.has_table(table):
-                tables.setdefault(table, TableAudit(lake, table, scope, found)).follow(shown)
+        for name in {*shown.versions, *tables}:
+            if scope.has_table(name):
+                tables.setdefault(name, TableAudit(lake, name, scope, found)).follow(shown)
         progress("releases", shown.number + 1, newest + 1)
-    meanwhile = _released_after(lake, newest)
+    begun: dict[str, str] = {}
     for number, (name, table) in enumerate(sorted(tables.items())):
         progress(name, number, len(tables))
-        table.look_beyond(meanwhile)
+        begun |= dict.fromkeys(table.look_beyond(), name)
         if table.is_whole and not scope.fast:
             look_at_files(table)
+    for publication in sorted(begun.keys() - _released_after(lake, newest)):
+        found.notes.append(
+            f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "
+            "is dead, whoever publishes next finishes it."
+        )
     return Audited(newest, chain.head, tables)
 
 

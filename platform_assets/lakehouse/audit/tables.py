@@ -88,11 +88,11 @@ class TableAudit:
         for day, files in after.items():
             self.every_file |= {path: (file, day) for path, file in files.items()}
 
-    def look_beyond(self, meanwhile: Collection[str]) -> None:
-        """Commits that the newest release does not show: begun, or somebody else's.
+    def look_beyond(self) -> set[str]:
+        """Look at commits that the newest release does not show: begun, or somebody else's.
 
-        Args:
-            meanwhile: publications that were released while the audit went on.
+        Returns:
+            The publications that made them.
         """
         listed = [number for number in commits.listed_versions(self._path) if number > self.version]
         if listed != [self.version + 1 + n for n in range(len(listed))]:
@@ -103,12 +103,8 @@ class TableAudit:
                 table=self.table,
                 file=commits.commit_file(self._path, listed[-1]),
             )
-            return
-        begun = {publication for number in listed if (publication := self._publication(number))}
-        for publication in sorted(begun - set(meanwhile)):
-            self.found.notes.append(
-                f"Publication {publication} has begun to change {self.table}: whoever publishes next finishes it."
-            )
+            return set()
+        return {publication for number in listed if (publication := self._publication(number))}
 
     def _commit(self, number: int) -> list[commits.Action]:
         self.found.seen["logs"] += 1
