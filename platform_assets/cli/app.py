@@ -9,6 +9,8 @@ from typing import NoReturn
 import typer
 
 from platform_assets.cli import (
+    audit,
+    backup,
     demo,
     doctor,
     land,
@@ -57,6 +59,8 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")
 app.command("withdraw")(withdraw.withdraw)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(audit.app, name="audit")
+app.command("backup")(backup.backup)
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def reading() -> Iterator[Platform]:
     """The platform for a command that only reads."""
     from platform_assets.engine.platform import open_platform
 
-    with open_platform(load_settings()) as platform:
+    with open_platform(load_settings(), lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:
         yield platform
 
 

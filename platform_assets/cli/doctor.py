@@ -17,8 +17,12 @@ from rich.table import Table
 from platform_assets.cli.console import EXIT_LOOK, console, print_json
 from platform_assets.compute.health import Finding, check_spark
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.catching_up import CAUGHT_UP
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.histories import require_one_history
+from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import released
+from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings, load_settings
 
@@ -53,6 +57,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _tables(settings)
     yield _ledger(settings)
     yield _release(settings)
+    yield _history(settings)
     yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
 
 
@@ -88,6 +93,25 @@ def _ledger(settings: Settings) -> Finding:
             return Finding("Ledger", True, f"{len(ledger.indexed()):,} publications, {len(ledger.holds()):,} holds")
     except PlatformError as error:
         return Finding("Ledger", False, error.what, error.todo)
+
+
+def _history(settings: Settings) -> Finding:
+    """Whether ledger and lake are of one history."""
+    name = "Ledger and lake"
+    try:
+        lake = Lake(settings.lake)
+        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
+        released = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, released)
+    except PlatformError as error:
+        return Finding(name, False, error.what, error.todo)
+    except OSError as error:
+        return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+    lacking = len(released) - len(indexed)
+    said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
+    last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].reason}" if mended else ""
+    return Finding(name, True, said + last)
 
 
 def _release(settings: Settings) -> Finding:

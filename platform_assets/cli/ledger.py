@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, print_json
+from platform_assets.cli.console import console, print_json, say
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.catching_up import hold_again
+from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.index import rebuild as rebuild_index
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.ledger.ledger import Ledger
@@ -28,11 +32,28 @@ def rebuild(as_json: Annotated[bool, typer.Option("--json", help="For programs."
     settings = load_settings()
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
-        result = rebuild_index(Lake(settings.lake), ledger)
+        lake = Lake(settings.lake)
+        result = rebuild_index(lake, ledger)
+        held = hold_again(Platform(settings, load_catalogue(settings), lake, ledger), result.added)
     finally:
         ledger.close()
     seconds = time.monotonic() - started
     if as_json:
-        print_json({"publications": len(result.added), "seconds": round(seconds, 3)})
+        print_json(
+            {
+                "publications": len(result.publications),
+                "forgotten": list(result.forgotten),
+                "lifted": [asdict(hold) for hold in result.lifted],
+                "held_again": list(held),
+                "seconds": round(seconds, 3),
+            }
+        )
         return
-    console.print(f"Rebuilt the ledger from {len(result.added)} publications in {seconds:.1f} s.")
+    console.print(f"Rebuilt the ledger from {len(result.publications)} publications in {seconds:.1f} s.")
+    if result.forgotten:
+        first, last = result.forgotten[0], result.forgotten[-1]
+        say("[yellow]forgotten[/]", f"{len(result.forgotten):,} publications that the lake has not: {first} to {last}")
+    for hold in result.lifted:
+        say("[yellow]lifted[/]", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
+    for sentence in held:
+        say("[yellow]mended[/]", sentence)

@@ -12,6 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -25,6 +26,8 @@ from platform_assets.planning.code_version import Version, code_version, hand_se
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.settings import Settings, project_root
+
+_log = getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,18 +116,29 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
 
 
 @contextmanager
-def open_platform(settings: Settings) -> Iterator[Platform]:
+def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
     """The platform ready for work: the ledger migrated and brought in line with the lake.
 
+    Args:
+        settings: of the installation.
+        notice: told, in a sentence each, what was mended because the ledger was behind the lake.
+
     Raises:
+        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
         PlatformError: a contract, the ledger or the lake cannot be used.
     """
     catalogue = load_catalogue(settings)
     lake = Lake(settings.lake)
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
-        sync(lake, ledger)
-        yield Platform(settings, catalogue, lake, ledger)
+        platform = Platform(settings, catalogue, lake, ledger)
+        synced = sync(lake, ledger)
+        if synced.added:
+            from platform_assets.engine.catching_up import caught_up
+
+            for sentence in caught_up(platform, synced):
+                notice(sentence)
+        yield platform
     finally:
         ledger.close()
 

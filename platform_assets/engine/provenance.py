@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -198,11 +199,17 @@ def _arrivals(
         return None
     path = platform.lake.table_path(contract.name)
     live = live_files(path, version) if version >= 0 else {}
-    names: set[str] = set()
-    for file in (file for day in days for file in live.get(day, ())):
-        for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_arrival"]):
-            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    names = arrivals_in(path / file.path for day in days for file in live.get(day, ()))
     arrivals = platform.ledger.arrivals(contract.name)
     taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
     withdrawn = [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin in names]
     return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)
+
+
+def arrivals_in(files: Iterable[Path]) -> set[str]:
+    """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    names: set[str] = set()
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(columns=["_arrival"]):
+            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    return names

@@ -15,6 +15,7 @@ from platform_assets.lakehouse.manifest import (
     Manifest,
     TableChange,
     new_publication,
+    platform_version,
 )
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.stages import discard
@@ -58,6 +59,7 @@ def publish_changes(
         git_commit=author.git_commit,
         tables=tuple(table for table in tables if table.days),
         arrivals=tuple(arrivals),
+        platform_version=platform_version(),
     )
     release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release)
     record(platform.lake, platform.ledger, manifest, release)

@@ -174,11 +174,11 @@ def _publish(
         platform.ledger.hold(before)
         raise
     for table, days in lifted.items():
-        platform.ledger.lift(table, _as_they_would_be(platform, platform.catalogue[table], days))
+        platform.ledger.lift(table, as_they_would_be(platform, platform.catalogue[table], days))
     return number
 
 
-def _as_they_would_be(platform: Platform, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
+def as_they_would_be(platform: Platform, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
     """Days whose inputs went back with them, so that nothing has to keep them as they are."""
     return unchanged(
         contract, days, standing_of(Basis.now(platform), {contract.name, *(read.table for read in contract.inputs)})

@@ -18,6 +18,12 @@ from platform_assets.lakehouse.lake import table_name
 PUBLICATION = "platform.publication"
 """The key of a commit's metadata that says which publication made it."""
 
+MANIFEST_HASH = "platform.manifest_sha256"
+"""The key of a release's metadata that holds the hash of its manifest."""
+
+CHAIN = "platform.chain"
+"""The key of a release's metadata that holds the chain of hashes up to it."""
+
 Action = dict[str, Any]
 
 
@@ -32,6 +38,8 @@ class Commit:
         engine: name and version of the tool.
         user: where the tool says so.
         timestamp_ms: when, milliseconds since 1970.
+        manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.
+        chain: of a release, the chain of hashes up to it; empty likewise.
     """
 
     version: int
@@ -40,6 +48,8 @@ class Commit:
     engine: str
     user: str | None
     timestamp_ms: int
+    manifest_hash: str = ""
+    chain: str = ""
 
     @property
     def made_by(self) -> str:
@@ -65,19 +75,19 @@ def head_version(table_path: Path) -> int:
     """The newest version of a table; -1 if there is no table. Costs a file look-up per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
     if not storage.exists(commit_file(table_path, version)):
-        return -1 if version == 0 else _listed_head(table_path)
+        return -1 if version == 0 else max(listed_versions(table_path), default=-1)
     while storage.exists(commit_file(table_path, version + 1)):
         version += 1
     return version
 
 
-def _listed_head(table_path: Path) -> int:
-    listed = [
+def listed_versions(table_path: Path) -> list[int]:
+    """Every version that has a commit, oldest first, also those behind a gap."""
+    return [
         int(name[:20])
         for name in storage.names(table_path / "_delta_log")
         if name[:20].isdigit() and name[20:] == ".json"
     ]
-    return max(listed, default=-1)
 
 
 def actions(table_path: Path, version: int) -> list[Action]:
@@ -118,7 +128,12 @@ def commit(table_path: Path, version: int) -> Commit:
     Raises:
         DamagedTableError: there is no such commit, or a power cut tore it.
     """
-    info: Action = next((a["commitInfo"] for a in actions(table_path, version) if "commitInfo" in a), {})
+    return made_by(version, actions(table_path, version))
+
+
+def made_by(version: int, said: list[Action]) -> Commit:
+    """Who made a version, from what its commit says."""
+    info: Action = next((action["commitInfo"] for action in said if "commitInfo" in action), {})
     publication = info.get(PUBLICATION)
     return Commit(
         version=version,
@@ -127,6 +142,8 @@ def commit(table_path: Path, version: int) -> Commit:
         engine=str(info.get("engineInfo", "an unnamed tool")),
         user=info.get("userName") or info.get("userId"),
         timestamp_ms=int(info.get("timestamp", 0)),
+        manifest_hash=str(info.get(MANIFEST_HASH, "")),
+        chain=str(info.get(CHAIN, "")),
     )
 
 

@@ -51,7 +51,7 @@ def commit_difference(
     removes: Sequence[Entry],
     adds: Sequence[Entry],
     schema_string: str,
-    publication: str,
+    said: Mapping[str, str],
     partition_by: Sequence[str],
 ) -> int:
     """Commit removes and adds on the version just read, and force the commit to disk.
@@ -62,7 +62,7 @@ def commit_difference(
         removes: live files that leave.
         adds: files that are not live and enter.
         schema_string: Delta schema of the table.
-        publication: on whose behalf; recorded in the commit.
+        said: metadata of the commit, as `chain.said_of` makes it.
         partition_by: partition columns.
 
     Returns:
@@ -72,7 +72,7 @@ def commit_difference(
         ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
     """
     schema = Schema.from_json(schema_string)
-    properties = CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0)
+    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
     with _errors_numbered(table_path):
@@ -110,13 +110,13 @@ def commit_difference(
     return head + 1
 
 
-def restore_whole(table_path: Path, head: int, version: int, publication: str) -> int:
+def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, str]) -> int:
     """Commit a table back to a version with columns and properties, where files alone do not tell the difference.
 
     Returns:
         The new version.
     """
-    properties = CommitProperties(custom_metadata={commits.PUBLICATION: publication}, max_commit_retries=0)
+    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
     with _errors_numbered(table_path):
         DeltaTable(table_path, version=head).restore(
             version, commit_properties=properties, post_commithook_properties=_NO_HOOKS

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 
 from platform_assets.errors import PlatformError
 
@@ -19,27 +17,6 @@ class NeverPublishedError(LakeError):
 
 class UnknownReleaseError(LakeError):
     """No release has this number."""
-
-
-class MovedLakeError(LakeError):
-    """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now.
-
-    Args:
-        root: where the lake should be.
-        known: release of every publication that the ledger knows.
-        is_empty: whether the lake has no release at all.
-    """
-
-    def __init__(self, root: Path, known: Mapping[str, int], *, is_empty: bool) -> None:
-        newest, number = max(known.items(), key=lambda one: one[1])
-        has = "no release" if is_empty else "none of these releases but others"
-        super().__init__(
-            f"The ledger knows {len(known):,} releases up to {number} (publication {newest}), and the lake {root} has "
-            f"{has}; nothing was changed.",
-            "If the lake lies elsewhere now, name its folder in PLATFORM_LAKE; if it was deleted, restore it from a "
-            "backup. To begin anew with this folder, run `platform-assets ledger rebuild`: the ledger then forgets "
-            "those releases, and keeps holds and decisions.",
-        )
 
 
 class ManifestError(LakeError):
@@ -60,6 +37,10 @@ class NullDayError(LakeError):
 
 class DamagedTableError(LakeError):
     """A table's log is missing, torn, behind its release, or uses Delta features this platform does not write."""
+
+
+class OtherHistoryError(LakeError):
+    """Ledger and lake are not of one history: one was restored older than the other, or is another's."""
 
 
 class LockTimeoutError(LakeError):
@@ -86,7 +67,8 @@ class ForeignCommitError(LakeError):
         super().__init__(
             f"Version {version} of {table} was not made by a publication but by {made_by}.",
             "Nothing is published while it stands, and readers at a release do not see it. Keep its rows elsewhere if "
-            f"they are wanted, then put the table back with revert_foreign(lake, {table!r}).",
+            f"they are wanted, then put the table back with `platform-assets audit put-back {table} --reason …` "
+            f"(in Python: revert_foreign(lake, {table!r})).",
         )
         self.table = table
         self.version = version

@@ -1,4 +1,8 @@
-"""The ledger's index kept in line with the lake: manifests flattened into records."""
+"""The ledger's index kept in line with the lake: manifests flattened into records.
+
+A ledger that is behind the lake catches up. One that knows what the lake does not have is refused, because only a
+person knows which of the two is right.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from platform_assets.lakehouse.errors import MovedLakeError
+from platform_assets.lakehouse.histories import is_of_another_lake, require_one_history
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
 from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.configuration import Configuration
 
 
@@ -21,12 +25,29 @@ class SyncResult:
     """How the ledger differed from the lake.
 
     Args:
-        added: publications that were released but not indexed.
-        removed: publications that were indexed but are not what their release shows.
+        added: publications that were released but not indexed, oldest first.
+        known: how many were indexed.
     """
 
     added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    known: int = 0
+
+
+@dataclass(frozen=True)
+class RebuildResult:
+    """What a rebuild made of the ledger.
+
+    Args:
+        publications: that are indexed now, oldest first.
+        added: of these, what was not indexed before.
+        forgotten: what was indexed and is not in the lake.
+        lifted: holds of a rollback that the lake does not have, or of another lake.
+    """
+
+    publications: tuple[str, ...]
+    added: tuple[str, ...]
+    forgotten: tuple[str, ...]
+    lifted: tuple[Hold, ...]
 
 
 Find = Callable[[str], Manifest]
@@ -45,10 +66,10 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
-    """Compare the ledger with the lake and index anew what differs. Every command that writes does so first.
+    """Compare the ledger with the lake and index what is new. Every command that writes does so first.
 
     Raises:
-        MovedLakeError: the lake has nothing of what the ledger knows; nothing was changed.
+        OtherHistoryError: the ledger knows publications that the lake does not have; nothing was written.
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.
     """
@@ -56,30 +77,45 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     # look new here (and is then recorded once), but never look gone.
     indexed = ledger.indexed()
     released = {publication: release for release, publication in published(lake)}
-    if indexed and indexed.keys().isdisjoint(released):
-        raise MovedLakeError(lake.root, indexed, is_empty=not released)
-    removed = tuple(name for name, release in indexed.items() if released.get(name) != release)
-    added = tuple(name for name, release in released.items() if indexed.get(name) != release)
-    if removed or added:
+    require_one_history(lake, indexed, released)
+    added = tuple(name for name in released if name not in indexed)
+    if added:
         # All manifests are read before the ledger is locked for writing.
         find = _find(lake, released.__getitem__)
-        ledger.reindex(removed, [flattened(find(name), released[name], find) for name in added])
-    return SyncResult(added, removed)
+        ledger.record(*(flattened(find(name), released[name], find) for name in added))
+    return SyncResult(added, len(indexed))
 
 
-def rebuild(lake: Lake, ledger: Ledger) -> SyncResult:
-    """Index the whole lake from nothing, in one transaction; holds and decisions stay.
+def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
+    """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
+
+    Decisions stay, all of them. Holds stay unless they are about something that is gone: a rollback that the lake does
+    not have and whose day is again what was rolled back, or anything of another lake.
 
     Raises:
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read; the ledger is left as it was.
     """
-    removed = tuple(ledger.indexed())  # before the lake, as in sync
+    indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
     find = _find(lake, released.__getitem__)
     records = [flattened(find(name), release, find) for name, release in released.items()]
-    ledger.reindex(removed, records)
-    return SyncResult(tuple(released), removed)
+    ledger.reindex(tuple(indexed), records)
+    holds = ledger.holds()
+    gone = holds if is_of_another_lake(indexed, released) else tuple(hold for hold in holds if _is_undone(ledger, hold))
+    ledger.drop(gone)
+    return RebuildResult(
+        publications=tuple(released),
+        added=tuple(name for name in released if name not in indexed),
+        forgotten=tuple(name for name in indexed if name not in released),
+        lifted=gone,
+    )
+
+
+def _is_undone(ledger: Ledger, hold: Hold) -> bool:
+    """Whether a person put the day back, and readers see all the same what is refused."""
+    now = ledger.current_days(hold.table, among=[hold.day]).get(hold.day)
+    return hold.is_of_good_content and now is not None and now.fingerprint == hold.refused.partition("@")[0]
 
 
 def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:

@@ -6,6 +6,7 @@ is private has one too, so that whoever takes it may remove what a dead holder l
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -29,6 +30,7 @@ INGEST_TIMEOUT_S = 1800.0
 PRIVATE_TIMEOUT_S = 5.0
 
 _CONNECT_TIMEOUT_S = 10
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TIMED_OUT = "55P03"
 """PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
 
@@ -48,7 +50,7 @@ def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUB
 
     Raises:
         LockTimeoutError: somebody else held it for too long; the message says who.
-        LakeError: the database cannot be reached.
+        LakeError: the lake cannot be written, or the database cannot be reached.
     """
     with _lock(lake, "publish", lock_url, timeout_s) as still_held:
         yield still_held
@@ -86,14 +88,29 @@ def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRI
 
 @contextmanager
 def _lock(lake: Lake, name: str, lock_url: str | None, timeout_s: float) -> Iterator[StillHeld]:
-    storage.make_folder(lake.locks_path)
-    held = _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
     holder = lake.locks_path / f"{name}.holder.json"
+    _require_writable(lake, holder)
+    held = _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
     with held as still_held:
         # Beside the lock, for people only: whether it is held, the lock itself says.
         who = {"host": socket.gethostname(), "pid": os.getpid()}
         holder.write_text(json.dumps(who), encoding="utf-8")
         yield still_held
+
+
+def _require_writable(lake: Lake, holder: Path) -> None:
+    """Whoever takes a lock is about to write: told before, a lake that cannot be written is left as it is."""
+    try:
+        storage.make_folder(holder.parent)
+        holder.open("a").close()
+    except OSError as error:
+        if error.errno not in _FORBIDDEN:
+            raise
+        raise LakeError(
+            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); nothing was changed.",
+            "Give this user the right to write there, mount it so that it can be written, or name another folder in "
+            "PLATFORM_LAKE.",
+        ) from error
 
 
 @contextmanager

@@ -170,7 +170,13 @@ def _days_of(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
     return dict(sorted(by_day.items()))
 
 
-class _State:
+class State:
+    """What a log says up to some commit.
+
+    Args:
+        where: name of the table, for messages.
+    """
+
     def __init__(self, where: str) -> None:
         self.where = where
         self.schema_string = ""
@@ -217,7 +223,7 @@ class _State:
             )
 
 
-def _from_checkpoint(table_path: Path, version: int) -> tuple[int, _State]:
+def _from_checkpoint(table_path: Path, version: int) -> tuple[int, State]:
     hint = commits.checkpoint_hint(table_path)
     folder = table_path / "_delta_log"
     if 0 <= hint <= version:
@@ -233,14 +239,14 @@ def _from_checkpoint(table_path: Path, version: int) -> tuple[int, _State]:
         files = [path for _, path in parts[number]]
         if whole and (state := _checkpointed(table_path, files)):
             return number, state
-    return -1, _State(table_name(table_path))
+    return -1, State(table_name(table_path))
 
 
-def _checkpointed(table_path: Path, files: list[Path]) -> _State | None:
+def _checkpointed(table_path: Path, files: list[Path]) -> State | None:
     import pyarrow as pa  # which only few tables need: most have no checkpoint
     import pyarrow.parquet as pq
 
-    state = _State(table_name(table_path))
+    state = State(table_name(table_path))
     try:
         for file in files:
             with pq.ParquetFile(file) as parquet:

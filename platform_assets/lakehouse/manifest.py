@@ -7,6 +7,8 @@ It is the truth from which a dead publication is finished and the ledger is rebu
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from secrets import token_hex
 from typing import Any, Literal
 
@@ -138,6 +140,7 @@ class Manifest(_Value):
         git_commit: of the code, where known.
         tables: the changes.
         arrivals: files taken or refused with it.
+        platform_version: of this package; empty in manifests from before it was recorded.
     """
 
     publication: str
@@ -149,6 +152,16 @@ class Manifest(_Value):
     git_commit: str | None
     tables: tuple[TableChange, ...]
     arrivals: tuple[Arrival, ...] = ()
+    platform_version: str = ""
+
+
+@cache
+def platform_version() -> str:
+    """The version of this package, for the manifests it writes; empty where it runs without having been installed."""
+    try:
+        return version("platform-assets")
+    except PackageNotFoundError:
+        return ""
 
 
 def change_of(manifest: Manifest, table: str) -> TableChange:

@@ -15,11 +15,11 @@ from platform_assets.lakehouse.errors import (
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
-from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import Manifest, TableChange
+from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
-from platform_assets.lakehouse.releases import current_release, manifest_file, released_as
-from platform_assets.lakehouse.replace import check_file, check_schema
+from platform_assets.lakehouse.releases import current_release, manifest_file, parsed, released_as
+from platform_assets.lakehouse.replace import changed_since, check_file, check_schema
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
 
@@ -101,7 +101,7 @@ def _write(lake: Lake, manifest: Manifest) -> None:
     there = storage.read(file)
     if there is None:
         storage.write(file, content)
-    elif Manifest.model_validate_json(there) != manifest:
+    elif parsed(lake, manifest.publication, there) != manifest:
         raise ManifestError(
             f"Another manifest of publication {manifest.publication} exists: {file}.",
             "Give every publication its own name, as new_publication() makes them.",
@@ -129,21 +129,11 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, int]:
         head = snapshot(path) if commits.head_version(path) >= 0 else None
         check_schema(change.table, change.schema_string, head.schema_string if head else None)
         heads[change.table] = head.version if head else -1
-        if days := _replaced(change, head):
+        if days := changed_since(change, head):
             conflicts[change.table] = tuple(days)
     if conflicts:
         raise Conflict(conflicts)
     return heads
-
-
-def _replaced(change: TableChange, head: Snapshot | None) -> list[date]:
-    """Days that are neither as they were when read nor already as they are to be."""
-    live = head.by_day() if head else {}
-    return [
-        day
-        for day, content in sorted(change.days.items())
-        if (now := live.get(day, {}).keys()) != set(content.base) and now != {file.path for file in content.files}
-    ]
 
 
 def _begun(lake: Lake, manifest: Manifest, heads: dict[str, int]) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY, UnknownTableError
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.errors import DamagedTableError, LakeError, MovedLakeError, NeverPublishedError
+from platform_assets.lakehouse.errors import DamagedTableError, LakeError, NeverPublishedError
+from platform_assets.lakehouse.histories import require_one_history
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import Snapshot, snapshot
 from platform_assets.lakehouse.manifest import DataFile
@@ -51,7 +52,7 @@ def read(
         UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
-        MovedLakeError: the lake has none of the releases that the ledger knows.
+        OtherHistoryError: the lake has none of the releases that the ledger knows.
         DamagedTableError: files of that release are gone.
         LakeError: the engine is unknown, a day is none, or there is no active Spark session.
     """
@@ -87,7 +88,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
 
     Raises:
         UnknownReleaseError: there is no such release.
-        MovedLakeError: the lake has no release, and the ledger knows some.
+        OtherHistoryError: the lake has no release, and the ledger knows some.
     """
     lake = Lake(settings.lake)
     if isinstance(release, Release) or current_release(lake).number >= 0:
@@ -96,7 +97,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
 
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
         if known := ledger.indexed():
-            raise MovedLakeError(lake.root, known, is_empty=True)
+            require_one_history(lake, known, {})
     return resolve(lake, release)
 
 

@@ -13,13 +13,14 @@ from os import getpid
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.chain import said_of
 from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import Manifest, new_publication
+from platform_assets.lakehouse.manifest import Manifest, new_publication, platform_version
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
@@ -27,7 +28,7 @@ from platform_assets.lakehouse.releases import (
     manifest_of,
     write_release,
 )
-from platform_assets.lakehouse.replace import check_file, replace
+from platform_assets.lakehouse.replace import changed_since, check_file, replace
 
 
 def recover(lake: Lake, lock_url: str | None = None) -> list[str]:
@@ -60,7 +61,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
 
     Raises:
         ForeignCommitError: a table was changed by something else than a publication.
-        DamagedTableError: a table is behind its release.
+        DamagedTableError: a table is behind its release, or ahead by more than one dead publisher leaves.
     """
     done = _drop_torn(lake, "_releases")
     now = current_release(lake)
@@ -69,9 +70,33 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
         done += _drop_torn(lake, table)
         pending |= _pending(lake, table, now, table in targets)
     for publication in sorted(pending):
-        number = finish(lake, manifest_of(lake, publication), still_held)
+        manifest = manifest_of(lake, publication)
+        if len(pending) > 1 or not _follows(lake, manifest, now):
+            raise _ahead(lake, now, pending)
+        number = finish(lake, manifest, still_held)
         done.append(f"Finished publication {publication} as release {number}.")
     return done
+
+
+def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
+    """Whether a publication was made from what the release shows, and its days are as it read them or left them."""
+    for change in manifest.tables:
+        if any(version > now.versions.get(table, -1) for table, version in change.reads.items()):
+            return False
+        path = lake.table_path(change.table)
+        if changed_since(change, snapshot(path) if commits.head_version(path) >= 0 else None):
+            return False
+    return True
+
+
+def _ahead(lake: Lake, now: Release, pending: Collection[str]) -> DamagedTableError:
+    return DamagedTableError(
+        f"Tables of {lake.root} are ahead of release {now.number}, by publications {', '.join(sorted(pending)[:3])}"
+        f"{' and more' if len(pending) > 3 else ''}: this lake was copied while others published, or its newest "
+        "releases are gone.",
+        "Restore the newest releases if they are lost. Of a copy, `platform-assets backup FOLDER` makes a lake without "
+        "what no release shows: work with that.",
+    )
 
 
 def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> int:
@@ -89,17 +114,19 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
             change.table,
             {day: content.files for day, content in change.days.items()},
             change.schema_string,
-            manifest.publication,
+            manifest,
         )
         failpoint(f"publish.after_table.{place}")
     failpoint("publish.before_release")
     still_held()
-    number = write_release(lake, versions, manifest.publication).number
+    number = write_release(lake, versions, manifest).number
     failpoint("publish.after_release")
     return number
 
 
-def revert_foreign(lake: Lake, table: str, lock_url: str | None = None, why: str = "") -> int | None:
+def revert_foreign(
+    lake: Lake, table: str, lock_url: str | None = None, why: str = "", who: str | None = None
+) -> int | None:
     """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
 
     The foreign commits stay in the table's history; a new one undoes them.
@@ -109,6 +136,7 @@ def revert_foreign(lake: Lake, table: str, lock_url: str | None = None, why: str
         table: `<layer>.<table>`.
         lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         why: reason, for a person.
+        who: decides; the user of this machine by default.
 
     Returns:
         The number of the release that has the table's new version; None if there was nothing to undo.
@@ -137,31 +165,32 @@ def revert_foreign(lake: Lake, table: str, lock_url: str | None = None, why: str
             created_at=datetime.now(UTC),
             kind="roll back",
             run=f"process {getpid()}",
-            who=getuser(),
+            who=who or getuser(),
             why=why or f"{table} was changed by {foreign[0].made_by}",
             git_commit=None,
             tables=(),
+            platform_version=platform_version(),
         )
         storage.write(manifest_file(lake, publication), manifest.model_dump_json().encode())
         still_held()
-        version = _put_back(lake, table, good, bad, publication)
+        version = _put_back(lake, table, good, bad, manifest)
         still_held()
-        number = write_release(lake, now.versions | {table: version}, publication).number
+        number = write_release(lake, now.versions | {table: version}, manifest).number
         finish_pending(lake, still_held)
         return number
 
 
-def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, publication: str) -> int:
+def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, manifest: Manifest) -> int:
     path = lake.table_path(table)
     removes = [_entry(bad, name) for name in sorted(bad.files.keys() - good.files.keys())]
     adds = [_entry(good, name) for name in sorted(good.files.keys() - bad.files.keys())]
     for file, values in adds:
         check_file(path, table, file, str(values[DAY]))
     if good.metadata != bad.metadata:
-        return restore_whole(path, bad.version, good.version, publication)
+        return restore_whole(path, bad.version, good.version, said_of(manifest))
     if not removes and not adds:
         return bad.version
-    return commit_difference(path, bad.version, removes, adds, good.schema_string, publication, [DAY])
+    return commit_difference(path, bad.version, removes, adds, good.schema_string, said_of(manifest), [DAY])
 
 
 def _entry(found: Snapshot, path: str) -> Entry:

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.chain import link, said_of
 from platform_assets.lakehouse.difference import commit_difference
-from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
+from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange, change_of
@@ -48,7 +49,7 @@ class Release:
 
 def current_release(lake: Lake) -> Release:
     """The newest release; number -1 without tables when nothing was ever published."""
-    number = _head(lake)
+    number = newest_release(lake)
     return Release() if number < 0 else release(lake, number)
 
 
@@ -57,17 +58,29 @@ def release(lake: Lake, number: int) -> Release:
 
     Raises:
         UnknownReleaseError: there is none of this number.
+        DamagedTableError: its commit or its file is missing or torn.
     """
     if number < 0 or not storage.exists(commits.commit_file(lake.releases_path, number)):
         raise UnknownReleaseError(
             f"There is no release {number}.",
-            f"Name one from 0 to {_head(lake)}." if _head(lake) >= 0 else "Publish something first.",
+            f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",
         )
     versions: dict[str, int] = {}
     for file in _files(lake, number):
-        rows = pq.ParquetFile(io.BytesIO(storage.read(lake.releases_path / file.path) or b"")).read()
-        versions |= zip(rows["table"].to_pylist(), rows["version"].to_pylist(), strict=True)
+        versions |= _vector_in(lake.releases_path / file.path, number)
     return Release(number, versions)
+
+
+def _vector_in(file: Path, number: int) -> dict[str, int]:
+    content = storage.read(file)
+    try:
+        rows = pq.ParquetFile(io.BytesIO(content or b"")).read()
+        return dict(zip(rows["table"].to_pylist(), rows["version"].to_pylist(), strict=True))
+    except (pa.ArrowInvalid, OSError, KeyError) as error:
+        raise DamagedTableError(
+            f"The file of release {number} is {'missing' if content is None else 'torn'}: {file}.",
+            "Restore the file from a backup. Nothing can be read or published at this release before.",
+        ) from error
 
 
 def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
@@ -80,7 +93,7 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
     Raises:
         ForeignCommitError: a release was written by something else than a publication.
     """
-    for number in range(after + 1, _head(lake) + 1):
+    for number in range(after + 1, newest_release(lake) + 1):
         yield number, commits.require_ours("_releases", commits.commit(lake.releases_path, number))
 
 
@@ -90,6 +103,15 @@ def manifest_of(lake: Lake, publication: str) -> Manifest:
     Raises:
         ManifestError: it is missing or cannot be read.
     """
+    return parsed(lake, publication, manifest_bytes(lake, publication))
+
+
+def manifest_bytes(lake: Lake, publication: str) -> bytes:
+    """The manifest of a publication as it is stored.
+
+    Raises:
+        ManifestError: it is missing.
+    """
     file = manifest_file(lake, publication)
     content = storage.read(file)
     if content is None:
@@ -97,13 +119,29 @@ def manifest_of(lake: Lake, publication: str) -> Manifest:
             f"The manifest of publication {publication} is missing: {file}.",
             "Restore the file from a backup: it says which files belong to the publication.",
         )
+    return content
+
+
+def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
+    """The manifest of a publication from what is stored.
+
+    Raises:
+        ManifestError: it cannot be read, or is that of another publication.
+    """
     try:
-        return Manifest.model_validate_json(content)
+        manifest = Manifest.model_validate_json(content)
     except ValidationError as error:
         raise ManifestError(
-            f"The manifest of publication {publication} cannot be read: {file}: {error.errors()[0]['msg']}.",
+            f"The manifest of publication {publication} cannot be read: {manifest_file(lake, publication)}: "
+            f"{error.errors()[0]['msg']}.",
             "Use the version of the platform that wrote it, or restore the file from a backup.",
         ) from error
+    if manifest.publication != publication:
+        raise ManifestError(
+            f"{manifest_file(lake, publication)} is the manifest of another publication, {manifest.publication}.",
+            "Restore the file from a backup.",
+        )
+    return manifest
 
 
 def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
@@ -121,7 +159,7 @@ def manifest_file(lake: Lake, publication: str) -> Path:
 def released_as(lake: Lake, manifest: Manifest) -> int | None:
     """The release that already shows a publication; looks no further back than to where it was made."""
     oldest_ms = (manifest.created_at - _CLOCK_SKEW).timestamp() * 1000
-    for number in range(_head(lake), -1, -1):
+    for number in range(newest_release(lake), -1, -1):
         found = commits.commit(lake.releases_path, number)
         if found.publication == manifest.publication:
             return number
@@ -130,19 +168,27 @@ def released_as(lake: Lake, manifest: Manifest) -> int | None:
     return None
 
 
-def write_release(lake: Lake, versions: dict[str, int], publication: str) -> Release:
+def write_release(lake: Lake, versions: dict[str, int], manifest: Manifest) -> Release:
     """Show readers these versions from now on; to be called under the publish lock.
 
+    Args:
+        lake: the lake.
+        versions: of every table.
+        manifest: of the publication it shows, stored before; the release carries its hash.
+
     Raises:
+        ManifestError: the manifest is not there.
         ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
     """
-    number = _head(lake)
+    number = newest_release(lake)
+    before = commits.commit(lake.releases_path, number) if number >= 0 else None
+    said = said_of(manifest) | link(before, manifest_bytes(lake, manifest.publication))
     ordered = dict(sorted(versions.items()))
     sink = io.BytesIO()
     pq.write_table(_vector(ordered), sink)
     content = sink.getvalue()
     # The number in the name keeps a vector that readers may be reading from ever being written again.
-    path = f"{number + 1:020d}-{publication}.parquet"
+    path = f"{number + 1:020d}-{manifest.publication}.parquet"
     storage.write(lake.releases_path / path, content)
     failpoint("release.after_file")
     entering = DataFile(
@@ -158,7 +204,7 @@ def write_release(lake: Lake, versions: dict[str, int], publication: str) -> Rel
         [(file, {}) for file in leaving],
         [(entering, {})],
         _SCHEMA_JSON,
-        publication,
+        said,
         [],
     )
     failpoint("release.after_commit")
@@ -173,7 +219,7 @@ def _vector(versions: dict[str, int]) -> Any:
     return pa_json.read_json(io.BytesIO(lines.encode()), parse_options=pa_json.ParseOptions(explicit_schema=_SCHEMA))
 
 
-def _head(lake: Lake) -> int:
+def newest_release(lake: Lake) -> int:
     """The newest release; a last one torn by a power cut was never seen and does not count."""
     head = commits.head_version(lake.releases_path)
     return head - 1 if head >= 0 and commits.is_torn(lake.releases_path, head) else head

@@ -14,11 +14,12 @@ from typing import Any
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.chain import said_of
 from platform_assets.lakehouse.difference import Entry, commit_difference
 from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 
@@ -28,7 +29,7 @@ def replace(
     table: str,
     days: Mapping[date, Sequence[DataFile]],
     schema_string: str,
-    publication: str,
+    manifest: Manifest,
 ) -> int:
     """Make the named days consist of exactly these files; every other day stays as it is.
 
@@ -40,7 +41,7 @@ def replace(
         table: `<layer>.<table>`.
         days: the whole content of each day; no files empty it.
         schema_string: Delta schema of the files.
-        publication: on whose behalf; recorded in the commit.
+        manifest: on whose behalf; its essentials are recorded in the commit.
 
     Returns:
         The version of the table that has this content.
@@ -64,7 +65,7 @@ def replace(
         removes,
         adds,
         before.schema_string if before else schema_string,
-        publication,
+        said_of(manifest),
         [DAY],
     )
 
@@ -81,6 +82,16 @@ def difference(before: Snapshot | None, days: Mapping[date, Sequence[DataFile]])
         removes += [(have[path], values) for path in sorted(have.keys() - target.keys())]
         adds += [(target[path], values) for path in sorted(target.keys() - have.keys())]
     return removes, adds
+
+
+def changed_since(change: TableChange, head: Snapshot | None) -> list[date]:
+    """Days that are neither as they were when read nor already as they are to be."""
+    live = head.by_day() if head else {}
+    return [
+        day
+        for day, content in sorted(change.days.items())
+        if (now := live.get(day, {}).keys()) != set(content.base) and now != {file.path for file in content.files}
+    ]
 
 
 def check_schema(table: str, new: str, current: str | None) -> None:

@@ -59,6 +59,17 @@ def write(path: Path, content: bytes) -> None:
     sync([path.parent])
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy a file so that the target is either not there or whole; `sync` it and its folder before relying on it."""
+    make_folder(target.parent)
+    temporary = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
+    try:
+        shutil.copy2(source, temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, each of them synced into the folder that holds it."""
     if folder.is_dir():

@@ -86,7 +86,7 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
         file = sqlite_file(url)
         if file is None:
             return memory_engine()
-        engine = create_engine(url) if writable else create_engine(url, creator=partial(_connect_reader, file))
+        engine = create_engine(url) if writable else create_engine(url, creator=partial(connect_reader, file))
         _behave(engine, writable=writable)
         return engine
     try:
@@ -212,7 +212,8 @@ def _behave(engine: Engine, *, writable: bool) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _connect_reader(file: Path) -> sqlite3.Connection:
+def connect_reader(file: Path) -> sqlite3.Connection:
+    """A connection that can only read, also where nothing can be written."""
     # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
     # told that nobody else writes, or it insists on creating its shared memory file.
     quiet = not file.with_name(f"{file.name}-wal").exists() and not _is_writable(file.parent)

@@ -256,6 +256,12 @@ class Ledger:
         with self._writing() as connection:
             delete_each(connection, schema.holds, [{"table": table, "day": day} for day in days])
 
+    def drop(self, holds: Collection[Hold]) -> None:
+        """Lift exactly these holds, and no others of their days."""
+        key = [column.name for column in schema.holds.primary_key]
+        with self._writing() as connection:
+            delete_each(connection, schema.holds, [{name: getattr(hold, name) for name in key} for hold in holds])
+
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, by table and day, oldest first."""
         query = select(schema.holds)

@@ -63,6 +63,16 @@ class LateRows:
         return f"{self.table} {self.arrival} {self.day}"
 
 
+def parsed_subject(subject: str) -> tuple[str, str, date] | None:
+    """Raw table, arrival and day that a decision about late rows is about; None if it is about something else."""
+    table, _, rest = subject.partition(" ")
+    arrival, _, day = rest.rpartition(" ")
+    try:
+        return (table, arrival, date.fromisoformat(day)) if arrival else None
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which late rows a decision is about: those of an arrival, or those of a table on some days.

@@ -45,13 +45,21 @@ finally:
         (["views", "--engine", "spark"], ()),
         (["rollback", "--to", "0", "--dry-run"], ()),
         (["late", "--help"], ()),
+        (["audit", "verify"], ()),
+        (["audit", "show", TABLE, "2017-01-01"], ()),
+        (["backup", "A FOLDER"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],
     ids=lambda value: " ".join(value),
 )
-def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published, command, allowed):
+def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published, tmp_path, command, allowed):
     ended = subprocess.run(
-        [sys.executable, "-c", PROBE, *command], capture_output=True, text=True, env=os.environ, timeout=120
+        [sys.executable, "-c", PROBE, *command],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+        cwd=tmp_path,
+        timeout=120,
     )
     assert ended.returncode in (0, 1), ended.stderr
     assert ended.stderr.splitlines()[-1].split()[1:] == sorted(allowed)

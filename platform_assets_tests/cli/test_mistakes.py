@@ -76,6 +76,13 @@ def flat(text: str) -> str:
         (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..soon", *DECIDED], "'soon' is not a day."),
         (["late", "list", "raw.x"], "There is no table 'raw.x'"),
         (["withdraw", ARRIVAL], "A decision needs --reason"),
+        (["audit", "verify", "--table", "gold.nothing"], "There is no table 'gold.nothing'."),
+        (["audit", "verify", "--days", "soon"], "'soon' is not a day."),
+        (["audit", "verify", "--fast", "--digests"], "--fast looks at no files."),
+        (["audit", "show", "gold.nothing", "2017-01-01"], "There is no table 'gold.nothing'."),
+        (["audit", "show", TABLE, "2016-12-31"], "2016-12-31 is outside the calendar"),
+        (["audit", "put-back", TABLE], "A decision needs --reason"),
+        (["backup"], "Missing argument"),
         (["withdraw", ARRIVAL, "--reason", "x", "--by", ""], "A decision needs --by"),
     ],
 )

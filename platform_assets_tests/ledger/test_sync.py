@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from platform_assets.lakehouse import index
-from platform_assets.lakehouse.index import SyncResult, flattened, rebuild, sync
+from platform_assets.lakehouse.errors import OtherHistoryError
+from platform_assets.lakehouse.index import RebuildResult, SyncResult, flattened, rebuild, sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import PublicationRecord
+from platform_assets.ledger.records import ROLL_BACK, PublicationRecord
 from platform_assets_tests.ledger.samples import FIRST, NOON, RAW, TABLE, hold, name_of, nth
 
 
-def _content(release: int, n: int) -> DayContent:
+def _content(release: int, n: int, fingerprint: str = "") -> DayContent:
     path = f"{name_of(release)}/event_date={nth(n)}/part-0.parquet"
     file = DataFile(path=path, size=10, modified_ms=1, stats='{"numRecords":3}')
-    return DayContent(files=(file,), base=(), digest=f"3-{release:x}-0-0-0", rows=3, bytes=10, figures={"voided": 1})
+    return DayContent(
+        files=(file,),
+        base=(),
+        digest=f"3-{release:x}-0-0-0",
+        rows=3,
+        bytes=10,
+        figures={"voided": 1},
+        fingerprint=fingerprint,
+    )
 
 
-def _manifest(release: int) -> Manifest:
-    days = {nth(n): _content(release, n) for n in range(release, release + 4)}
+def _manifest(release: int, fingerprint: str = "") -> Manifest:
+    days = {nth(n): _content(release, n, fingerprint) for n in range(release, release + 4)}
     change = TableChange(
         table=TABLE, schema_string="{}", days=days, reads={RAW: release}, code_version="c", seconds=8.0
     )
@@ -51,12 +61,13 @@ class Releases:
         self.lake = Lake(root)
         self.shown: dict[int, str] = {}
         self.read: list[str] = []
+        self.fingerprint = ""
         monkeypatch.setattr(index, "published", lambda _: iter(sorted(self.shown.items())))
         monkeypatch.setattr(index, "manifest_of", self._manifest_of)
 
     def _manifest_of(self, _: Lake, publication: str) -> Manifest:
         self.read.append(publication)
-        return Manifest.model_validate_json(_manifest(int(publication[-4:])).model_dump_json())
+        return Manifest.model_validate_json(_manifest(int(publication[-4:]), self.fingerprint).model_dump_json())
 
     def publish(self, *releases: int) -> None:
         self.shown |= {release: name_of(release) for release in releases}
@@ -84,7 +95,7 @@ def test_a_manifest_is_flattened_without_its_files() -> None:
 
 def test_a_lake_without_releases_gives_an_empty_ledger(ledger: Ledger, releases: Releases) -> None:
     assert sync(releases.lake, ledger) == SyncResult()
-    assert rebuild(releases.lake, ledger) == SyncResult()
+    assert rebuild(releases.lake, ledger) == RebuildResult((), (), (), ())
 
 
 def test_sync_indexes_what_is_missing_and_reads_nothing_else(ledger: Ledger, releases: Releases) -> None:
@@ -92,17 +103,52 @@ def test_sync_indexes_what_is_missing_and_reads_nothing_else(ledger: Ledger, rel
     assert sync(releases.lake, ledger).added == (name_of(1), name_of(2))
     releases.publish(3)
     releases.read.clear()
-    assert sync(releases.lake, ledger) == SyncResult(added=(name_of(3),))
-    assert sync(releases.lake, ledger) == SyncResult()
+    assert sync(releases.lake, ledger) == SyncResult(added=(name_of(3),), known=2)
+    assert sync(releases.lake, ledger).added == ()
     assert releases.read == [name_of(3)]
 
 
-def test_sync_drops_what_no_release_shows(ledger: Ledger, releases: Releases) -> None:
+@pytest.mark.parametrize(
+    ("shown", "says", "todo"),
+    [
+        ({1: 1, 2: 2}, "is older than the ledger: its newest release is 2, the ledger knows 1 publications", "put the"),
+        ({1: 1, 2: 2, 3: 4}, "have parted: release 3 shows publication", "One of them was restored"),
+        ({1: 5, 2: 6}, "is not of the lake", "that belong together"),
+        ({}, "is empty, but the ledger knows 3 publications", "Mount the lake"),
+    ],
+)
+def test_a_ledger_that_knows_what_the_lake_has_not_is_refused_and_follows_only_if_told(
+    ledger: Ledger, releases: Releases, shown: dict[int, int], says: str, todo: str
+) -> None:
     releases.publish(1, 2, 3)
     sync(releases.lake, ledger)
-    releases.shown = {1: name_of(1), 2: name_of(3)}
-    assert sync(releases.lake, ledger) == SyncResult(added=(name_of(3),), removed=(name_of(2), name_of(3)))
-    assert ledger.indexed() == {name_of(1): 1, name_of(3): 2}
+    ledger.hold([hold(nth(1))])
+    before = _everything(ledger)
+    releases.shown = {release: name_of(publication) for release, publication in shown.items()}
+    with pytest.raises(OtherHistoryError) as caught:
+        sync(releases.lake, ledger)
+    assert says in caught.value.what
+    assert todo in caught.value.todo
+    assert "ledger rebuild" in caught.value.todo
+    assert _everything(ledger) == before
+
+    done = rebuild(releases.lake, ledger)
+    assert ledger.indexed() == {name: release for release, name in releases.shown.items()}
+    assert done.forgotten == tuple(name for name in before if name not in releases.shown.values())
+    assert sync(releases.lake, ledger).added == ()
+    other = "is not of the lake" in says
+    assert ledger.holds() == (() if other else (hold(nth(1)),)), "holds of another lake are about nothing here"
+
+
+def test_a_rollback_the_lake_has_not_holds_nothing_any_more(ledger: Ledger, releases: Releases) -> None:
+    releases.publish(1)
+    index.record(releases.lake, ledger, _manifest(1, fingerprint="bad"), 1)
+    undone = replace(hold(nth(1)), gate=ROLL_BACK, refused="bad@code")
+    kept = replace(hold(nth(2)), gate=ROLL_BACK, refused="worse@code")
+    ledger.hold([undone, kept, hold(nth(1))])
+    releases.fingerprint = "bad"
+    assert rebuild(releases.lake, ledger).lifted == (undone,)
+    assert ledger.holds() == (hold(nth(1)), kept)
 
 
 def test_rebuilding_from_nothing_equals_indexing_as_it_happened(
@@ -118,7 +164,7 @@ def test_rebuilding_from_nothing_equals_indexing_as_it_happened(
         assert other.current_days(TABLE) == ledger.current_days(TABLE)
         assert other.arrivals() == ledger.arrivals()
     before = _everything(ledger)
-    assert rebuild(releases.lake, ledger) == SyncResult(tuple(before), tuple(before))
+    assert rebuild(releases.lake, ledger) == RebuildResult(tuple(before), (), (), ())
     assert _everything(ledger) == before
 
 
@@ -127,9 +173,9 @@ def test_holds_and_decisions_survive_a_rebuild(ledger: Ledger, releases: Release
     sync(releases.lake, ledger)
     ledger.hold([hold(nth(1))])
     decision = ledger.decide("approval", "late rows", reason="checked", who="ada", created_at=NOON)
-    releases.shown = {1: name_of(2)}
+    releases.publish(2)
     rebuild(releases.lake, ledger)
-    assert ledger.indexed() == {name_of(2): 1}
+    assert ledger.indexed() == {name_of(1): 1, name_of(2): 2}
     assert (ledger.holds(), ledger.decisions()) == ((hold(nth(1)),), (decision,))
 
 
@@ -147,8 +193,8 @@ def test_a_publication_made_during_the_comparison_is_not_taken_for_gone(
         return seen
 
     monkeypatch.setattr(ledger, "indexed", with_another_publisher)
-    assert sync(releases.lake, ledger).removed == ()
-    assert rebuild(releases.lake, ledger).added == (name_of(1), name_of(2))
+    assert sync(releases.lake, ledger).known == 1
+    assert rebuild(releases.lake, ledger).publications == (name_of(1), name_of(2))
     assert indexed() == {name_of(1): 1, name_of(2): 2}
 
 

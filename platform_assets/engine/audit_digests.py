@@ -1,0 +1,87 @@
+"""The last word of an audit: the digests of published days, computed again from what lies in their files."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import cache
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from platform_assets.compute.profiles import Profile, profile
+from platform_assets.compute.reading import read_days
+from platform_assets.lakehouse.audit.faults import Findings, Progress
+from platform_assets.lakehouse.audit.files import repair_of
+from platform_assets.lakehouse.audit.lake import Audited
+from platform_assets.lakehouse.audit.tables import TableAudit
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.manifest import change_of
+from platform_assets.lakehouse.releases import manifest_of
+from platform_assets.planning.digests import Digest
+from platform_assets.planning.steps import batches
+from platform_assets.planning.windows import ranges
+
+
+def hash_days(
+    lake: Lake,
+    audited: Audited,
+    spark: Callable[[], SparkSession],
+    batch_days: int,
+    found: Findings,
+    progress: Progress,
+) -> None:
+    """Compute the digest of every day that was looked at, and compare it with the one that was published.
+
+    Args:
+        lake: the lake.
+        audited: its audit; days of a table whose log or files are damaged are left out.
+        spark: gives the session; not called where no day is left.
+        batch_days: most days in one Spark job.
+        found: where faults are written down.
+        progress: told after every table.
+    """
+    for number, (name, table) in enumerate(sorted(audited.tables.items())):
+        progress(f"digests of {name}", number, len(audited.tables))
+        broken = {fault.day for fault in found.faults if fault.table == name}
+        if not table.is_whole:
+            found.notes.append(f"The days of {name} were not hashed: its log is damaged.")
+            continue
+        for schema, days in _by_schema(lake, table, broken):
+            for batch in batches(days, batch_days):
+                _hash(table, schema, batch, spark(), found)
+
+
+def _by_schema(
+    lake: Lake, table: TableAudit, broken: set[date | None]
+) -> Iterator[tuple[StructType, tuple[date, ...]]]:
+    """Days by the columns they were hashed with: a digest depends on their order."""
+    find = cache(lambda publication: manifest_of(lake, publication))
+    groups: defaultdict[str, list[date]] = defaultdict(list)
+    for day, content in table.recorded.items():
+        if day and content.digest and day not in broken and table.scope.has_day(day):
+            made_by = content.restores or table.made_by[day]
+            groups[change_of(find(made_by), table.table).schema_string].append(day)
+    for schema_string, days in groups.items():
+        yield StructType.fromJson(json.loads(schema_string)), tuple(sorted(days))
+
+
+def _hash(table: TableAudit, schema: StructType, days: tuple[date, ...], spark: SparkSession, found: Findings) -> None:
+    path = table.lake.table_path(table.table)
+    files = live_files(path, table.version)
+    lying = profile(read_days(spark, path, files, schema, ranges(days)), (), ())
+    for day in days:
+        found.seen["digests"] += 1
+        digest = lying.get(day, Profile()).digest
+        if digest != Digest.parse(table.recorded[day].digest):
+            found.fault(
+                "digests",
+                f"The files of {table.table} {day} hold other rows than were published: their digest is {digest}, not "
+                f"{table.recorded[day].digest}.",
+                repair_of(table.table, day),
+                table=table.table,
+                day=day,
+            )

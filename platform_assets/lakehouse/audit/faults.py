@@ -1,0 +1,95 @@
+"""What an audit looks at and finds, as plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+Check = Literal["chain", "logs", "commits", "files", "rows", "digests", "ledger"]
+CHECKS: dict[Check, str] = {
+    "chain": "releases and their manifests",
+    "logs": "commits of tables",
+    "commits": "days as published",
+    "files": "files",
+    "rows": "days counted",
+    "digests": "days hashed",
+    "ledger": "publications indexed",
+}
+"""Every check, in the order it is made, with what it counts."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is looked at, how much is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much is looked at.
+
+    Args:
+        tables: only these; all by default. The chain is always looked at as a whole.
+        days: only these; all by default.
+        fast: only the chain and the logs, neither what commits changed nor any file.
+        every_release: also files that only older releases refer to.
+    """
+
+    tables: Collection[str] | None = None
+    days: Collection[date] | None = None
+    fast: bool = False
+    every_release: bool = False
+
+    def has_table(self, table: str) -> bool:
+        """Whether a table is to be looked at."""
+        return self.tables is None or table in self.tables
+
+    def has_day(self, day: date | None) -> bool:
+        """Whether a day is to be looked at."""
+        return self.days is None or day in self.days
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is not as it should be.
+
+    Args:
+        check: that found it.
+        what: one sentence that names file, table or day.
+        todo: what repairs it.
+        table: where there is one.
+        day: where there is one.
+        file: where there is one.
+    """
+
+    check: Check
+    what: str
+    todo: str
+    table: str = ""
+    day: date | None = None
+    file: str = ""
+
+
+@dataclass
+class Findings:
+    """What an audit has looked at and found so far.
+
+    Args:
+        faults: in the order they were found.
+        notes: what a person should know though nothing is wrong.
+        seen: how much every check looked at.
+    """
+
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seen: Counter[Check] = field(default_factory=Counter)
+
+    def fault(
+        self, check: Check, what: str, todo: str, *, table: str = "", day: date | None = None, file: object = ""
+    ) -> None:
+        """Write down what is wrong."""
+        self.faults.append(Fault(check, what, todo, table, day, str(file)))
+
+    def of(self, check: Check) -> int:
+        """How many faults a check found."""
+        return sum(fault.check == check for fault in self.faults)

@@ -1,0 +1,69 @@
+"""The audit of a lake: the chain, then every table through all releases, then its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from platform_assets.lakehouse.audit.chain import ChainAudit, ChainHead
+from platform_assets.lakehouse.audit.faults import Findings, Progress, Scope
+from platform_assets.lakehouse.audit.files import look_at_files
+from platform_assets.lakehouse.audit.tables import TableAudit
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import newest_release, published
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What is left of an audit besides its findings.
+
+    Args:
+        release: the newest, up to which everything was looked at; -1 without any.
+        chain: where the chain stands.
+        tables: every table that was looked at, followed up to that release.
+    """
+
+    release: int
+    chain: ChainHead
+    tables: Mapping[str, TableAudit]
+
+
+def audit(lake: Lake, scope: Scope, found: Findings, progress: Progress) -> Audited:
+    """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at.
+
+    Args:
+        lake: the lake.
+        scope: how much of it.
+        found: where faults are written down.
+        progress: told what is looked at.
+    """
+    newest = newest_release(lake)
+    chain = ChainAudit(lake, newest, found)
+    tables: dict[str, TableAudit] = {}
+    for shown in chain.walk(parse=not scope.fast):
+        for name in {*shown.versions, *tables}:
+            if scope.has_table(name):
+                tables.setdefault(name, TableAudit(lake, name, scope, found)).follow(shown)
+        progress("releases", shown.number + 1, newest + 1)
+    begun: dict[str, str] = {}
+    for number, (name, table) in enumerate(sorted(tables.items())):
+        progress(name, number, len(tables))
+        begun |= dict.fromkeys(table.look_beyond(), name)
+        if table.is_whole and not scope.fast:
+            look_at_files(table)
+    for publication in sorted(begun.keys() - _released_after(lake, newest)):
+        found.notes.append(
+            f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "
+            "is dead, whoever publishes next finishes it."
+        )
+    return Audited(newest, chain.head, tables)
+
+
+def _released_after(lake: Lake, number: int) -> set[str]:
+    """Publications released since the audit began; what is wrong with their releases, it has said."""
+    found: set[str] = set()
+    with suppress(LakeError):
+        found.update(publication for _, publication in published(lake, after=number))
+    return found

@@ -1,0 +1,152 @@
+"""Audit, the life of a day, backup, and a ledger or lake restored older: the commands, without Spark."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+from deltalake import write_deltalake
+
+from platform_assets.engine.platform import open_platform
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.cli.conftest import TABLE, Run
+from platform_assets_tests.cli.test_rollback import corrected
+from platform_assets_tests.cli.test_stale import SILVER, products
+from platform_assets_tests.lakehouse.shelf import day, rows_of, staged_manifest
+
+__all__ = ["corrected", "products"]
+
+DAY = date(2017, 1, 2)
+
+
+def more(settings: Settings) -> None:
+    """One more publication, indexed."""
+    lake = Lake(settings.lake)
+    publish(lake, staged_manifest(lake, {TABLE: {day(2): [("z", 3)]}}))
+    with open_platform(settings):
+        pass
+
+
+def test_a_sound_installation_passes_and_says_where_the_chain_stands(run: Run, published: Settings) -> None:
+    said = run("audit", "verify")
+    assert (said.code, said.err.strip()) == (0, "")
+    head = commits.commit(Lake(published.lake).releases_path, 1)
+    assert f"chain {head.chain} at release 1" in said.out
+    shown = run("audit", "verify", "--json").json
+    assert (shown["faults"], shown["release"], shown["chain"]["chain"]) == ([], 1, head.chain)
+    assert shown["seen"] == {"chain": 2, "logs": 2, "commits": 2, "files": 2, "rows": 2, "ledger": 2}
+    assert run("audit", "verify", "--fast", "--json").json["seen"] == {"chain": 2, "logs": 2}
+
+
+def test_a_fault_is_named_with_table_day_file_and_repair(run: Run, published: Settings) -> None:
+    [file] = Lake(published.lake).table_path(TABLE).glob("*/event_date=2017-01-01/*.parquet")
+    file.unlink()
+    said = run("audit", "verify")
+    assert said.code == 1
+    assert f"of {TABLE} 2017-01-01 is missing." in said.out
+    assert (
+        f"What to do: Restore the day's files from a backup, or compute it again: `platform-assets refresh {TABLE}"
+        in (said.out)
+    )
+    [fault] = run("audit", "verify", "--table", TABLE, "--days", "2017-01-01", "--json").json["faults"]
+    assert (fault["check"], fault["table"], fault["day"], fault["file"]) == ("files", TABLE, "2017-01-01", str(file))
+    assert run("audit", "verify", "--days", "2017-01-02").code == 0
+
+
+def test_what_another_tool_wrote_is_put_back(run: Run, published: Settings) -> None:
+    write_deltalake(str(Lake(published.lake).table_path(TABLE)), rows_of({day(0): [("f", 6)]}), mode="append")
+    [fault] = run("audit", "verify", "--json").json["faults"]
+    assert f"audit put-back {TABLE} --reason" in fault["todo"]
+    done = run("audit", "put-back", TABLE, "--reason", "not by the rules", "--by", "Zoë")
+    assert (done.code, "release 2 shows it" in done.out) == (0, True), done.err
+    assert run("audit", "verify").code == 0
+    [newest, *_] = run("releases", "--json").json
+    assert (newest["who"], newest["why"]) == ("Zoë", "not by the rules")
+    assert "nothing to put back" in run("audit", "put-back", TABLE, "--reason", "again").out
+
+
+def test_the_life_of_a_day_is_told_oldest_first(run: Run, corrected: str) -> None:
+    run("rollback", corrected, "--reason", "a wrong rule [/b]", "--by", "Zoë")
+    first, second, last = run("audit", "show", SILVER, str(DAY), "--json").json
+    assert [one["event"] for one in (first, second, last)] == ["recompute", "recompute", "roll back"]
+    assert (first["before"], second["before"], last["after"]) == (None, first["after"], first["after"])
+    assert (second["publication"], last["who"], last["why"]) == (corrected, "Zoë", "a wrong rule [/b]")
+    said = run("audit", "show", SILVER, str(DAY)).out
+    assert said.index("never computed ->") < said.index(corrected) < said.index("a wrong rule [/b]")
+    assert "nothing is on record" in run("audit", "show", "gold.daily_sales", str(DAY)).out
+
+
+def test_a_backup_put_back_is_what_it_was(run: Run, published: Settings, tmp_path: Path) -> None:
+    before = run("status", "--json").out
+    done = run("backup", str(tmp_path / "backup"), "--json").json
+    assert (done["release"], done["before"], done["ledger"], done["gone"]) == (1, -1, True, 0)
+    assert "copied in" in run("backup", str(tmp_path / "backup")).out
+    more(published)
+    shutil.rmtree(published.state)
+    published.state.mkdir()
+    shutil.copytree(tmp_path / "backup" / "lake", published.lake)
+    shutil.copy(tmp_path / "backup" / "ledger.db", published.state)
+    assert run("status", "--json").out == before
+    assert run("audit", "verify").code == 0
+    assert run("status").err == ""
+
+
+def test_a_lake_older_than_its_ledger_is_refused_by_every_command_and_named_by_doctor(
+    run: Run, published: Settings, tmp_path: Path
+) -> None:
+    run("backup", str(tmp_path / "backup"))
+    more(published)
+    shutil.rmtree(published.lake)
+    shutil.copytree(tmp_path / "backup" / "lake", published.lake)
+    for command in (
+        ["status"],
+        ["refresh"],
+        ["withdraw", "x", "--reason", "y"],
+        ["late", "refuse", "x", "--reason", "y", "--by", "z"],
+        ["rollback", "--to", "0", "--reason", "y"],
+        ["audit", "put-back", TABLE, "--reason", "y"],
+    ):
+        said = run(*command)
+        assert (said.code, "is older than the ledger" in said.err, "ledger rebuild" in said.err) == (3, True, True)
+    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Ledger and lake"]
+    assert (finding["ok"], "is older than the ledger" in finding["message"]) == (False, True)
+    [fault] = run("audit", "verify", "--json").json["faults"]
+    assert fault["check"] == "ledger"
+    said = run("ledger", "rebuild")
+    assert "forgotten 1 publications" in said.out
+    assert run("audit", "verify").code == 0
+
+
+@pytest.mark.parametrize("kind", ["other", "empty"])
+def test_a_ledger_of_another_lake_is_refused(
+    run: Run, published: Settings, tmp_path: Path, kind: str, monkeypatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_LAKE", str(tmp_path / "other"))
+    if kind == "other":
+        other = Lake(load_settings().lake)
+        publish(other, staged_manifest(other, {TABLE: {day(0): [("a", 1)]}}))
+    said = run("status")
+    assert (said.code, ("is not of the lake" if kind == "other" else "is empty") in said.err) == (3, True)
+
+
+def test_a_ledger_that_was_lost_says_what_it_lacks_once(run: Run, published: Settings) -> None:
+    for file in published.state.glob("ledger.db*"):
+        file.unlink()
+    assert "The ledger lacks 2 publications" in run("doctor", "--json").out
+    assert "mended The ledger lacked releases 0 to 1" in run("status").err
+    assert run("status").err == ""
+    assert "Holds and people's decisions from that time" in run("doctor", "--json").out
+
+
+def test_a_lake_that_was_moved_works_on(run: Run, published: Settings, tmp_path: Path, monkeypatch) -> None:
+    before = run("read", TABLE, "--format", "csv").out
+    shutil.move(published.lake, tmp_path / "moved")
+    monkeypatch.setenv("PLATFORM_LAKE", str(tmp_path / "moved"))
+    assert run("read", TABLE, "--format", "csv").out == before
+    more(load_settings())
+    assert run("audit", "verify").code == 0

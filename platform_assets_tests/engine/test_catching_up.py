@@ -1,0 +1,155 @@
+"""Lake or ledger restored older than the other: refused by name or mended, and nothing is lost that can be told."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from platform_assets.engine.audit import audit_installation
+from platform_assets.engine.catching_up import CAUGHT_UP, hold_again
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.engine.rollback import chosen_publications, rollback
+from platform_assets.lakehouse.audit.faults import Scope
+from platform_assets.lakehouse.backup import copy_lake
+from platform_assets.lakehouse.errors import OtherHistoryError
+from platform_assets.lakehouse.index import rebuild
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.ledger.copying import copy_ledger
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.records import ROLL_BACK
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.engine.history import History, Version, history, person
+from platform_assets_tests.world import MakeWorld
+
+SILVER, DAY = "silver.transactions", date(2017, 1, 3)
+
+
+@pytest.fixture
+def story(make_world: MakeWorld) -> History:
+    """One line a day from the 2nd to the 4th."""
+    found = history(make_world)
+    for day in range(2, 5):
+        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
+    found.refresh()
+    return found
+
+
+def back_up(settings: Settings, folder: Path) -> None:
+    assert copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
+    copy_lake(Lake(settings.lake), Lake(folder / "lake"), lambda *_: None)
+
+
+def restore_lake(settings: Settings, folder: Path) -> None:
+    shutil.rmtree(settings.lake)
+    shutil.copytree(folder / "lake", settings.lake)
+
+
+def restore_ledger(settings: Settings, folder: Path | None) -> None:
+    for file in settings.state.glob("ledger.db*"):
+        file.unlink()
+    if folder is not None:
+        shutil.copy(folder / "ledger.db", settings.state / "ledger.db")
+
+
+def correct(story: History, day: int = 3) -> None:
+    story.deliver("2017-01-05", f"more{day}.jsonl", Version(90 + day, day, 1, "9.00"))
+    story.refresh()
+
+
+def noticed(settings: Settings) -> list[str]:
+    said: list[str] = []
+    with open_platform(settings, said.append):
+        return said
+
+
+def state_of(platform: Platform) -> object:
+    return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.decisions()
+
+
+def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: History, tmp_path: Path) -> None:
+    with story.world.open() as platform:
+        platform.ledger.decide("approval", "x", reason="r", who="w", created_at=datetime.now(UTC))
+        before = state_of(platform)
+    digests = story.world.digests()
+    back_up(story.world.settings, tmp_path / "backup")
+    correct(story)
+    later = story.world.digests()
+
+    shutil.rmtree(story.world.settings.lake)
+    elsewhere = load_settings(
+        **{
+            **story.world.settings.model_dump(exclude={"ledger_url"}),
+            "state": tmp_path / "moved",
+            "lake": tmp_path / "moved" / "the lake",
+        }
+    )
+    shutil.copytree(tmp_path / "backup" / "lake", elsewhere.lake)
+    shutil.copy(tmp_path / "backup" / "ledger.db", elsewhere.state / "ledger.db")
+    moved = History(**{**vars(story), "world": type(story.world)(elsewhere, story.world.spark)})
+    with moved.world.open() as platform:
+        assert state_of(platform) == before
+    assert moved.world.digests() == digests
+    assert audit_installation(elsewhere, Scope(every_release=True), lambda *_: None).found.faults == []
+    # What was delivered since is still in the landing area, and is taken again.
+    moved.world.refresh()
+    assert moved.world.digests() == later
+
+
+def test_a_lake_older_than_its_ledger_is_refused_until_somebody_lets_the_ledger_follow(
+    story: History, tmp_path: Path
+) -> None:
+    back_up(story.world.settings, tmp_path)
+    correct(story)
+    later = story.world.digests()
+    restore_lake(story.world.settings, tmp_path)
+    files = sorted(str(path) for path in story.world.settings.lake.rglob("*"))
+    for _ in range(2):
+        with pytest.raises(OtherHistoryError, match=r"is older than the ledger(?s:.*)ledger rebuild"):
+            story.world.refresh()
+    assert sorted(str(path) for path in story.world.settings.lake.rglob("*")) == files, "nothing was written"
+    with Ledger.open(story.world.settings.ledger_url.get_secret_value()) as ledger:
+        done = rebuild(Lake(story.world.settings.lake), ledger)
+    assert len(done.forgotten) == 2
+    story.refresh()
+    assert story.world.digests() == later
+    assert story.kept() == story.expected()
+
+
+@pytest.mark.parametrize("ledger", ["older", "lost", "rebuilt"])
+def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
+    story: History, tmp_path: Path, ledger: str
+) -> None:
+    settings = story.world.settings
+    good = story.world.digests()[SILVER]
+    back_up(settings, tmp_path)
+    correct(story)
+    with story.world.open() as platform:
+        bad = platform.ledger.current_days(SILVER)[DAY].publication
+        rollback(platform, chosen_publications(platform, bad), person("a wrong till"))
+    restore_ledger(settings, tmp_path if ledger == "older" else None)
+    if ledger == "rebuilt":
+        with Ledger.open(settings.ledger_url.get_secret_value()) as opened:
+            result = rebuild(Lake(settings.lake), opened)
+            with story.world.open() as platform:
+                said = list(hold_again(platform, result.added))
+    else:
+        said = noticed(settings)
+        assert "The ledger lacked releases" in said[0]
+    assert "1 days of silver.transactions are held again as Zoë had rolled them back: a wrong till." in said
+    assert noticed(settings) == []
+    with story.world.open() as platform:
+        [hold] = platform.ledger.holds()
+        assert (hold.table, hold.day, hold.gate) == (SILVER, DAY, ROLL_BACK)
+        assert len(platform.ledger.decisions(CAUGHT_UP)) == (ledger != "rebuilt")
+    assert SILVER not in story.refresh(), "no tick undoes the rollback"
+    assert story.world.digests()[SILVER] == good
+
+
+def test_a_process_that_died_before_it_indexed_is_nothing_to_speak_of(story: History) -> None:
+    with story.world.open() as platform:
+        newest = list(platform.ledger.indexed())[-1]
+        platform.ledger.forget([newest])
+    assert noticed(story.world.settings) == []
