@@ -14,6 +14,7 @@ from platform_assets.cli import (
     land,
     late,
     ledger,
+    maintenance,
     read,
     refresh,
     releases,
@@ -52,6 +53,7 @@ app.command("rollback")(rollback.rollback)
 app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")
 app.command("withdraw")(withdraw.withdraw)
+app.add_typer(maintenance.app, name="maintenance")
 app.add_typer(ledger.app, name="ledger")
 
 

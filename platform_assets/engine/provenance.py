@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
@@ -163,7 +165,7 @@ def _origin(
         version=version,
         days=days,
         publications=tuple(heads),
-        arrivals=_arrivals(platform, contract, version, days) if contract.source else (),
+        arrivals=_arrivals(platform, shown_by, contract, version, days) if contract.source else (),
         inputs=tuple(_input(platform, shown_by, read, days) for read in contract.inputs),
     )
 
@@ -190,18 +192,30 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
 
 
 def _arrivals(
-    platform: Platform, contract: Contract, version: int, days: Collection[date]
+    platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
 ) -> tuple[ArrivalRecord, ...] | None:
     """The files whose rows lie in some days of a raw table, from the column that says so."""
     if len(days) > _FILES_OF_DAYS:
         return None
-    path = platform.lake.table_path(contract.name)
-    live = live_files(path, version) if version >= 0 else {}
-    names: set[str] = set()
-    for file in (file for day in days for file in live.get(day, ())):
-        for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_arrival"]):
-            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    names = _arrivals_named(platform.lake.table_path(contract.name), version, days)
     arrivals = platform.ledger.arrivals(contract.name)
+    if names is None:
+        # Compacted, and the files of then deleted. Raw is append-only: what came later is known by its release.
+        names = _arrivals_named(platform.lake.table_path(contract.name), shown_by.version(contract.name), days) or set()
+        released, at = platform.ledger.indexed(), shown_by(contract.name, version)
+        arrivals = tuple(arrival for arrival in arrivals if released[arrival.publication] <= at)
     taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
     withdrawn = [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin in names]
     return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)
+
+
+def _arrivals_named(path: Path, version: int, days: Collection[date]) -> set[str] | None:
+    """The arrivals that rows name as theirs; None if a file is not there any more."""
+    live = live_files(path, version) if version >= 0 else {}
+    names: set[str] = set()
+    for file in (file for day in days for file in live.get(day, ())):
+        if not storage.exists(path / file.path):
+            return None
+        for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_arrival"]):
+            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    return names

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.index import record
+from platform_assets.lakehouse.lock import stage_lock
 from platform_assets.lakehouse.manifest import (
     Arrival,
     Kind,
@@ -60,15 +61,16 @@ def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[s
     """
     publication = new_publication()
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
-    try:
-        yield publication, folders
-    except BaseException as error:
+    with stage_lock(platform.lake, publication, platform.lock_url):
         try:
-            for table in tables:
-                discard(platform.lake, table, publication, platform.lock_url)
-        except OSError as left:
-            error.add_note(f"The stage {publication} could not be removed: {left}.")
-        raise
+            yield publication, folders
+        except BaseException as error:
+            try:
+                for table in tables:
+                    discard(platform.lake, table, publication, platform.lock_url)
+            except OSError as left:
+                error.add_note(f"The stage {publication} could not be removed: {left}.")
+            raise
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:

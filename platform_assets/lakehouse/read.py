@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY, UnknownTableError
+from platform_assets.lakehouse.cut import require_whole
 from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import Release, current_release
@@ -45,6 +46,7 @@ def read(
         UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
+        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         LakeError: the engine is unknown, or there is no active Spark session.
     """
     lake = Lake((settings or load_settings()).lake)
@@ -77,10 +79,13 @@ def resolve(lake: Lake, release: int | Release | None) -> Release:
 
     Raises:
         UnknownReleaseError: there is no such release.
+        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
     """
-    if isinstance(release, Release):
-        return release
-    return current_release(lake) if release is None else release_of(lake, release)
+    if release is None:
+        return current_release(lake)
+    found = release if isinstance(release, Release) else release_of(lake, release)
+    require_whole(lake, found.number)
+    return found
 
 
 def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:
