@@ -15,8 +15,8 @@ from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, pa
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.releases import current_release
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.lakehouse.releases import computed_by, current_release
+from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
@@ -36,7 +36,7 @@ class Origin:
         window: through which they were read; empty for the day that was asked about.
         version: of the table that was read; -1 where it had none.
         days: every day read that was there, with its record then.
-        publications: that made these days, newest first.
+        publications: that made these days, newest first; of compacted ones also that which computed them.
         arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
         inputs: what the days come from.
     """
@@ -157,8 +157,14 @@ def _origin(
     window: str,
     version: int,
 ) -> Origin:
-    names = sorted({record.publication for record in days.values()}, reverse=True)
-    heads = [head for name in names if (head := platform.ledger.head(name))]
+    names = {record.publication for record in days.values()}
+    compacted = [name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION]
+    names |= {
+        computed_by(platform.lake, record.publication, record.table, day)
+        for day, record in days.items()
+        if record.publication in compacted
+    }
+    heads = [head for name in sorted(names, reverse=True) if (head := platform.ledger.head(name))]
     return Origin(
         table=contract.name,
         window=window,

@@ -21,7 +21,7 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import release
 from platform_assets.lakehouse.usage import Pins, Usage, added_by, released_at
-from platform_assets.planning.maintenance import Folder, Removal, needed_of, removal
+from platform_assets.planning.maintenance import Folder, Kept, Removal, needed_of, removal
 
 FILES_AT_ONCE = 500
 """So many are deleted in some ten milliseconds, for which publishers wait."""
@@ -95,10 +95,11 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
         with publish_lock(lake, lock_url) as still_held:
             failpoint("delete.locked")
             finish_pending(lake, still_held)
-            protected = _protected_since(lake, found, pins)
+            kept = _kept_now(lake, found.kept, pins)
+            protected = _protected_since(lake, found, kept)
             todo = [one for removal in some if (one := _without(removal, protected.get(removal.table, set())))]
             if any(one.is_history for one in todo):
-                _move_cut(lake, found)
+                _move_cut(lake, kept)
             still_held()
             for one in todo:
                 _delete(lake, one)
@@ -127,18 +128,23 @@ def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: 
         )
 
 
-def _protected_since(lake: Lake, found: Usage, pins: Pins) -> dict[str, set[str]]:
+def _kept_now(lake: Lake, kept: Kept, pins: Pins) -> Kept:
+    """With what was pinned meanwhile, if it is still whole."""
+    whole = cut_of(lake)
+    new = {pin for pin in pins() if 0 <= pin < kept.first and whole.has(pin)}
+    return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
+
+
+def _protected_since(lake: Lake, found: Usage, kept: Kept) -> dict[str, set[str]]:
     """Files that were referred to, or pinned, after it was told what nobody needs."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
         path, head = lake.table_path(table), found.heads.get(table, -1)
         new = range(head + 1, commits.head_version(path) + 1)
         protected[table] = {file for version in new for file in added_by(path, version)}
-    whole = cut_of(lake)
-    for number in pins():
-        if number < found.kept.first and number not in found.kept.pinned and whole.has(number):
-            for table, version in release(lake, number).versions.items():
-                protected[table] |= snapshot(lake.table_path(table), version).files.keys()
+    for number in sorted({*kept.pinned} - {*found.kept.pinned}):
+        for table, version in release(lake, number).versions.items():
+            protected[table] |= snapshot(lake.table_path(table), version).files.keys()
     return protected
 
 
@@ -149,9 +155,9 @@ def _without(one: Removal, protected: set[str]) -> Removal | None:
     return None if one.orphan or not left else replace(one, files=left, whole=False)
 
 
-def _move_cut(lake: Lake, found: Usage) -> None:
+def _move_cut(lake: Lake, kept: Kept) -> None:
     before = cut_of(lake)
-    after = before.moved(found.kept, datetime.now(UTC))
+    after = before.moved(kept, datetime.now(UTC))
     if (before.before, before.kept) != (after.before, after.kept):
         failpoint("delete.before_cut")
         write_cut(lake, after)

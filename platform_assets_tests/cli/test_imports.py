@@ -40,6 +40,8 @@ finally:
         (["releases"], ()),
         (["rollback", "--to", "0", "--dry-run"], ()),
         (["late", "--help"], ()),
+        (["maintenance", "run", "--dry-run"], ()),
+        (["maintenance", "run", "--only", "deletion", "--dry-run", "--json"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],
     ids=lambda value: " ".join(value),
