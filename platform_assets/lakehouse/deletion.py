@@ -16,7 +16,7 @@ from platform_assets.lakehouse.cut import cut_of, write_cut
 from platform_assets.lakehouse.errors import StillNeededError
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import forget_stage, publish_lock
+from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import release
@@ -114,16 +114,19 @@ def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: 
         if needed is None:
             continue
         count, number = needed
-        what = f"{count:,} of the files of {folder.publication} in {folder.table} are needed by release {number}, "
+        needs = f"needs {count:,} of the {len(folder.files):,} files of {folder.publication} in {folder.table}."
         if number == found.kept.current:
             raise StillNeededError(
-                what + "the current one.", "Replace the days first: what readers see is never deleted."
+                f"Release {number}, the current one, {needs}",
+                "Replace the days first: what readers see is never deleted.",
             )
         if number in found.kept.pinned:
-            raise StillNeededError(what + "which is pinned.", f"Take the pin of release {number} away first.")
-        replaced = released_at(lake, number + 1)[-1][1]
+            raise StillNeededError(
+                f"Release {number}, which is pinned, {needs}", f"Take the pin of release {number} away first."
+            )
+        until = released_at(lake, number + 1)[-1][1] + window
         raise StillNeededError(
-            what + f"which is inside the rollback window until {replaced + window:%Y-%m-%d %H:%M} UTC.",
+            f"Release {number}, which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC, {needs}",
             "Wait until then, or shorten `rollback_window_days` for all releases.",
         )
 
@@ -173,7 +176,6 @@ def _delete(lake: Lake, one: Removal) -> None:
     if one.whole:
         failpoint("delete.before_folder")
         storage.remove(path / one.publication)
-        forget_stage(lake, one.publication)
         failpoint("delete.after_folder")
         return
     for folder in {(path / file).parent for file in one.files}:

@@ -62,7 +62,7 @@ def test_a_dry_run_shows_what_a_run_then_does(run: Run, published: Settings, unt
 def test_early_deletion_is_refused_by_name(run: Run, untidy: tuple[str, str]) -> None:
     first, left = untidy
     for name, code, says in (
-        (first, 3, "needed by release 2, which is inside the rollback window until"),
+        (first, 3, "Release 2, which is inside the rollback window until"),
         ("nothing", 3, "No table has files of a publication 'nothing'"),
     ):
         said = run("maintenance", "delete", name)
