@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -31,11 +31,7 @@ def untidy(published: Settings) -> tuple[str, str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rollback window has passed."""
-
-    def a_year_later(*args: Any) -> Any:
-        return usage(*args, now=datetime.now(UTC) + timedelta(days=365))
-
-    monkeypatch.setattr(upkeep, "usage", a_year_later)
+    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
 
 
 @pytest.mark.usefixtures("later")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shutil
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.compute.reading import read_files
 from platform_assets.engine import compaction, upkeep
 from platform_assets.engine.maintenance import maintain
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.provenance import explain
+from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.rollback import RollbackError, chosen_publications, rollback
 from platform_assets.engine.upkeep import Upkeep, delete_publication, plan_maintenance
 from platform_assets.engine.verdicts import Choice
@@ -110,11 +113,7 @@ def arrivals_read(world: World) -> list[str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maintenance finds that everything was replaced a window ago."""
-
-    def a_year_later(*args: Any) -> Any:
-        return usage(*args, now=datetime.now(UTC) + timedelta(days=365))
-
-    monkeypatch.setattr(upkeep, "usage", a_year_later)
+    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
 
 
 def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(world: World) -> None:
@@ -142,10 +141,8 @@ def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(w
 
 
 def test_content_that_is_not_what_was_published_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = compaction.read_files
-
     def one_row_less(spark: Any, path: Any, paths: Any, schema: Any) -> Any:
-        return whole(spark, path, paths, schema).where("basket_id <> 1")
+        return read_files(spark, path, paths, schema).where("basket_id <> 1")
 
     monkeypatch.setattr(compaction, "read_files", one_row_less)
     before, had = everything(world), files(world, RAW)
@@ -166,14 +163,12 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
             DAYS[:2], "its raw table is being ingested into"
         )
 
-    publish = compaction.publish_changes
-
     def after_somebody_else(*args: Any) -> Any:
-        monkeypatch.setattr(compaction, "publish_changes", publish)
+        monkeypatch.setattr(compaction, "publish_changes", publish_changes)
         world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(8, 1, DAYS[0])])
         monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
         world.refresh()
-        return publish(*args)
+        return publish_changes(*args)
 
     monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
     monkeypatch.setattr(compaction, "publish_changes", after_somebody_else)
