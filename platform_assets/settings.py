@@ -100,6 +100,14 @@ class Settings(BaseSettings):
     deep_restatement_cron: str = Field(
         default="0 3 1 * *", description="When the deep restatement takes late rows, in UTC."
     )
+    rollback_window_days: int = Field(
+        default=90, ge=1, description="How long releases can be read and rolled back to; pinned ones for longer."
+    )
+    stage_safe_days: int = Field(
+        default=7, ge=1, description="A stage that was not written to for so long, and has no process, is removed."
+    )
+    compaction_files: int = Field(default=8, ge=1, description="Days with more small files than this are compacted.")
+    maintenance_cron: str = Field(default="0 4 * * 0", description="When maintenance runs, in UTC.")
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
     )

@@ -16,6 +16,7 @@ from platform_assets.cli import (
     land,
     late,
     ledger,
+    maintenance,
     read,
     refresh,
     release,
@@ -58,6 +59,7 @@ app.command("rollback")(rollback.rollback)
 app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")
 app.command("withdraw")(withdraw.withdraw)
+app.add_typer(maintenance.app, name="maintenance")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(audit.app, name="audit")
 app.command("backup")(backup.backup)

@@ -79,6 +79,23 @@ def _read_files(spark: SparkSession, folder: Path, schema: StructType, files: Se
     return reader.parquet(*map(_without_patterns, files)).select(*schema.fieldNames())
 
 
+def read_files(spark: SparkSession, table_path: Path, paths: Iterable[str], schema: StructType) -> DataFrame:
+    """The rows of some files of a table, each with the day that its folder says.
+
+    Args:
+        spark: session.
+        table_path: folder of the table.
+        paths: of the files, from there; at least one.
+        schema: columns of the table, the day included.
+    """
+    held = StructType([field for field in schema.fields if field.name != DAY])
+    # As many folders as publications: Spark would look for one tree of partitions over all of them.
+    reader = spark.read.schema(held).option("recursiveFileLookup", "true")
+    rows = reader.parquet(*(_without_patterns(table_path / path) for path in paths))
+    day = F.regexp_extract(F.col("_metadata.file_path"), rf"/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/]+$", 1)
+    return rows.withColumn(DAY, day.cast("date")).select(*schema.fieldNames())
+
+
 def _without_patterns(path: Path) -> str:
     """A path as Hadoop reads it where it would find patterns in it."""
     return re.sub(r"([*?{}])", r"\\\1", str(path))

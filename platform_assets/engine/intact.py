@@ -7,8 +7,10 @@ from datetime import date
 
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import release
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,18 @@ class Intact:
         for day in sorted(day for day in files if first <= day <= last):
             for file in files[day]:
                 size = storage.size(self.lake.table_path(table) / file.path)
+                if size is None and self._is_cut(table, version):
+                    return f"version {version} of {table} is beyond the rollback window, and its files were deleted"
                 if size is None:
                     return f"the file {file.path} of {table} on {day} is gone"
                 if size != file.size:
                     return f"the file {file.path} of {table} on {day} has {size:,} bytes; {file.size:,} were published"
         return None
+
+    def _is_cut(self, table: str, version: int) -> bool:
+        """Whether the version was replaced before the first release whose files are all kept."""
+        cut = cut_of(self.lake)
+        return cut.before > 0 and version < release(self.lake, cut.before).versions.get(table, 0)
 
     def _files(self, table: str, version: int) -> Files | str:
         if (table, version) not in self._seen:

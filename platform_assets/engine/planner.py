@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -15,6 +16,7 @@ from platform_assets.contracts import DAY, Contract, ContractError
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
+from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, made_by, release
 from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
@@ -121,8 +123,12 @@ def past_of(basis: Basis, standing: Standing, found: Mapping[str, Collection[dat
 def _views_at(basis: Basis, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]) -> dict[int, View]:
     """What was valid on which day of a table at every release at which a stale day read it."""
     numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
-    platform = basis.platform
-    return {number: view_of(table, Basis(platform, release(platform.lake, number))) for number in sorted(numbers)}
+    found: dict[int, View] = {}
+    for number in sorted(numbers):
+        # What nobody can look up any more is as if nothing had been valid then, and so a reason.
+        with suppress(BeyondWindowError):
+            found[number] = view_of(table, Basis(basis.platform, release(basis.platform.lake, number)))
+    return found
 
 
 def reasons_now(basis: Basis, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:
@@ -198,6 +204,10 @@ class ReleaseIndex:
     def newest(self) -> int:
         """The number of the current release."""
         return self._newest.number
+
+    def version(self, table: str) -> int:
+        """The version of a table that is shown now; -1 for one that was never published."""
+        return self._newest.versions.get(table, -1)
 
     def __call__(self, table: str, version: int) -> int:
         """The number of the newest release that shows the version; -1 for a table that was not there."""

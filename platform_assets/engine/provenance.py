@@ -14,9 +14,10 @@ from platform_assets.contracts import Contract, Input
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.releases import current_release
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.lakehouse.releases import computed_by, current_release
+from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
@@ -36,7 +37,7 @@ class Origin:
         window: through which they were read; empty for the day that was asked about.
         version: of the table that was read; -1 where it had none.
         days: every day read that was there, with its record then.
-        publications: that made these days, newest first.
+        publications: that made these days, newest first; of compacted ones also that which computed them.
         arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
         inputs: what the days come from.
     """
@@ -157,15 +158,21 @@ def _origin(
     window: str,
     version: int,
 ) -> Origin:
-    names = sorted({record.publication for record in days.values()}, reverse=True)
-    heads = [head for name in names if (head := platform.ledger.head(name))]
+    names = {record.publication for record in days.values()}
+    compacted = [name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION]
+    names |= {
+        computed_by(platform.lake, record.publication, record.table, day)
+        for day, record in days.items()
+        if record.publication in compacted
+    }
+    heads = [head for name in sorted(names, reverse=True) if (head := platform.ledger.head(name))]
     return Origin(
         table=contract.name,
         window=window,
         version=version,
         days=days,
         publications=tuple(heads),
-        arrivals=_arrivals(platform, contract, version, days) if contract.source else (),
+        arrivals=_arrivals(platform, shown_by, contract, version, days) if contract.source else (),
         inputs=tuple(_input(platform, shown_by, read, days) for read in contract.inputs),
     )
 
@@ -192,15 +199,18 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
 
 
 def _arrivals(
-    platform: Platform, contract: Contract, version: int, days: Collection[date]
+    platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
 ) -> tuple[ArrivalRecord, ...] | None:
     """The files whose rows lie in some days of a raw table, from the column that says so."""
     if len(days) > _FILES_OF_DAYS:
         return None
-    path = platform.lake.table_path(contract.name)
-    live = live_files(path, version) if version >= 0 else {}
-    names = arrivals_in(path / file.path for day in days for file in live.get(day, ()))
+    names = _arrivals_named(platform.lake.table_path(contract.name), version, days)
     arrivals = platform.ledger.arrivals(contract.name)
+    if names is None:
+        # Compacted, and the files of then deleted. Raw is append-only: what came later is known by its release.
+        names = _arrivals_named(platform.lake.table_path(contract.name), shown_by.version(contract.name), days) or set()
+        released, at = platform.ledger.indexed(), shown_by(contract.name, version)
+        arrivals = tuple(arrival for arrival in arrivals if released[arrival.publication] <= at)
     taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
     withdrawn = [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin in names]
     return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)
@@ -213,3 +223,10 @@ def arrivals_in(files: Iterable[Path]) -> set[str]:
         for batch in pq.ParquetFile(file).iter_batches(columns=["_arrival"]):
             names.update(name for name in batch.column(0).to_pylist() if name is not None)
     return names
+
+
+def _arrivals_named(path: Path, version: int, days: Collection[date]) -> set[str] | None:
+    """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
+    live = live_files(path, version) if version >= 0 else {}
+    files = [path / file.path for day in days for file in live.get(day, ())]
+    return arrivals_in(files) if all(map(storage.exists, files)) else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.index import record
+from platform_assets.lakehouse.lock import stage_lock
 from platform_assets.lakehouse.manifest import (
     Arrival,
     Kind,
@@ -74,14 +75,15 @@ def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, 
     """
     publication = new_publication()
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
-    try:
-        yield publication, folders
-    except BaseException as error:
+    with stage_lock(platform.lake, publication, platform.lock_url):
         try:
-            discard_stage(platform, publication, tables)
-        except OSError as left:
-            error.add_note(f"The stage {publication} could not be removed: {left}.")
-        raise
+            yield publication, folders
+        except BaseException as error:
+            try:
+                discard_stage(platform, publication, tables)
+            except OSError as left:
+                error.add_note(f"The stage {publication} could not be removed: {left}.")
+            raise
 
 
 def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -> None:

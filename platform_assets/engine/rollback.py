@@ -6,7 +6,7 @@ No row is read or written: the files of before are still in the table's folder, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -18,10 +18,13 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.ties import moves_undone
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.cut import cut_of, require_whole
+from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.manifest import DayContent, TableChange, change_of, new_publication
-from platform_assets.lakehouse.releases import Release, current_release, manifest_of, release
-from platform_assets.ledger.records import ROLL_BACK, DayRecord, Hold, PublicationRecord
+from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.lakehouse.releases import Release, computed_by, current_release, release
+from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.rollback import Restoration, TableDay, restoration
 from platform_assets.planning.standing import unchanged
@@ -66,6 +69,7 @@ def chosen_publications(
 
     Raises:
         RollbackError: there is none.
+        BeyondWindowError: the release is older than the rollback window.
     """
     indexed = platform.ledger.indexed()
     if publication is not None:
@@ -82,6 +86,7 @@ def chosen_publications(
                 f"Nothing was published after release {to}; the newest is {newest}.",
                 "`platform-assets releases` lists them.",
             )
+        require_whole(platform.lake, to)
         names = [name for name, number in indexed.items() if number > to]
     else:
         names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
@@ -104,7 +109,7 @@ def rollback(
     A day is held where its inputs would make of it what was rolled back; it is computed again as soon as its input or
     its code is another one, or by force. Days that read what changes are stale afterwards and taken up by the next
     refresh. Raw is append-only and stays: `withdraw` takes a bad
-    delivery out.
+    delivery out. A compaction is no work on a day: it goes with what it compacted, and by itself it cannot be undone.
 
     Args:
         platform: what to work with.
@@ -118,29 +123,35 @@ def rollback(
         RollbackError: a later publication builds on it, records moved between a day and another that would stay, or
             there is nothing to roll back.
         Conflict: somebody published one of the days at this very moment; nothing was changed.
+        BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
     """
     platform.settle()
     now = current_release(platform.lake)
-    names = {one.publication for one in publications}
-    made = {
-        (record.table, record.day) for one in publications for record in one.days if days is None or record.day in days
-    }
+    chosen = [one for one in publications if one.kind != COMPACTION]
+    made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
     raw = tuple(sorted({table for table, _ in made if _is_raw(platform, table)}))
     touched = sorted(day for day in made if day[0] not in raw)
     if not touched:
         raise RollbackError(*_nothing(publications, raw, days))
     histories = {day: platform.ledger.history(*day) for day in touched}
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
-    found = restoration(names, {day: tuple(known) for day, known in by_name.items()}, cascade=cascade)
+    found = restoration(
+        {one.publication for one in chosen},
+        {day: tuple(known) for day, known in by_name.items()},
+        _compactions(platform, {name for known in by_name.values() for name in known}),
+        cascade=cascade,
+    )
     if found.in_the_way:
         raise RollbackError(*_in_the_way(platform, found))
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
     _refuse_half_a_move(platform, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
+    changes = [_change(platform, table, planned, now) for table in planned.days]
+    _refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
-    number = _publish(platform, planned, found, histories, now, author)
+    number = _publish(platform, planned, changes, found, histories, author)
     return Rollback(planned.publications, planned.records, raw, planned.stale, number)
 
 
@@ -152,12 +163,11 @@ def _loaded(record: DayRecord | None) -> DayRecord | None:
 def _publish(
     platform: Platform,
     planned: Rollback,
+    changes: Sequence[TableChange],
     found: Restoration,
     histories: Mapping[TableDay, tuple[DayRecord, ...]],
-    now: Release,
     author: Author,
 ) -> int:
-    changes = [_change(platform, table, planned, now) for table in planned.days]
     # Held before anybody sees the old content: a tick in between would compute it anew. What a gate refused since stays
     # refused; what an earlier rollback did not want back may be what comes back now.
     holds = list(_holds(platform, found, histories, author))
@@ -172,6 +182,7 @@ def _publish(
         for table, days in lifted.items():
             platform.ledger.lift(table, days)
         platform.ledger.hold(before)
+        _refuse_what_is_deleted(platform, changes)
         raise
     for table, days in lifted.items():
         platform.ledger.lift(table, as_they_would_be(platform, platform.catalogue[table], days))
@@ -208,16 +219,29 @@ def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> 
             rows=then.rows,
             bytes=then.bytes,
             figures=then.figures,
-            restores=_computed_by(platform, then),
+            restores=computed_by(platform.lake, then.publication, table, day),
         )
     schema = snapshot(platform.lake.table_path(table), version).schema_string
     return TableChange(table=table, schema_string=schema, days=contents)
 
 
-def _computed_by(platform: Platform, record: DayRecord) -> str:
-    """The publication that computed what a record says, which may itself have been put back."""
-    change = change_of(manifest_of(platform.lake, record.publication), record.table)
-    return change.days[record.day].restores or record.publication
+def _refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
+    """Files of before go with the rollback window; without a cut, a missing one is damage and told by who reads it."""
+    cut = cut_of(platform.lake)
+    for change in changes if cut.before else ():
+        path = platform.lake.table_path(change.table)
+        for day, content in change.days.items():
+            if not all(storage.exists(path / file.path) for file in content.files):
+                raise BeyondWindowError(
+                    f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
+                    f"with what only releases before {cut.before} needed; nothing was rolled back.",
+                    "Leave the day out with --days; correct the code or the delivery instead, and make the day again "
+                    f"from raw: `platform-assets refresh {change.table} --days {day} --force`.",
+                )
+
+
+def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
+    return {name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION}
 
 
 def _holds(
@@ -282,6 +306,11 @@ def _nothing(
         return (
             f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
             "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
+        )
+    if all(one.kind == COMPACTION for one in publications):
+        return (
+            f"{named} only made fewer files of days, whose content is the same before and after.",
+            "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
         )
     which = "none of these days" if days is not None else "no day"
     return f"{named} published {which}.", "`platform-assets why TABLE DAY` names the publications of a day."

@@ -19,6 +19,7 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
+from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.ties import Tie, held_together
@@ -144,9 +145,12 @@ def _version_read(record: DayRecord, raw: str) -> int | None:
 
 
 def _moves(platform: Platform, raw: str, files: Iterable[DataFile]) -> Iterator[date]:
-    """Where the tombstones of some raw files say that records have gone."""
+    """Where the tombstones of some raw files say that records have gone.
+
+    Files with tombstones are never compacted, so that they stay; what was compacted and deleted since had none.
+    """
     path = platform.lake.table_path(raw)
-    for file in files:
+    for file in (file for file in files if storage.exists(path / file.path)):
         rows = pq.read_table(
             path / file.path, columns=["_order_day"], filters=[("_kind", "=", TOMBSTONE)], partitioning=None
         )

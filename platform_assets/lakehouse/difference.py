@@ -130,9 +130,15 @@ def _make_durable(table_path: Path, version: int) -> None:
     storage.sync([commits.commit_file(table_path, version), log, table_path])
     if version > 0 and version % CHECKPOINT_INTERVAL == 0:
         # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
-        with _errors_numbered(table_path):
-            DeltaTable(table_path, version=version).create_checkpoint()
-        storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
+        write_checkpoint(table_path, version)
+
+
+def write_checkpoint(table_path: Path, version: int) -> None:
+    """Sum up a table's log up to a version that is on disk; to be called under the publish lock."""
+    log = table_path / "_delta_log"
+    with _errors_numbered(table_path):
+        DeltaTable(table_path, version=version).create_checkpoint()
+    storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
 
 
 @contextmanager

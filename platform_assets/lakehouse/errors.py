@@ -19,6 +19,14 @@ class UnknownReleaseError(LakeError):
     """No release has this number."""
 
 
+class BeyondWindowError(LakeError):
+    """What was asked for is older than the rollback window, and its files may be deleted."""
+
+
+class StillNeededError(LakeError):
+    """Files that were to be deleted are needed; nothing was deleted."""
+
+
 class ManifestError(LakeError):
     """A manifest is missing, unreadable, contradicts itself or another one of the same publication."""
 

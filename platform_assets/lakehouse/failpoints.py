@@ -24,6 +24,17 @@ NAMES = (
 )
 """Every fail point of a publication of two tables, in the order they are passed."""
 
+DELETION_NAMES = (
+    "delete.locked",
+    "delete.before_cut",
+    "delete.after_cut",
+    "delete.after_file",
+    "delete.before_folder",
+    "delete.after_folder",
+    "delete.done",
+)
+"""Every fail point of a deletion of files and folders, in the order they are passed."""
+
 
 def failpoint(name: str) -> None:
     """Kill this process, without any clean-up, if the environment names this place; else do nothing."""

@@ -56,6 +56,11 @@ class Lake:
         """The folder of what is computed to be looked at and never published."""
         return self.root / "_private"
 
+    @property
+    def cut_file(self) -> Path:
+        """Says from which release on the history is whole; not there while nothing was ever deleted."""
+        return self.root / "_cut.json"
+
     def table_path(self, name: str) -> Path:
         """The folder of a table `<layer>.<table>`.
 

@@ -1,7 +1,7 @@
 """Locks that end with whoever holds them: held by the operating system or a database session, never by time.
 
 One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table. What
-is private has one too, so that whoever takes it may remove what a dead holder left.
+is private or staged has one too, so that it can be told what a dead holder left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lake import Lake, checked_publication
 
 PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
@@ -84,6 +84,38 @@ def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRI
     """
     with _lock(lake, "private", lock_url, timeout_s) as still_held:
         yield still_held
+
+
+@contextmanager
+def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Iterator[None]:
+    """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
+    with _lock(lake, _stage(publication), lock_url, PRIVATE_TIMEOUT_S):
+        try:
+            yield
+        finally:
+            _forget_stage(lake, publication)
+
+
+def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> bool:
+    """Whether a process that is alive is at work on the stages of a publication."""
+    if not lock_url and not storage.exists(lake.locks_path / f"{_stage(publication)}.lock"):
+        return False
+    try:
+        with _lock(lake, _stage(publication), lock_url, 0):
+            _forget_stage(lake, publication)
+            return False
+    except LockTimeoutError:
+        return True
+
+
+def _forget_stage(lake: Lake, publication: str) -> None:
+    """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
+    for ending in ("lock", "holder.json"):
+        storage.unlink(lake.locks_path / f"{_stage(publication)}.{ending}")
+
+
+def _stage(publication: str) -> str:
+    return f"stage-{checked_publication(publication)}"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ It is the truth from which a dead publication is finished and the ledger is rebu
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
 ArrivalKind = Literal["delivery", "approval", "withdrawal"]
+_MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
 STAGED = -2
@@ -54,7 +56,7 @@ class DayContent(_Value):
         rows: of the whole content.
         bytes: of the whole content.
         figures: counts the gates looked at, for example superseded, voided, quarantined.
-        restores: of a day rolled back, the publication that had computed this content.
+        restores: of a day rolled back or compacted, the publication that had computed this content.
     """
 
     files: tuple[DataFile, ...]
@@ -172,3 +174,8 @@ def change_of(manifest: Manifest, table: str) -> TableChange:
 def new_publication(now: datetime | None = None) -> str:
     """A fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
     return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
+
+
+def is_publication(name: str) -> bool:
+    """Whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
+    return _MADE_HERE.fullmatch(name) is not None

@@ -58,7 +58,8 @@ def publish(
         LockTimeoutError: somebody else held the lock for too long.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
-    _check(lake, manifest)
+    _check(manifest)
+    _require_files(lake, manifest)
     failpoint("publish.before_manifest")
     _write(lake, manifest)
     storage.sync(_staged(lake, manifest))
@@ -71,6 +72,9 @@ def publish(
         if on_release is not None and (now := current_release(lake).number) != on_release:
             raise OvertakenError(on_release, now)
         heads = _require_unchanged(lake, manifest)
+        _require_files(
+            lake, manifest
+        )  # once more: files of before, put back by a rollback, may have been deleted since
         try:
             return finish(lake, manifest, still_held)
         except Exception as error:
@@ -82,13 +86,16 @@ def publish(
             ) from error
 
 
-def _check(lake: Lake, manifest: Manifest) -> None:
+def _check(manifest: Manifest) -> None:
     names = [change.table for change in manifest.tables]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ManifestError(
             f"Publication {manifest.publication} changes {', '.join(sorted(twice))} twice.",
             "Merge the days of a table into one TableChange.",
         )
+
+
+def _require_files(lake: Lake, manifest: Manifest) -> None:
     for change in manifest.tables:
         for day, content in change.days.items():
             for file in content.files:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY, UnknownTableError
 from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.cut import require_whole
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError, NeverPublishedError
 from platform_assets.lakehouse.histories import require_one_history
 from platform_assets.lakehouse.lake import Lake
@@ -53,6 +54,7 @@ def read(
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
         OtherHistoryError: the lake has none of the releases that the ledger knows.
+        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
         LakeError: the engine is unknown, a day is none, or there is no active Spark session.
     """
@@ -106,10 +108,13 @@ def resolve(lake: Lake, release: int | Release | None) -> Release:
 
     Raises:
         UnknownReleaseError: there is no such release.
+        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
     """
-    if isinstance(release, Release):
-        return release
-    return current_release(lake) if release is None else release_of(lake, release)
+    if release is None:
+        return current_release(lake)
+    found = release if isinstance(release, Release) else release_of(lake, release)
+    require_whole(lake, found.number)
+    return found
 
 
 def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:

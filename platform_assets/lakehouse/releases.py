@@ -144,11 +144,14 @@ def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
     return manifest
 
 
+def computed_by(lake: Lake, publication: str, table: str, day: date) -> str:
+    """The publication that computed a day that another published: itself, or the one whose content it took over."""
+    return change_of(manifest_of(lake, publication), table).days[day].restores or publication
+
+
 def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
-    """What computed a day that a publication published: itself, or the one whose content it put back."""
-    change = change_of(manifest_of(lake, publication), table)
-    restores = change.days[day].restores
-    return change_of(manifest_of(lake, restores), table) if restores else change
+    """As `computed_by`, what that publication made of the table."""
+    return change_of(manifest_of(lake, computed_by(lake, publication, table, day)), table)
 
 
 def manifest_file(lake: Lake, publication: str) -> Path:

@@ -9,12 +9,12 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
+from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import private_lock, publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
-from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.lakehouse.usage import added_by
 
 
 def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
@@ -37,7 +37,7 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
         if not storage.exists(folder):
             return True
         finish_pending(lake, still_held)
-        if _referred_to(lake, table, publication):
+        if _referred_to(lake.table_path(table), publication):
             return False
         storage.remove(folder)
         return True
@@ -87,13 +87,6 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
         storage.remove(Path(file))
 
 
-def _referred_to(lake: Lake, table: str, publication: str) -> bool:
-    prefix = f"{publication}/"
-    return any(
-        file.path.startswith(prefix)
-        for _, other in published(lake)
-        for change in manifest_of(lake, other).tables
-        if change.table == table
-        for content in change.days.values()
-        for file in content.files
-    )
+def _referred_to(table_path: Path, publication: str) -> bool:
+    versions = range(commits.head_version(table_path) + 1)
+    return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))

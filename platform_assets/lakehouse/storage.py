@@ -9,6 +9,8 @@ import os
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
@@ -34,6 +36,44 @@ def names(folder: Path) -> list[str]:
         return sorted(path.name for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file as it lies in a folder.
+
+    Args:
+        size: bytes.
+        written: when it was last written, UTC.
+    """
+
+    size: int
+    written: datetime
+
+
+def folders(folder: Path) -> list[Path]:
+    """Folders in a folder, sorted, without links; none if there is no such folder."""
+    return [path for name in names(folder) if (path := folder / name).is_dir() and not path.is_symlink()]
+
+
+def modified(path: Path) -> datetime:
+    """When a file was last written, or something put into a folder, UTC."""
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+
+def files_below(folder: Path) -> dict[str, Found]:
+    """Every file in a folder and those below it, by its path from there; without those that go meanwhile."""
+    found: dict[str, Found] = {}
+    for path, _, names_in_it in os.walk(folder):
+        for name in names_in_it:
+            file = Path(path, name)
+            try:
+                seen = file.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            written = datetime.fromtimestamp(seen.st_mtime, UTC)
+            found[file.relative_to(folder).as_posix()] = Found(seen.st_size, written)
+    return found
 
 
 def read(path: Path) -> bytes | None:
@@ -101,6 +141,20 @@ def remove(path: Path) -> None:
     else:
         path.unlink(missing_ok=True)
     sync([path.parent])
+
+
+def unlink(file: Path) -> None:
+    """Remove a file that nobody refers to, without waiting for the disk: should it come back, it does no harm."""
+    file.unlink(missing_ok=True)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder if nothing is in it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        if not names(folder):
+            raise
 
 
 def _sync(path: Path) -> None:

@@ -120,6 +120,9 @@ class PublicationRecord:
             raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
 
 
+COMPACTION = "compact"
+"""The kind of a publication that leaves the content of its days as it was."""
+
 ROLL_BACK = "roll back"
 """In place of a gate: a person put the day back as it was."""
 

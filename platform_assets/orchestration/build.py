@@ -11,6 +11,7 @@ from platform_assets.engine.platform import code_versions
 from platform_assets.orchestration.assets import build_assets
 from platform_assets.orchestration.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.maintenance import maintenance_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.schedules import build_schedules
 from platform_assets.orchestration.sensors import announce, late_data, show_published_elsewhere
@@ -30,7 +31,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
     return dg.Definitions(
         assets=assets,
         asset_checks=[freshness],
-        jobs=[refresh_job],
+        jobs=[refresh_job, maintenance_job],
         schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
         sensors=[late_data, announce, show_published_elsewhere],
         resources={"platform": PlatformResource(), "spark": SparkResource()},

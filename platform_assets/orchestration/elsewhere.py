@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 
 import dagster as dg
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.ledger.records import DayRecord, PublicationRecord
+from platform_assets.ledger.records import COMPACTION, DayRecord, PublicationRecord
 from platform_assets.orchestration.checks import checks_of
 from platform_assets.orchestration.events import asset_key, day_event, figures
 
@@ -57,7 +58,7 @@ def published_elsewhere(
         if len(events) >= most_events:
             return Elsewhere(tuple(events), days, until, more=True)
         head = platform.ledger.head(publication)
-        if head is not None and not instance.has_run(head.run):
+        if head is not None and head.kind != COMPACTION and not instance.has_run(head.run):
             for contract, record in _current(platform, publication):
                 events += _events(contract, record, head)
                 days += 1
@@ -66,15 +67,20 @@ def published_elsewhere(
 
 
 def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, DayRecord]]:
-    """Days of a publication that nothing replaced since, of tables that are assets."""
+    """Days of a publication that nothing replaced since but a compaction, of tables that are assets."""
     found = platform.ledger.publication(publication)
-    made: defaultdict[str, set[date]] = defaultdict(set)
+    made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
     for record in found.days if found else ():
-        made[record.table].add(record.day)
+        made[record.table][record.day] = record
+    head = cache(platform.ledger.head)
     for contract in platform.catalogue:
-        if mine := made.get(contract.name):
-            now = platform.ledger.current_days(contract.name, among=mine)
-            yield from ((contract, record) for record in now.values() if record.publication == publication)
+        mine = made.get(contract.name, {})
+        now = platform.ledger.current_days(contract.name, among=mine) if mine else {}
+        for day, record in now.items():
+            by = head(record.publication)
+            compacted = by is not None and by.kind == COMPACTION and record.digest == mine[day].digest
+            if compacted or record.publication == publication:
+                yield contract, mine[day]
 
 
 def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""The daily run, and the periodic deep restatement."""
+"""The daily run, the periodic deep restatement, and maintenance."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,7 +8,9 @@ import dagster as dg
 
 from platform_assets.engine.late_queue import deep_restatements, late_queue
 from platform_assets.engine.pending import waiting
+from platform_assets.engine.upkeep import plan_maintenance
 from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.maintenance import maintenance_job
 from platform_assets.orchestration.refresh_requests import (
     WHY_TAG,
     WORK_TAG,
@@ -26,7 +28,7 @@ from platform_assets.settings import Settings, SettingsError
 
 
 def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
-    """The schedules of `refresh`, on from the first start.
+    """The schedules, on from the first start.
 
     Raises:
         SettingsError: a time is not a cron expression.
@@ -43,6 +45,13 @@ def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
             "deep_restatement_cron",
             settings.deep_restatement_cron,
             "Takes late rows of tables whose contract says `deep_restatement_days`, and mends their days.",
+        ),
+        _schedule(
+            maintenance,
+            "maintenance_cron",
+            settings.maintenance_cron,
+            "Compacts days, writes checkpoints, and deletes what no release in the rollback window needs.",
+            maintenance_job,
         ),
     )
 
@@ -88,10 +97,28 @@ def deep_restatement(
     )
 
 
-def _schedule(evaluate: Callable[..., Any], setting: str, cron: str, description: str) -> dg.ScheduleDefinition:
+def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """What is due by now, looked at without Spark."""
+    with platform.open() as opened:
+        due = plan_maintenance(opened)
+    if not (due.compaction or due.checkpoints or due.removals):
+        return dg.SkipReason("nothing to do: no day has too many files, and everything on disk is needed")
+    size = sum(one.bytes for one in due.removals)
+    message = f"maintenance: {len(due.compaction):,} days to compact, {size:,} bytes to delete"
+    context.log.info(message)
+    return dg.RunRequest(tags={WHY_TAG: message})
+
+
+def _schedule(
+    evaluate: Callable[..., Any],
+    setting: str,
+    cron: str,
+    description: str,
+    job: dg.JobDefinition = refresh_job,
+) -> dg.ScheduleDefinition:
     try:
         return dg.schedule(
-            job=refresh_job,
+            job=job,
             cron_schedule=cron,
             execution_timezone="UTC",
             default_status=dg.DefaultScheduleStatus.RUNNING,

@@ -30,13 +30,18 @@ class Restoration:
 
 
 def restoration(
-    chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]], *, cascade: bool = False
+    chosen: Collection[str],
+    histories: Mapping[TableDay, Sequence[str]],
+    compactions: Collection[str] = (),
+    *,
+    cascade: bool = False,
 ) -> Restoration:
     """What days were before the oldest of some publications that made something of them.
 
     Args:
         chosen: publications to roll back.
         histories: of every day that one of them published, all publications that did, newest first.
+        compactions: publications that left the content as it was, which go with what they compacted.
         cascade: whether what later publications made of these days goes too.
     """
     back_to: dict[TableDay, str] = {}
@@ -47,7 +52,7 @@ def restoration(
         if oldest is None:
             continue
         goes = tuple(history[: oldest + 1])
-        later = [one for one in goes if one not in chosen]
+        later = [one for one in goes if one not in chosen and one not in compactions]
         if later and not cascade:
             in_the_way[day] = later[0]
             continue

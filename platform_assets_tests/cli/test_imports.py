@@ -48,6 +48,8 @@ finally:
         (["audit", "verify"], ()),
         (["audit", "show", TABLE, "2017-01-01"], ()),
         (["backup", "A FOLDER"], ()),
+        (["maintenance", "run", "--dry-run"], ()),
+        (["maintenance", "run", "--only", "deletion", "--dry-run", "--json"], ()),
         (["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars")),
     ],
     ids=lambda value: " ".join(value),

@@ -11,7 +11,7 @@ import pytest
 
 from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import ingest_lock, publish_lock
+from platform_assets.lakehouse.lock import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
 from platform_assets_tests.lakehouse.shelf import (
     SALES,
@@ -75,6 +75,15 @@ def test_ingests_of_two_tables_and_a_publication_do_not_wait_for_each_other(lake
         ingest_lock(lake, "raw.a", lock_url, 0.2),
     ):
         pass
+
+
+def test_whoever_is_at_work_on_a_stage_can_be_told_and_leaves_nothing(lake: Lake, lock_url: str | None) -> None:
+    assert not is_staging(lake, "one", lock_url)
+    with stage_lock(lake, "one", lock_url):
+        assert is_staging(lake, "one", lock_url)
+        assert not is_staging(lake, "other", lock_url)
+    assert not is_staging(lake, "one", lock_url)
+    assert not list(lake.locks_path.glob("stage-*"))
 
 
 def test_two_lakes_do_not_wait_for_each_other(lake: Lake, lock_url: str | None, tmp_path: Path) -> None:

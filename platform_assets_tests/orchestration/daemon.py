@@ -69,6 +69,12 @@ class Daemon:
                     if schedule.name not in but:
                         self.instance.stop_schedule(schedule.get_remote_origin_id(), schedule.selector_id, schedule)
 
+    def start_schedule(self, name: str) -> None:
+        """Switch one on again."""
+        for location in self.workspace.create_request_context().code_locations:
+            for repository in location.get_repositories().values():
+                self.instance.start_schedule(repository.get_schedule(name))
+
     def tick(self, sensor: str = "late_data", *, fails: bool = False) -> InstigatorTick:
         """Evaluate the sensors now; what one of them said."""
         list(sensor_daemon.execute_sensor_iteration(self.workspace, LOGGER, None, None))

@@ -73,6 +73,9 @@ def test_everything_is_on_by_default() -> None:
     daily = repository.get_schedule_def("daily")
     assert daily.default_status == dg.DefaultScheduleStatus.RUNNING
     assert (daily.cron_schedule, daily.execution_timezone) == ("0 1 * * *", "UTC")
+    maintenance = repository.get_schedule_def("maintenance")
+    assert maintenance.default_status == dg.DefaultScheduleStatus.RUNNING
+    assert (maintenance.cron_schedule, maintenance.job_name) == ("0 4 * * 0", "maintenance")
 
 
 def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatement(
@@ -104,5 +107,7 @@ def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatemen
 def test_a_time_that_is_no_cron_expression_is_named() -> None:
     with pytest.raises(SettingsError, match="daily_cron is 'at one'"):
         build_definitions(load_settings(domains=SENSORS, daily_cron="at one"))
+    with pytest.raises(SettingsError, match="maintenance_cron is 'sundays'"):
+        build_definitions(load_settings(domains=SENSORS, maintenance_cron="sundays"))
     with pytest.raises(SettingsError, match="deep_restatement_cron is 'monthly!'"):
         build_definitions(load_settings(domains=SENSORS, deep_restatement_cron="monthly!"))

@@ -13,6 +13,12 @@ DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")
 
 
+def test_a_compaction_stands_in_nobodys_way_and_is_gone_back_to_like_anything_else():
+    on_top = restoration({"b"}, {DAY: ["c", "b", "a"]}, {"c"})
+    assert (on_top.back_to, on_top.undone, on_top.in_the_way) == ({DAY: "a"}, {DAY: ("c", "b")}, {})
+    assert restoration({"c"}, {DAY: ["c", "b", "a"]}, {"b"}).back_to == {DAY: "b"}
+
+
 @given(st.lists(NAMES, unique=True), st.sets(NAMES), st.booleans())
 def test_a_day_goes_back_to_before_the_oldest_chosen_unless_something_else_came_after(newest_first, chosen, cascade):
     found = restoration(chosen, {DAY: newest_first}, cascade=cascade)

@@ -1,0 +1,153 @@
+"""Compaction: the small files of a day as one, with equal content, so that nothing becomes stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import date
+from itertools import groupby
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from platform_assets.compute.profiles import Profile, profile
+from platform_assets.compute.reading import read_files
+from platform_assets.compute.staging import stage
+from platform_assets.engine.changes import staged_at
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import new_stage, publish_changes, without
+from platform_assets.engine.results import Progress, no_progress
+from platform_assets.engine.upkeep import ToCompact, Upkeep, plan_maintenance
+from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
+from platform_assets.lakehouse.publish import Conflict
+from platform_assets.lakehouse.releases import computed_by, release
+from platform_assets.lakehouse.stages import discard
+from platform_assets.ledger.records import DayRecord
+
+_INGEST_WAIT_S = 5.0
+"""How long the ingest of a raw table is waited for; it may take hours, and another time will do."""
+
+
+def compact(
+    platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: Progress = no_progress
+) -> Upkeep:
+    """Make one file of the small files of every day that has too many.
+
+    Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
+    whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where there is nothing to compact.
+        author: on whose behalf.
+        progress: told after every batch.
+
+    Returns:
+        The days that were compacted, and those left with the reason.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    platform.settle()
+    found = Upkeep()
+    for table, days in groupby(plan_maintenance(platform, ["compaction"]).compaction, lambda one: one.table):
+        found += _compact_table(platform, spark, table, tuple(days), author, progress)
+    return found
+
+
+def _compact_table(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    table: str,
+    days: Sequence[ToCompact],
+    author: Author,
+    progress: Progress,
+) -> Upkeep:
+    busy: dict[date, str] = {}
+    differing: tuple[date, ...] = ()
+    with ExitStack() as locks:
+        try:
+            for raw in _ingested_with(platform, table):
+                locks.enter_context(ingest_lock(platform.lake, raw, platform.lock_url, _INGEST_WAIT_S))
+        except LockTimeoutError:
+            return Upkeep(
+                busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
+            )
+        for start in range(0, len(days), platform.settings.batch_days):
+            batch = days[start : start + platform.settings.batch_days]
+            others, met = _compact(platform, spark(), table, batch, author)
+            differing, busy = (*differing, *others), {**busy, **dict.fromkeys(met, "it was published again meanwhile")}
+            progress(table, start + len(batch), len(days))
+    return Upkeep(
+        compaction=tuple(one for one in days if one.day not in busy and one.day not in differing),
+        busy={table: busy} if busy else {},
+        differing={table: differing} if differing else {},
+    )
+
+
+def _ingested_with(platform: Platform, table: str) -> list[str]:
+    """The raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
+    layer, _, name = table.partition(".")
+    raw = f"raw.{name}"
+    return [raw] if layer in ("raw", "refused", "late") and raw in platform.catalogue.names else []
+
+
+def _compact(
+    platform: Platform, spark: SparkSession, table: str, days: Sequence[ToCompact], author: Author
+) -> tuple[list[date], tuple[date, ...]]:
+    """Compact one batch; returns the days whose files hold other rows, and those somebody else published meanwhile."""
+    now = release(platform.lake, days[0].release)
+    path = platform.lake.table_path(table)
+    schema_string = snapshot(path, now.versions[table]).schema_string
+    schema = StructType.fromJson(json.loads(schema_string))
+    records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
+    with new_stage(platform, [table]) as (publication, folders):
+        stage(read_files(spark, path, (file for one in days for file in one.small), schema), folders[table])
+        staged = staged_at(platform.lake, table, publication)
+        files = {
+            one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
+            for one in days
+        }
+        there = read_files(spark, path, (file.path for content in files.values() for file in content), schema)
+        found = profile(there, (), ())
+        contents = {
+            one.day: _content(platform, records[one.day], one, files[one.day])
+            for one in days
+            if one.day in records and records[one.day].digest == str(found.get(one.day, Profile()).digest)
+        }
+        change = TableChange(table=table, schema_string=schema_string, days=contents)
+        return [one.day for one in days if one.day not in contents], _publish(platform, publication, change, author)
+
+
+def _content(platform: Platform, record: DayRecord, day: ToCompact, files: tuple[DataFile, ...]) -> DayContent:
+    """What the day was, in other files."""
+    return DayContent(
+        files=files,
+        base=tuple(file.path for file in day.files),
+        digest=record.digest,
+        fingerprint=record.fingerprint,
+        rows=record.rows,
+        bytes=sum(file.size for file in files),
+        figures=record.figures,
+        restores=computed_by(platform.lake, record.publication, record.table, record.day),
+    )
+
+
+def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
+    """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
+    met: tuple[date, ...] = ()
+    rest: Sequence[TableChange] = (change,) if change.days else ()
+    try:
+        if rest:
+            publish_changes(platform, publication, "compact", rest, author)
+    except Conflict as conflict:
+        met = conflict.days
+        if rest := without(rest, met):
+            publish_changes(platform, new_publication(), "compact", rest, author)
+    if not rest:
+        discard(platform.lake, change.table, publication, platform.lock_url)
+    return met

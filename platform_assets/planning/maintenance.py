@@ -1,0 +1,201 @@
+"""Maintenance, decided: which releases stay, which files nobody needs any more, which days have too many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import Literal
+
+from platform_assets.contracts import DAY
+
+Task = Literal["compaction", "checkpoints", "stages", "deletion"]
+TASKS: tuple[Task, ...] = ("compaction", "checkpoints", "stages", "deletion")
+"""What maintenance does, in this order."""
+
+SMALL_BYTES = 16 * 1024 * 1024
+"""A file below this is small: opening it costs more than reading it."""
+
+CHECKPOINT_COMMITS = 10
+"""A log with fewer commits since its checkpoint is read about as fast as a checkpoint of all."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Releases that stay readable.
+
+    Args:
+        first: the oldest of those that were current at some time in the rollback window; with all that follow.
+        current: the newest, which stays however old it is.
+        pinned: older ones that somebody pinned, oldest first.
+    """
+
+    first: int
+    current: int
+    pinned: tuple[int, ...] = ()
+
+
+def kept_releases(
+    released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta
+) -> Kept:
+    """The releases that the rollback window and pins keep.
+
+    A release leaves the window when the one after it has been current for as long as the window: until then somebody
+    could want the state of that time. A clock that was set back keeps more, never less.
+
+    Args:
+        released: number and time of every release, oldest first; at least one.
+        pins: numbers that people pinned.
+        now: the time, UTC.
+        window: how long a release stays after it was replaced.
+    """
+    current = released[-1][0]
+    first = next((number for (number, _), (_, replaced) in pairwise(released) if replaced > now - window), current)
+    known = {number for number, _ in released}
+    return Kept(first, current, tuple(sorted(pin for pin in pins if pin < first and pin in known)))
+
+
+@dataclass(frozen=True)
+class Use:
+    """What the log of a table says about its files.
+
+    Args:
+        added: every file that was ever part of the table.
+        needed: those that a release that stays needs, each with the newest such release.
+    """
+
+    added: frozenset[str] = frozenset()
+    needed: Mapping[str, int] = field(default_factory=dict)
+
+    def publications(self) -> frozenset[str]:
+        """The folders whose files were ever part of the table."""
+        return frozenset(path.partition("/")[0] for path in self.added)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a publication in a table's, as it lies on disk.
+
+    Args:
+        table: its name.
+        publication: whose folder.
+        files: bytes of each, by its path from the table's folder.
+        written: when the newest was written, UTC.
+        published: one of its files was ever part of the table.
+        in_use: a process is at work on it.
+    """
+
+    table: str
+    publication: str
+    files: Mapping[str, int]
+    written: datetime
+    published: bool = False
+    in_use: bool = False
+
+    def is_settled(self, now: datetime, safe_age: timedelta) -> bool:
+        """Whether nobody will write to it, or publish it, any more."""
+        return not self.in_use and self.written <= now - safe_age
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Files to delete.
+
+    Args:
+        table: its name.
+        publication: in whose folder they lie.
+        files: bytes of each, by its path from the table's folder.
+        whole: nothing else is in the folder, so that it goes too.
+        orphan: no release ever referred to the folder.
+        is_history: releases that do not stay any more lose files by it.
+    """
+
+    table: str
+    publication: str
+    files: Mapping[str, int]
+    whole: bool
+    orphan: bool
+    is_history: bool
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(self.files.values())
+
+    @property
+    def task(self) -> Task:
+        """Whose work it is."""
+        return "stages" if self.orphan else "deletion"
+
+
+def removal(folder: Folder, use: Use, now: datetime, safe_age: timedelta) -> Removal | None:
+    """What of a folder nobody needs; None where all of it stays.
+
+    Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
+    folder is settled: until then somebody may still publish them. When the last row has gone, so does the rest, the log
+    of the stage among it.
+
+    Args:
+        folder: as it lies on disk.
+        use: of its table's files.
+        now: the time, UTC.
+        safe_age: how long a folder must have been left alone.
+    """
+    settled = folder.is_settled(now, safe_age)
+    if not folder.published:
+        return Removal(folder.table, folder.publication, folder.files, True, True, False) if settled else None
+    rows = {path for path in folder.files if _holds_rows(path)}
+    gone = {path for path in rows if path not in use.needed and (path in use.added or settled)}
+    beside = {path for path in folder.files if _beside(path) in gone}
+    whole = gone == rows
+    goes = folder.files if whole else {path: folder.files[path] for path in (*sorted(gone), *sorted(beside))}
+    if not goes and not whole:
+        return None
+    return Removal(folder.table, folder.publication, goes, whole, False, bool(gone & use.added))
+
+
+def needed_of(folder: Folder, use: Use) -> tuple[int, int] | None:
+    """How many files of a folder releases that stay need, and the newest of these releases; None if none."""
+    needed = [use.needed[path] for path in folder.files if path in use.needed]
+    return (len(needed), max(needed)) if needed else None
+
+
+def _holds_rows(path: str) -> bool:
+    """Whether a path is `<publication>/event_date=…/….parquet`."""
+    parts = path.split("/")
+    return len(parts) == 3 and parts[1].startswith(f"{DAY}=") and parts[2].endswith(".parquet")
+
+
+def _beside(path: str) -> str:
+    """The file that a checksum belongs to, as Hadoop writes them where it was not told otherwise."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else ""
+
+
+def days_to_compact(
+    files: Mapping[date, Mapping[str, int]], held: Collection[date], most: int
+) -> dict[date, tuple[str, ...]]:
+    """The days with more than so many small files, and these files, which become one.
+
+    Args:
+        files: of every day, bytes by path; without files that must stay as they are.
+        held: days that are left alone.
+        most: small files that a day may have.
+    """
+    found: dict[date, tuple[str, ...]] = {}
+    for day, sizes in sorted(files.items()):
+        small = tuple(sorted(path for path, size in sizes.items() if size < SMALL_BYTES))
+        if len(small) > most and day not in held:
+            found[day] = small
+    return found
+
+
+def wants_checkpoint(head: int, last: int) -> bool:
+    """Whether enough was committed since the last checkpoint.
+
+    Args:
+        head: newest version of the table.
+        last: version of its checkpoint, -1 without one.
+    """
+    return head - last >= CHECKPOINT_COMMITS

@@ -1,0 +1,253 @@
+"""Compaction changes files and nothing else; history goes with the window, and whoever asks for it is told so."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.reading import read_files
+from platform_assets.engine import compaction, upkeep
+from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.planner import plan_steps
+from platform_assets.engine.platform import Author
+from platform_assets.engine.provenance import explain
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.rollback import RollbackError, chosen_publications, rollback
+from platform_assets.engine.upkeep import Upkeep, delete_publication, plan_maintenance
+from platform_assets.engine.verdicts import Choice
+from platform_assets.engine.verify import verify
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.errors import BeyondWindowError, StillNeededError
+from platform_assets.lakehouse.index import rebuild
+from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.stages import private_folder
+from platform_assets.lakehouse.usage import usage
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.maintenance import TASKS, Task
+from platform_assets.planning.requests import BY_PERSON
+from platform_assets.settings import load_settings
+from platform_assets_tests.conftest import JARS
+from platform_assets_tests.world import World, product, sale
+
+DAYS = [f"2017-01-{day:02}" for day in range(1, 4)]
+DAY = date(2017, 1, 1)
+RAW, SILVER = "raw.transactions", "silver.transactions"
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> World:
+    """Three days of sales; the first came in two files, and one of its sales moved to the second day."""
+    world = installed(tmp_path_factory.mktemp("first") / "state", spark)
+    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number, 1, day)])
+    world.refresh()
+    late = [sale(n, 1, DAYS[0], updated_at=f"{DAYS[0]}T12:00:00Z") for n in (1, 2)]
+    world.deliver_rows("transactions", DAYS[0], "late.jsonl", late)
+    world.refresh()
+    world.deliver_rows("transactions", DAYS[1], "moved.jsonl", [sale(2, 1, DAYS[1], updated_at=f"{DAYS[1]}T20:00:00Z")])
+    world.refresh()
+    return world
+
+
+@pytest.fixture
+def world(first: World, tmp_path: Path) -> World:
+    """A copy of it for each test."""
+    shutil.copytree(first.settings.state, tmp_path / "state")
+    return installed(tmp_path / "state", first.spark)
+
+
+def installed(state: Path, spark: SparkSession) -> World:
+    dates = {"calendar_first": DAYS[0], "calendar_last": DAYS[-1], "today": DAYS[-1]}
+    return World(load_settings(state=state, jars=JARS, compaction_files=1, **dates), spark)
+
+
+def upkeep_of(world: World, *tasks: Task) -> Upkeep:
+    with world.open() as platform:
+        found = Upkeep()
+        for task in tasks:
+            found += maintain(platform, lambda: world.spark, task, Author("upkeep", "maintenance"))
+        return found
+
+
+def files(world: World, table: str) -> int:
+    """Live files of the first day."""
+    with world.open() as platform:
+        return len(live_files(platform.lake.table_path(table)).get(DAY, ()))
+
+
+def everything(world: World) -> tuple[Any, ...]:
+    with world.open() as platform:
+        now = current_release(platform.lake)
+        tables = {table: read_arrow(platform.lake, table).sort_by("event_date").num_rows for table in now.versions}
+        made = {
+            table: {day: (r.digest, r.fingerprint, r.rows, r.figures, r.reads, r.code_version, r.configuration)
+                    for day, r in platform.ledger.current_days(table).items()}
+            for table in now.versions
+        }  # fmt: skip
+    return tables, made, {table: world.rows(table) for table in tables}
+
+
+def stale(world: World) -> bool:
+    with world.open() as platform:
+        return bool(plan_steps(platform, BY_PERSON).steps)
+
+
+def arrivals_read(world: World) -> list[str]:
+    """The files that the first day of silver was made from, as they were when it was."""
+    with world.open() as platform:
+        origin = explain(platform, platform.catalogue[SILVER], DAY).origin
+        assert origin is not None
+        return [arrival.path for read in origin.inputs for arrival in read.arrivals or ()]
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maintenance finds that everything was replaced a window ago."""
+    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
+
+
+def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(world: World) -> None:
+    before, had = everything(world), files(world, RAW)
+    with world.open() as platform:
+        due = plan_maintenance(platform, ["compaction"]).compaction
+    assert [(one.table, str(one.day), len(one.small)) for one in due] == [(RAW, DAYS[0], 2), (RAW, DAYS[1], 2)]
+    assert had == 3, "the tombstone's file stays as it is"
+    done = upkeep_of(world, "compaction")
+    assert done.compaction == due
+    assert files(world, RAW) == 2
+    assert everything(world) == before
+    assert not stale(world)
+    assert not upkeep_of(world, "compaction").compaction, "done"
+    with world.open() as platform:
+        rebuild(platform.lake, platform.ledger)
+        told = explain(platform, platform.catalogue[RAW], DAY)
+    assert everything(world) == before
+    assert told.origin is not None
+    assert [head.kind for head in told.origin.publications] == ["compact", "ingest"]
+    # What comes after it is taken as ever, and what had moved before ties no days together.
+    world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(7, 1, DAYS[0], updated_at=f"{DAYS[2]}T20:00:00Z")])
+    result = world.refresh()
+    assert {str(day) for step in result.steps if step.table == SILVER for day in step.published} == {DAYS[0]}
+
+
+def test_content_that_is_not_what_was_published_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_row_less(spark: Any, path: Any, paths: Any, schema: Any) -> Any:
+        return read_files(spark, path, paths, schema).where("basket_id <> 1")
+
+    monkeypatch.setattr(compaction, "read_files", one_row_less)
+    before, had = everything(world), files(world, RAW)
+    done = upkeep_of(world, "compaction")
+    assert ([str(one.day) for one in done.compaction], done.differing) == ([DAYS[1]], {RAW: (DAY,)})
+    assert (everything(world), files(world, RAW)) == (before, had)
+
+
+def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world.open() as platform:
+        platform.ledger.hold([Hold(RAW, DAY, "f", "volume", "a test", "r", datetime.now(UTC))])
+        assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
+        platform.ledger.lift(RAW, [DAY])
+        monkeypatch.setattr(compaction, "_INGEST_WAIT_S", 0.1)
+        with ingest_lock(platform.lake, RAW, platform.lock_url):
+            busy = upkeep_of(world, "compaction").busy
+        assert {str(day): why for day, why in busy[RAW].items()} == dict.fromkeys(
+            DAYS[:2], "its raw table is being ingested into"
+        )
+
+    def after_somebody_else(*args: Any) -> Any:
+        monkeypatch.setattr(compaction, "publish_changes", publish_changes)
+        world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(8, 1, DAYS[0])])
+        monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
+        world.refresh()
+        return publish_changes(*args)
+
+    monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
+    monkeypatch.setattr(compaction, "publish_changes", after_somebody_else)
+    done = upkeep_of(world, "compaction")
+    assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
+    assert not stale(world)
+    assert 8 in {row["basket_id"] for row in world.rows(SILVER, DAYS[0])}
+
+
+@pytest.mark.usefixtures("later")
+def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World) -> None:
+    before, came_from = everything(world), arrivals_read(world)
+    assert came_from
+    with world.open() as platform:
+        newest, *_, first = (record.publication for record in platform.ledger.history(SILVER, DAY))
+    done = upkeep_of(world, *TASKS)
+    assert done.compaction
+    assert done.removals
+    assert everything(world) == before
+    assert not stale(world)
+    assert upkeep_of(world, *TASKS) == Upkeep()
+
+    with world.open() as platform:
+        cut = current_release(platform.lake).number
+        with pytest.raises(BeyondWindowError, match="Release 1 is beyond the rollback window"):
+            read_arrow(platform.lake, SILVER, release=1)
+        with pytest.raises(BeyondWindowError, match="Release 1 is beyond the rollback window"):
+            chosen_publications(platform, to=1)
+        publications = chosen_publications(platform, publication=newest)
+        for dry_run in (True, False):
+            with pytest.raises(BeyondWindowError, match=rf"What {SILVER} was on {DAY} before is beyond.*\n.*--force"):
+                rollback(platform, publications, Author("undo", "wrong"), dry_run=dry_run)
+        assert current_release(platform.lake).number == cut
+        assert not platform.ledger.holds()
+        with pytest.raises(StillNeededError, match="the current one, needs"):
+            delete_publication(platform, first)
+        with private_folder(platform.lake) as folder:
+            choice = Choice((SILVER,), frozenset({DAY}), 0, 0)
+            [verified, *_] = verify(platform, lambda: world.spark, choice, folder)
+        assert "of raw.transactions is beyond the rollback window" in verified.days[0].reason
+    assert arrivals_read(world) == came_from
+
+    world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(0, 1, DAYS[2], updated_at=f"{DAYS[2]}T20:00:00Z")])
+    result = world.refresh()
+    assert {str(day) for step in result.steps if step.table == SILVER for day in step.published} == {DAYS[0], DAYS[2]}
+
+
+def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
+    with world.open() as platform:
+        wrong = platform.ledger.history(SILVER, DAY)[0].publication
+        was = platform.ledger.history(SILVER, DAY)[1].digest
+        records = platform.ledger.current_days(SILVER)
+        one = upkeep.ToCompact(
+            SILVER,
+            DAY,
+            tuple(file.path for file in live_files(platform.lake.table_path(SILVER))[DAY]),
+            live_files(platform.lake.table_path(SILVER))[DAY],
+            current_release(platform.lake).number,
+        )
+        differing, busy = compaction._compact(platform, world.spark, SILVER, [one], Author("upkeep", "maintenance"))
+        assert (differing, busy) == ([], ())
+        compacted = platform.ledger.history(SILVER, DAY)[0]
+        assert (compacted.digest, compacted.publication == wrong) == (records[DAY].digest, False)
+        with pytest.raises(RollbackError, match="only made fewer files"):
+            rollback(platform, chosen_publications(platform, run="upkeep"), Author("undo", "wrong"))
+        rollback(platform, chosen_publications(platform, publication=wrong), Author("undo", "wrong"))
+        assert platform.ledger.current_days(SILVER)[DAY].digest == was
+
+
+def test_checkpoints_are_written_when_due_and_keep_every_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform_assets.planning.maintenance.CHECKPOINT_COMMITS", 3)
+    before = everything(world)
+    with world.open() as platform:
+        due = plan_maintenance(platform, ["checkpoints"]).checkpoints
+        assert {RAW, SILVER, "_releases"} <= due.keys()
+        assert upkeep_of(world, "checkpoints").checkpoints == due
+        assert not plan_maintenance(platform, ["checkpoints"]).checkpoints
+        for table, version in due.items():
+            path = platform.lake.releases_path if table == "_releases" else platform.lake.table_path(table)
+            assert commits.checkpoint_hint(path) == version
+            assert all(commits.commit_file(path, number).exists() for number in range(version + 1))
+    assert everything(world) == before
