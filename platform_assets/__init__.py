@@ -1,47 +1,99 @@
 """A Dagster platform that corrects the past of daily-partitioned Delta tables safely.
 
-`read` gives any released table, at one release across tables.
+`read` gives any released table, `views` all of them in Spark SQL, each at one release across tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from platform_assets.lakehouse.read import Engine
+    from pyspark.sql import SparkSession
+
+    from platform_assets.lakehouse.read import Days, Engine
+    from platform_assets.lakehouse.releases import Release
     from platform_assets.settings import Settings
 
 
 def read(
     table: str,
     *,
-    days: Iterable[date] | None = None,
-    release: int | None = None,
+    days: Days | None = None,
+    release: int | str | Release | None = None,
     engine: Engine = "arrow",
     settings: Settings | None = None,
 ) -> Any:
-    """Read a table as readers see it.
+    """Read a table as readers see it, at one release that is resolved once.
 
     Args:
         table: `<layer>.<table>`.
-        days: only these days; all by default.
-        release: number of a release; the current one by default.
+        days: only this day or these, as dates or written YYYY-MM-DD; all by default.
+        release: a release's number, the name of its pin, or what `current_release` gave, to read several tables at
+            the same; the current one by default.
         engine: what to return: `arrow`, `polars` or `pandas` tables, a `duckdb` relation, or a `spark` frame of the
             active session.
         settings: where the lake is; read from the environment by default.
 
     Raises:
-        PlatformError: the table, the release or the engine does not exist; the message names what there is.
+        PlatformError: the table, the release or the engine does not exist, or the lake is not where it was; the
+            message names what there is and what to do.
     """
     from platform_assets.engine.catalogue import load_catalogue
+    from platform_assets.engine.pins import readers_release
     from platform_assets.lakehouse import read as reading
     from platform_assets.settings import load_settings
 
     settings = settings or load_settings()
     declared = load_catalogue(settings).names
-    return reading.read(table, days=days, release=release, engine=engine, settings=settings, declared=declared)
+    now = readers_release(settings, release)
+    return reading.read(table, days=days, release=now, engine=engine, settings=settings, declared=declared)
 
 
-__all__ = ["read"]
+def current_release(settings: Settings | None = None) -> Release:
+    """The release that readers see now: pass it to `read` and `views` to see several tables at the same one.
+
+    Args:
+        settings: where the lake is; read from the environment by default.
+
+    Raises:
+        PlatformError: the lake is not where it was.
+    """
+    from platform_assets.lakehouse.read import released
+    from platform_assets.settings import load_settings
+
+    return released(settings or load_settings())
+
+
+def views(
+    spark: SparkSession | None = None,
+    *,
+    release: int | str | Release | None = None,
+    settings: Settings | None = None,
+) -> SparkSession:
+    """Give Spark SQL every released table, all at one release, as temporary views named `<layer>_<table>`.
+
+    Args:
+        spark: the session; by default the one of this process, started as the settings say where there is none.
+        release: as for `read`.
+        settings: where the lake is; read from the environment by default.
+
+    Returns:
+        The session: `views().sql("SELECT * FROM gold_daily_sales")`.
+
+    Raises:
+        PlatformError: the release does not exist, the lake is not where it was, or Spark does not start.
+    """
+    from platform_assets.compute.session import create_session
+    from platform_assets.compute.sql_views import register_views
+    from platform_assets.engine.pins import readers_release
+    from platform_assets.lakehouse.lake import Lake
+    from platform_assets.settings import load_settings
+
+    settings = settings or load_settings()
+    now = readers_release(settings, release)
+    session = spark or create_session(settings)
+    register_views(session, Lake(settings.lake), now)
+    return session
+
+
+__all__ = ["current_release", "read", "views"]

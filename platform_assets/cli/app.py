@@ -18,12 +18,14 @@ from platform_assets.cli import (
     ledger,
     read,
     refresh,
+    release,
     releases,
     rollback,
     stale,
     status,
     up,
     verify,
+    views,
     why,
     withdraw,
 )
@@ -50,6 +52,8 @@ app.command("why")(why.why)
 app.command("refresh")(refresh.refresh)
 app.command("verify")(verify.verify)
 app.command("releases")(releases.releases)
+app.add_typer(release.app, name="release")
+app.command("views")(views.views)
 app.command("rollback")(rollback.rollback)
 app.command("doctor")(doctor.doctor)
 app.add_typer(late.app, name="late")

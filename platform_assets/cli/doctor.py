@@ -21,7 +21,8 @@ from platform_assets.engine.catching_up import CAUGHT_UP
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.histories import require_one_history
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.read import released
+from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings, load_settings
 
@@ -101,13 +102,13 @@ def _history(settings: Settings) -> Finding:
         lake = Lake(settings.lake)
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
-        released = {publication: release for release, publication in published(lake)}
-        require_one_history(lake, indexed, released)
+        shown = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, shown)
     except PlatformError as error:
         return Finding(name, False, error.what, error.todo)
     except OSError as error:
         return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
-    lacking = len(released) - len(indexed)
+    lacking = len(shown) - len(indexed)
     said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
     last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].reason}" if mended else ""
     return Finding(name, True, said + last)
@@ -115,7 +116,7 @@ def _history(settings: Settings) -> Finding:
 
 def _release(settings: Settings) -> Finding:
     try:
-        release = current_release(Lake(settings.lake))
+        release = released(settings)
     except PlatformError as error:
         return Finding("Release", False, error.what, error.todo)
     except OSError as error:

@@ -21,10 +21,10 @@ from rich.table import Table
 from platform_assets.cli.console import console, parse_day
 from platform_assets.contracts import DAY
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.pins import readers_release
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.read import version_in
-from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.log import Snapshot
+from platform_assets.lakehouse.read import version_in, whole_snapshot
 from platform_assets.settings import load_settings
 
 _BATCH_ROWS = 1000
@@ -41,16 +41,17 @@ class Format(StrEnum):
 def read(
     table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
     day: Annotated[str | None, typer.Option(help="Only this day, YYYY-MM-DD.")] = None,
+    release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most rows to print.")] = 20,
     format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
 ) -> None:
-    """Print rows of a table as readers see them now, oldest days first."""
+    """Print rows of a table as readers see them, now or at a release, oldest days first."""
     settings = load_settings()
     days = [parse_day(day, settings)] if day else None
     lake = Lake(settings.lake)
-    release = current_release(lake)
-    version = version_in(lake, table, release, load_catalogue(settings).names)
-    found = snapshot(lake.table_path(table), version)
+    shown = readers_release(settings, release)
+    version_in(lake, table, shown, load_catalogue(settings).names)
+    found = whole_snapshot(lake, table, shown, days)
     columns = [field["name"] for field in json.loads(found.schema_string)["fields"]]
     rows = list(islice(_rows(lake, table, found, days), limit))
     match format:

@@ -20,7 +20,7 @@ from platform_assets.cli.console import (
     say,
 )
 from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid, plan_json
-from platform_assets.cli.progress import watch_published
+from platform_assets.cli.progress import counting
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.pending import intakes
@@ -114,10 +114,9 @@ def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> Refr
     from platform_assets.engine.refresh import refresh as refresh_tables
 
     author = Author(run=f"refresh-{new_publication()}", why=why)
-    planned = None if plan.intakes else plan.days
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
-    with session_on_demand(platform.settings, brief=brief) as spark, watch_published("refresh", planned):
-        return refresh_tables(platform, spark, author, request=request)
+    with session_on_demand(platform.settings, brief=brief) as spark, counting("refresh") as progress:
+        return refresh_tables(platform, spark, author, progress, request=request)
 
 
 def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:

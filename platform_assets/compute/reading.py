@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse.log import live_files, snapshot
+from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.manifest import DataFile
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -36,27 +37,25 @@ def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
 def read_days(
     spark: SparkSession,
     path: Path,
-    version: int | None,
+    files: Mapping[date, Sequence[DataFile]],
     schema: StructType,
     spans: Iterable[tuple[date, date]],
 ) -> DataFrame:
-    """Some days of a table at a version.
+    """Some days of a table.
 
     Args:
         spark: session.
         path: of the table.
-        version: Delta version; None where the table was never published, which reads as no rows.
+        files: of its days; none where the table was never published, which reads as no rows.
         schema: columns to return, the day included.
         spans: first and last day of each range, both included.
     """
     spans = tuple(spans)
-    if version is None or not spans:
-        return no_rows(spark, schema)
     wanted = [
         path / file.path
-        for day, files in live_files(path, version).items()
+        for day, of_day in files.items()
         if any(start <= day <= end for start, end in spans)
-        for file in files
+        for file in of_day
     ]
     return _read_files(spark, path, schema, wanted)
 

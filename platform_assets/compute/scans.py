@@ -93,7 +93,7 @@ def _scans(leaf: Any) -> Iterator[Scan]:
         return
     location = leaf.relation().location()
     kind = str(location.getClass().getName())
-    table = _path(location.path().toString()) if kind.startswith(_DELTA) else None
+    table = Path(str(location.path().toUri().getPath())) if kind.startswith(_DELTA) else None
     yield Scan(table, frozenset(_input_files(location)), kind)
 
 

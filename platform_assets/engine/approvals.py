@@ -17,14 +17,14 @@ from platform_assets.compute.reading import read_days, read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import DAY, Contract
-from platform_assets.engine.changes import appended_change, replaced
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import appended_change, replaced, staged_at
 from platform_assets.engine.late_queue import LateQueueError, choose, decide
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
-from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.late_queue import LateRows, Selection, late_table
 from platform_assets.planning.windows import ranges
@@ -82,25 +82,24 @@ def _take(
     platform: Platform, spark: SparkSession, contract: Contract, chosen: Collection[LateRows], author: Author
 ) -> Approval:
     queue = late_table(contract.name)
-    release = current_release(platform.lake)
+    basis = Basis.now(platform)
     days = {rows.day for rows in chosen}
-    with stage_folders(platform, (contract.name, queue)) as (publication, folders):
+    with new_stage(platform, (contract.name, queue)) as (publication, folders):
         schema = raw_schema(contract)
-        path, version = platform.lake.table_path(queue), release.versions[queue]
-        waiting = read_days(spark, path, version, schema, ranges(days))
+        waiting = read_days(spark, platform.lake.table_path(queue), basis.files(queue), schema, ranges(days))
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
         stage(_as_approved(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
-        stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
+        stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered)
         changes = [
-            appended_change(platform, release, contract.name, publication, schema.json(), entered),
+            appended_change(platform, basis.release, contract.name, publication, schema.json(), entered),
             TableChange(
                 table=queue,
                 schema_string=schema.json(),
-                days=_left(platform, queue, release, publication, days, left),
+                days=_left(platform, queue, basis, publication, days, left),
             ),
         ]
         publish_changes(platform, publication, "approval", changes, author, arrivals)
@@ -159,7 +158,9 @@ def _arrivals(
 
 
 def _left(
-    platform: Platform, queue: str, release: Release, publication: str, days: Collection[date], left: RawProfile
+    platform: Platform, queue: str, basis: Basis, publication: str, days: Collection[date], left: RawProfile
 ) -> dict[date, DayContent]:
     digests = {day: left.digests.get(day, Digest()) for day in days}
-    return replaced(platform.lake, queue, release, publication, digests, dict.fromkeys(days, ""), {})
+    return replaced(
+        basis.files(queue), staged_at(platform.lake, queue, publication), digests, dict.fromkeys(days, ""), {}
+    )

@@ -22,13 +22,13 @@ from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import Arrival, DayContent
-from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
 from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.windows import Calendar
@@ -80,8 +80,8 @@ def _take(
     author: Author,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     letters, queue = refused_table(contract), late_table(contract.name)
-    release = current_release(platform.lake)
-    with stage_folders(platform, (contract.name, letters, queue)) as (publication, folders):
+    basis = Basis.now(platform)
+    with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
@@ -92,15 +92,15 @@ def _take(
             drop_rows_without_day(platform.lake, contract.name, publication)
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
-            stage_tombstones(platform, spark, contract, publication, folders[contract.name], release, few=few)
+            stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         counted = (taken, rejected, waiting)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
-            appended_change(platform, release, contract.name, publication, raw_schema(contract).json(), taken),
-            appended_change(platform, release, letters, publication, DEAD_LETTERS.json(), rejected),
-            appended_change(platform, release, queue, publication, raw_schema(contract).json(), waiting),
+            appended_change(platform, basis.release, contract.name, publication, raw_schema(contract).json(), taken),
+            appended_change(platform, basis.release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         publish_changes(platform, publication, "ingest", changes, author, arrivals)
     return arrivals, dict(changes[0].days)

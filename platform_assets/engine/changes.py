@@ -34,10 +34,8 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
 
 
 def replaced(
-    lake: Lake,
-    table: str,
-    release: Release,
-    publication: str,
+    live: Files,
+    staged: Files,
     digests: Mapping[date, Digest],
     made_from: Mapping[date, str],
     figures: Mapping[date, Mapping[str, int]],
@@ -45,16 +43,12 @@ def replaced(
     """Days whose whole content becomes what was staged for them.
 
     Args:
-        lake: the lake.
-        table: `<layer>.<table>`.
-        release: whose files leave.
-        publication: whose staged files enter.
+        live: files of the table, which leave.
+        staged: files that enter.
         digests: of the days to replace; a day without staged files becomes empty.
         made_from: fingerprints of these days.
         figures: further counts of some of them.
     """
-    live = files_at(lake, table, release.versions.get(table))
-    staged = staged_at(lake, table, publication)
     return {
         day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
             update={"fingerprint": made_from[day]}

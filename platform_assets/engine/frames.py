@@ -19,10 +19,10 @@ from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.compute.withdrawals import standing, with_withdrawn, withdrawn_rows
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.moved_keys import has_withdrawals, standing_rows
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.views import history_key
-from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import ranges, union_read
 
 InputRows = DataFrame | Windowed | History
@@ -54,12 +54,12 @@ class Prepared:
 
 
 def prepare(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], release: Release
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
 ) -> Prepared:
-    """Read the inputs of some days at a release and apply the rules, the order of versions and the transform."""
+    """Read the inputs of some days and apply the rules, the order of versions and the transform."""
     if contract.layer == "silver":
-        return _prepare_silver(platform, spark, contract, days, release)
-    inputs = {read: _input(platform, spark, read, days, release) for read in contract.inputs}
+        return _prepare_silver(platform, spark, contract, days, basis)
+    inputs = {read: _input(platform, spark, read, days, basis) for read in contract.inputs}
     given = {read.parameter: rows for read, rows in inputs.items()}
     frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
     return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
@@ -70,7 +70,7 @@ def transform_inputs(
     spark: SparkSession,
     contract: Contract,
     days: Collection[date],
-    release: Release,
+    basis: Basis,
     arranged: Arrange | None = None,
 ) -> dict[str, InputRows]:
     """What the transform of a table is given for some days, by parameter.
@@ -80,25 +80,25 @@ def transform_inputs(
         spark: session.
         contract: of a silver or gold table.
         days: to compute together.
-        release: to read.
+        basis: to read.
         arranged: puts the rows of every input in another order.
     """
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        rows = _newest(source, contract, standing_rows(platform, spark, source, days, release))
+        rows = _newest(source, contract, standing_rows(platform, spark, source, days, basis))
         return {read.parameter: arranged(rows) if arranged else rows}
-    return {read.parameter: _input(platform, spark, read, days, release, arranged) for read in contract.inputs}
+    return {read.parameter: _input(platform, spark, read, days, basis, arranged) for read in contract.inputs}
 
 
 def _prepare_silver(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], release: Release
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    raw = _read(platform, spark, source, raw_schema(source), ranges(days), release)
+    raw = _read(platform, spark, source, raw_schema(source), ranges(days), basis)
     withdrawn: Mapping[date, int] = {}
-    if has_withdrawals(platform, source.name, days, release):
+    if has_withdrawals(source.name, days, basis):
         withdrawn, raw = withdrawn_rows(raw), standing(raw)
     counts = with_withdrawn(fates(raw, source.key, contract.rules), withdrawn)
     any_bad = any(found["quarantined"] for found in counts.values())
@@ -124,12 +124,12 @@ def _input(
     spark: SparkSession,
     read: Input,
     days: Collection[date],
-    release: Release,
+    basis: Basis,
     arranged: Arrange | None = None,
 ) -> InputRows:
     source = platform.catalogue[read.table]
     spans = union_read(read.window, days, platform.calendar)
-    frame = _read(platform, spark, source, spark_schema(source), spans, release)
+    frame = _read(platform, spark, source, spark_schema(source), spans, basis)
     frame = arranged(frame) if arranged else frame
     match read.window:
         case Span(0, 0):
@@ -146,7 +146,7 @@ def _read(
     source: Contract,
     schema: StructType,
     spans: Collection[tuple[date, date]],
-    release: Release,
+    basis: Basis,
 ) -> DataFrame:
     path = platform.lake.table_path(source.name)
-    return read_days(spark, path, release.versions.get(source.name), schema, spans)
+    return read_days(spark, path, basis.files(source.name), schema, spans)

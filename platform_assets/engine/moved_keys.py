@@ -16,9 +16,9 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import as_raw, standing
 from platform_assets.contracts import Contract
-from platform_assets.engine.changes import files_at, staged_at
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import staged_at
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import ranges, within_reach
 
 
@@ -28,7 +28,7 @@ def stage_tombstones(
     contract: Contract,
     publication: str,
     folder: Path,
-    release: Release,
+    basis: Basis,
     *,
     few: bool,
 ) -> None:
@@ -40,30 +40,30 @@ def stage_tombstones(
         contract: of the raw table.
         publication: that staged the rows.
         folder: where they are.
-        release: whose raw rows they are compared with.
+        basis: whose raw rows they are compared with.
         few: as for `compute.moves.tombstones`.
     """
     if not contract.moves_within_days:
         return
     near = within_reach(staged_at(platform.lake, contract.name, publication), contract.moves_within_days)
     present: DataFrame | None = None
-    if near & files_at(platform.lake, contract.name, release.versions.get(contract.name)).keys():
-        present = standing_rows(platform, spark, contract, near, release).where(F.col("_kind") != TOMBSTONE)
+    if near & basis.files(contract.name).keys():
+        present = standing_rows(platform, spark, contract, near, basis).where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
         stage(as_raw(found, raw_schema(contract)), folder)
 
 
 def standing_rows(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], release: Release
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
 ) -> DataFrame:
     """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
-    path, version = platform.lake.table_path(contract.name), release.versions.get(contract.name)
-    rows = read_days(spark, path, version, raw_schema(contract), ranges(days))
-    return standing(rows) if has_withdrawals(platform, contract.name, days, release) else rows
+    path = platform.lake.table_path(contract.name)
+    rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
+    return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
 
 
-def has_withdrawals(platform: Platform, table: str, days: Collection[date], release: Release) -> bool:
+def has_withdrawals(table: str, days: Collection[date], basis: Basis) -> bool:
     """Whether anything was withdrawn from some raw days, as their manifests say."""
-    loaded = platform.ledger.current_days(table, at=release.number)
+    loaded = basis.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)

@@ -9,6 +9,7 @@ from datetime import date
 from typing import TypeVar
 
 from platform_assets.contracts import Contract, Span
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import past_of, stale_days, standing_of
 from platform_assets.engine.platform import Platform
 from platform_assets.planning.plan import Intake, Plan, make_plan
@@ -54,9 +55,10 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         most_files: that one refresh should take, oldest arrival dates first.
     """
     listings = {contract: list_arrivals(platform, contract) for contract in platform.catalogue if contract.source}
-    standing = standing_of(platform)
+    basis = Basis.now(platform)
+    standing = standing_of(basis)
     every_stale_day = stale_days(platform, standing)
-    plan = make_plan(platform.catalogue, standing, every_stale_day, past_of(platform, standing, every_stale_day))
+    plan = make_plan(platform.catalogue, standing, every_stale_day, past_of(basis, standing, every_stale_day))
     pending = [file for listing in listings.values() for file in listing.pending]
     until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
     files: dict[str, tuple[LandedFile, ...]] = {}

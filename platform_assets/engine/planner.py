@@ -12,6 +12,7 @@ from datetime import date
 from functools import cache
 
 from platform_assets.contracts import DAY, Contract, ContractError
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.log import snapshot
@@ -27,23 +28,23 @@ from platform_assets.planning.ties import Tie
 _CONTRACT_TYPES = {"integer": "int"}
 
 
-def standing_of(platform: Platform, tables: Collection[str] | None = None) -> Standing:
-    """Where the days of all tables, or of some, stand at the current release."""
-    now = current_release(platform.lake)
+def standing_of(basis: Basis, tables: Collection[str] | None = None) -> Standing:
+    """Where the days of all tables, or of some, stand."""
+    platform = basis.platform
     names = platform.catalogue.names if tables is None else tables
     refused: dict[str, set[tuple[date, str]]] = {}
     tied: dict[str, set[Tie]] = {}
-    for hold in platform.ledger.holds():
+    for hold in basis.holds():
         if hold.tied_to is not None:
             tied.setdefault(hold.table, set()).add((hold.day, hold.tied_to))
         elif hold.table in platform.code_versions:
             mark = refused_now(hold.refused, platform.version(hold.table))
             refused.setdefault(hold.table, set()).add((hold.day, mark))
     return Standing(
-        marks=platform.ledger.marks(names, at=now.number),
+        marks=basis.marks(names),
         refused=refused,
         calendar=platform.calendar,
-        views=views_read(platform, [platform.catalogue[name] for name in names], now),
+        views=views_read([platform.catalogue[name] for name in names], basis),
         tied=tied,
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
     )
@@ -58,9 +59,10 @@ def stale_days(platform: Platform, standing: Standing) -> Stale:
 
 def plan_steps(platform: Platform, request: Request = AUTOMATIC, intakes: Collection[Intake] = ()) -> Plan:
     """What a refresh of what is asked for would do now."""
-    standing = standing_of(platform)
+    basis = Basis.now(platform)
+    standing = standing_of(basis)
     found = stale_days(platform, standing)
-    return make_plan(platform.catalogue, standing, found, past_of(platform, standing, found), request, intakes)
+    return make_plan(platform.catalogue, standing, found, past_of(basis, standing, found), request, intakes)
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,10 @@ class Outlook:
 
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     """What is stale now in all tables."""
-    standing = standing_of(platform)
+    basis = Basis.now(platform)
+    standing = standing_of(basis)
     found = stale_days(platform, standing)
-    past = past_of(platform, standing, found)
+    past = past_of(basis, standing, found)
     everything, automatic = (
         make_plan(platform.catalogue, standing, found, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
     )
@@ -90,17 +93,16 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
 
 
-def past_of(platform: Platform, standing: Standing, found: Mapping[str, Collection[date]]) -> Past:
+def past_of(basis: Basis, standing: Standing, found: Mapping[str, Collection[date]]) -> Past:
     """What stale days were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
-    shown_by = ReleaseIndex(platform)
-    now = current_release(platform.lake).number
+    shown_by = ReleaseIndex(basis.platform)
     for table, days in found.items():
         computed = [day for day in days if day in standing.marks.get(table, {})]
         if not computed:
             continue
-        records = platform.ledger.current_days(table, at=now, among=computed)
+        records = basis.days(table, computed)
         read_at[table] = {
             day: {name: shown_by(name, version) for name, version in record.reads.items()}
             for day, record in records.items()
@@ -109,43 +111,42 @@ def past_of(platform: Platform, standing: Standing, found: Mapping[str, Collecti
             for name, number in releases.items():
                 oldest[name] = min(oldest.get(name, number), number)
     revisions = {
-        name: platform.ledger.revisions(name, _published_after(standing.marks.get(name, {}), number), at=now)
+        name: basis.revisions(name, _published_after(standing.marks.get(name, {}), number))
         for name, number in oldest.items()
     }
-    views = {name: _views_at(platform, name, read_at) for name in standing.views}
+    views = {name: _views_at(basis, name, read_at) for name in standing.views}
     return Past(read_at, revisions, views)
 
 
-def _views_at(
-    platform: Platform, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]
-) -> dict[int, View]:
+def _views_at(basis: Basis, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]) -> dict[int, View]:
     """What was valid on which day of a table at every release at which a stale day read it."""
     numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
-    return {number: view_of(platform, table, release(platform.lake, number)) for number in sorted(numbers)}
+    platform = basis.platform
+    return {number: view_of(table, Basis(platform, release(platform.lake, number))) for number in sorted(numbers)}
 
 
-def reasons_now(platform: Platform, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:
+def reasons_now(basis: Basis, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:
     """Why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
-        platform: what to look at.
+        basis: what to look at.
         contract: of the table.
         days: of it.
         asked: they were asked for whatever their state.
     """
-    standing = standing_of(platform, {contract.name, *(read.table for read in contract.inputs)})
+    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
     found = stale(contract, days, standing)
-    past = past_of(platform, standing, {contract.name: found})
+    past = past_of(basis, standing, {contract.name: found})
     by_data = through_data(contract, found, standing, past)
     by_version = through_version(contract, days, standing)
     reasons = {day: {*by_data.get(day, ()), *by_version.get(day, ())} for day in days}
     return {day: ordered({*why, "asked for"} if asked or not why else why) for day, why in reasons.items()}
 
 
-def still_to_do(platform: Platform, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    """As `left_to_do`, at the release that is current now."""
-    contract = platform.catalogue[step.table]
-    standing = standing_of(platform, {contract.name, *(read.table for read in contract.inputs)})
+def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:
+    """As `left_to_do`, on what is there by now."""
+    contract = basis.platform.catalogue[step.table]
+    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
     return left_to_do(contract, step, standing, request)
 
 

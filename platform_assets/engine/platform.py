@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +21,6 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
-from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.code_version import Version, code_version, hand_set
 from platform_assets.planning.configuration import Configuration, configuration
@@ -103,10 +101,6 @@ class Platform:
         """
         recover(self.lake, self.lock_url)
         self.sync()
-
-    def digests(self, table: str, release: Release) -> dict[date, str]:
-        """Digest of every loaded day of a table at a release."""
-        return {day: found.digest for day, found in self.ledger.current_days(table, at=release.number).items()}
 
 
 def code_versions(catalogue: Catalogue) -> dict[str, str]:

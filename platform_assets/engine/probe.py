@@ -19,10 +19,10 @@ from platform_assets.compute.plans import is_row_by_row, not_repeatable
 from platform_assets.compute.profiles import profile
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.frames import Arrange, transform_inputs
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.samples import day_to_probe
 from platform_assets.quality.masking import shown_key
@@ -78,7 +78,7 @@ def probe(
     platform: Platform,
     spark: SparkSession,
     contract: Contract,
-    release: Release,
+    basis: Basis,
     staged: DataFrame,
     digests: Mapping[date, Digest],
 ) -> None:
@@ -90,7 +90,7 @@ def probe(
         platform: what to work with.
         spark: session.
         contract: of the table.
-        release: that was read.
+        basis: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
 
@@ -98,7 +98,7 @@ def probe(
         NotRepeatableError: naming the day, what made a difference, and where.
     """
     day = day_to_probe({day: digest.rows for day, digest in digests.items()})
-    trial = _Trial(platform, spark, contract, release)
+    trial = _Trial(platform, spark, contract, basis)
     if day is None or trial.is_proved_by_plan(day):
         return
     turned = trial.digests(day, _turned)
@@ -117,12 +117,12 @@ def probe(
 class _Trial:
     """Computations of a day by itself."""
 
-    def __init__(self, platform: Platform, spark: SparkSession, contract: Contract, release: Release) -> None:
-        self._platform, self._spark, self._contract, self._release = platform, spark, contract, release
+    def __init__(self, platform: Platform, spark: SparkSession, contract: Contract, basis: Basis) -> None:
+        self._platform, self._spark, self._contract, self._basis = platform, spark, contract, basis
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
         """What the transform makes of the day, not computed yet."""
-        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._release, arranged)
+        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis, arranged)
         made = transform_of(self._platform, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
@@ -132,7 +132,7 @@ class _Trial:
 
     def is_proved_by_plan(self, day: date) -> bool:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
-        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._release)
+        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis)
         rows = [one for one in given.values() if isinstance(one, DataFrame)]
         transform = transform_of(self._platform, self._contract)
         first, second = transform(**given), transform(**given)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract, Input
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.log import live_files
@@ -89,7 +90,7 @@ class Explanation:
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     """Where a day comes from, and what of that is no longer so."""
     table = contract.name
-    standing = standing_of(platform, {table, *(read.table for read in contract.inputs)})
+    standing = standing_of(Basis.now(platform), {table, *(read.table for read in contract.inputs)})
     release = current_release(platform.lake)
     record = platform.ledger.current_days(table, at=release.number, among=[day]).get(day)
     shown = release.versions.get(table, -1)
@@ -112,7 +113,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
 
 def _through_data(platform: Platform, contract: Contract, day: date, standing: Standing) -> Reasons:
     found = stale(contract, [day], standing)
-    past = past_of(platform, standing, {contract.name: found})
+    past = past_of(Basis.now(platform), standing, {contract.name: found})
     return through_data(contract, found, standing, past).get(day, ())
 
 

@@ -28,14 +28,26 @@ def publish_changes(
     tables: Sequence[TableChange],
     author: Author,
     arrivals: Sequence[Arrival] = (),
+    *,
+    on_release: int | None = None,
 ) -> int:
     """Publish changes of some tables at once and index them.
+
+    Args:
+        platform: what to work with.
+        publication: its name.
+        kind: what kind of work it is.
+        tables: changes; those without days are left out.
+        author: on whose behalf.
+        arrivals: what was taken with it.
+        on_release: the release that must still be current.
 
     Returns:
         The number of the new release.
 
     Raises:
         Conflict: a day was replaced by somebody else since it was read; nothing was published.
+        OvertakenError: another release is current; nothing was published.
     """
     manifest = Manifest(
         publication=publication,
@@ -49,13 +61,13 @@ def publish_changes(
         arrivals=tuple(arrivals),
         platform_version=platform_version(),
     )
-    release = publish(platform.lake, manifest, platform.lock_url)
+    release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release)
     record(platform.lake, platform.ledger, manifest, release)
     return release
 
 
 @contextmanager
-def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Path]]]:
+def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Path]]]:
     """A fresh publication and its private folder in each table; an error removes what was staged and not published.
 
     The folders appear with the first file that Spark writes.
@@ -66,11 +78,16 @@ def stage_folders(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[s
         yield publication, folders
     except BaseException as error:
         try:
-            for table in tables:
-                discard(platform.lake, table, publication, platform.lock_url)
+            discard_stage(platform, publication, tables)
         except OSError as left:
             error.add_note(f"The stage {publication} could not be removed: {left}.")
         raise
+
+
+def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -> None:
+    """Remove what was staged for some tables, unless it was published."""
+    for table in tables:
+        discard(platform.lake, table, publication, platform.lock_url)
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:

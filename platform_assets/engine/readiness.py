@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Contract, Input, Span
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import views_read
-from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
 from platform_assets.planning.ties import still_refused
@@ -26,7 +26,7 @@ HoldsByDay = Mapping[date, Hold]
 
 @dataclass(frozen=True)
 class Readiness:
-    """Where some days of a table stand at a release.
+    """Where some days of a table stand.
 
     Args:
         ready: days to compute now, oldest first.
@@ -53,7 +53,7 @@ def readiness(
     platform: Platform,
     contract: Contract,
     days: Collection[date],
-    release: Release,
+    basis: Basis,
     *,
     force: bool = False,
     accept: Collection[Check] = (),
@@ -64,11 +64,11 @@ def readiness(
         platform: what to work with.
         contract: of the table.
         days: days of it.
-        release: to read.
+        basis: to read.
         force: nothing counts as up to date or as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
-    digests = {read.table: platform.digests(read.table, release) for read in contract.inputs}
+    digests = {read.table: basis.digests(read.table) for read in contract.inputs}
     holds_on = {read.table: _holds(platform, read.table) for read in contract.inputs}
     blocked = {
         day: reason
@@ -77,10 +77,10 @@ def readiness(
         if (reason := _blocks(platform, read, day, digests, holds_on[read.table]))
     }
     left = sorted(set(days) - set(blocked))
-    before = platform.ledger.current_days(contract.name, at=release.number)
+    before = basis.days(contract.name)
     holds = platform.ledger.holds(contract.name)
     tied = [(hold.day, hold.tied_to) for hold in holds if hold.tied_to is not None]
-    views = views_read(platform, [contract], release)
+    views = views_read([contract], basis)
     now = fingerprints(contract, {*left, *(root for _, root in tied)}, digests, platform.calendar, views)
     made_from = {day: now[day] for day in left if day in now}
     held: dict[date, Hold] = {}

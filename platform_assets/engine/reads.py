@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 
 from platform_assets.compute.scans import Scan, scans_of
 from platform_assets.contracts import Contract
-from platform_assets.engine.changes import files_at
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.reads import FilesRead, first_outside
 
 
@@ -24,7 +24,7 @@ class UndeclaredReadError(PlatformError):
 
 
 def files_read(
-    platform: Platform, contract: Contract, days: Collection[date], release: Release, frame: DataFrame
+    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, frame: DataFrame
 ) -> FilesRead:
     """How many files of which days of its inputs a step reads.
 
@@ -32,13 +32,13 @@ def files_read(
         platform: what to work with.
         contract: of the table.
         days: that are computed.
-        release: that is to be read.
+        basis: that is to be read.
         frame: their rows, not computed yet.
 
     Raises:
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
-    inputs = [_Input(platform.lake, read.table, release) for read in contract.inputs]
+    inputs = [_Input(platform.lake, read.table, basis.files(read.table)) for read in contract.inputs]
     found: defaultdict[str, set[Path]] = defaultdict(set)
     for scan in scans_of(frame):
         for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
@@ -69,11 +69,10 @@ def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
 
 
 class _Input:
-    """A table that may be read: its files at the release, with their days."""
+    """A table that may be read: its files, with their days."""
 
-    def __init__(self, lake: Lake, table: str, release: Release) -> None:
+    def __init__(self, lake: Lake, table: str, days: Files) -> None:
         self.table, self.folder = table, lake.table_path(table)
-        days = files_at(lake, table, release.versions.get(table))
         self.live = {self.folder / file.path: day for day, files in days.items() for file in files}
 
 

@@ -18,6 +18,7 @@ from platform_assets.engine.results import (
     StepResult,
     no_progress,
 )
+from platform_assets.engine.stage import Stage
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 
@@ -48,6 +49,7 @@ def refresh(
 ) -> RefreshResult:
     """Ingest everything pending and recompute exactly the days that are stale, in dependency order.
 
+    Every raw table's arrivals are a publication of their own, as they come; all recomputed days are one, at the end.
     A day that turns out unchanged by the time its table is reached, because its inputs came out with the digests they
     had, is struck.
 
@@ -57,7 +59,7 @@ def refresh(
         author: on whose behalf.
         progress: told after every batch.
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
-        report: told what became of each table, as soon as it is done.
+        report: told what became of each table: of raw ones as soon as it is done, of the others once all are published.
         request: which tables and days, and whether those that only a person takes.
 
     Raises:
@@ -71,17 +73,24 @@ def refresh(
         if contract.source is not None and wanted.get(contract.name):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
-    steps: list[StepResult] = []
     struck: dict[str, tuple[date, ...]] = {}
-    for step in plan_steps(platform, request).steps:
-        days, unchanged = still_to_do(platform, step, request)
-        if unchanged:
-            struck[step.table] = unchanged
-        if days:
-            asked = any("asked for" in step.reasons[day] for day in days)
-            steps.append(recompute_step(platform, spark, Step(step.table, days), author, progress, force=asked))
-            report(steps[-1])
-    return RefreshResult(tuple(ingests), tuple(steps), struck)
+    stage = Stage(platform, author)
+    try:
+        for step in plan_steps(platform, request).steps:
+            days, unchanged = still_to_do(stage.basis, step, request)
+            if unchanged:
+                struck[step.table] = unchanged
+            if days:
+                asked = any("asked for" in step.reasons[day] for day in days)
+                stage.step(spark, Step(step.table, days), progress, force=asked)
+        stage.publish(spark, progress)
+    except BaseException:
+        stage.discard()
+        raise
+    steps = tuple(stage.results.values())
+    for done in steps:
+        report(done)
+    return RefreshResult(tuple(ingests), steps, struck)
 
 
 def recompute(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
 from platform_assets.compute.differences import DayChange
 from platform_assets.lakehouse.manifest import Arrival, DayContent
@@ -67,6 +68,28 @@ class StepResult:
         """Days that keep what they had, and the reason in a sentence or two."""
         held = {day: "held: " + "; ".join(finding.message for finding in found) for day, found in self.held.items()}
         return held | self.blocked
+
+    def without(self, days: Collection[date]) -> StepResult:
+        """The same without what became of some days."""
+        if not days:
+            return self
+
+        def rest(found: Mapping[date, Any]) -> dict[date, Any]:
+            return {day: one for day, one in found.items() if day not in days}
+
+        return StepResult(
+            self.table,
+            rest(self.published),
+            rest(self.held),
+            rest(self.blocked),
+            self.up_to_date.difference(days),
+            rest(self.checks),
+            rest(self.changes),
+            rest(self.notes),
+            rest(self.reasons),
+            self.read,
+            self.seconds,
+        )
 
     def __add__(self, other: StepResult) -> StepResult:
         return StepResult(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
@@ -179,7 +180,9 @@ def _publish(
 
 def as_they_would_be(platform: Platform, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
     """Days whose inputs went back with them, so that nothing has to keep them as they are."""
-    return unchanged(contract, days, standing_of(platform, {contract.name, *(read.table for read in contract.inputs)}))
+    return unchanged(
+        contract, days, standing_of(Basis.now(platform), {contract.name, *(read.table for read in contract.inputs)})
+    )
 
 
 def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> TableChange:

@@ -15,12 +15,11 @@ from platform_assets.compute.scans import as_planned, shows_plans
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract
-from platform_assets.engine.changes import files_at
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.frames import InputRows, prepare
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.probe import probe, refuse_what_cannot_repeat
 from platform_assets.engine.reads import files_read, refuse_jobs_of_its_own
-from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import Fate
@@ -82,20 +81,20 @@ def stage_days(
     spark: Callable[[], SparkSession],
     contract: Contract,
     days: Collection[date],
-    release: Release,
+    basis: Basis,
     folder: Path,
     quarantine_folder: Path,
     *,
     new_code: bool = False,
 ) -> Staged:
-    """Compute some days at a release into a stage, and count what lies there.
+    """Compute some days into a stage, and count what lies there.
 
     Args:
         platform: what to work with.
         spark: gives the session; not called where no input day has rows.
         contract: of a silver or gold table.
         days: to compute together.
-        release: to read.
+        basis: to read.
         folder: of the stage.
         quarantine_folder: of the stage's quarantined rows.
         new_code: the transform has not proved yet that it always gives the same.
@@ -108,12 +107,12 @@ def stage_days(
     recorded: dict[date, int] = {}
     if contract.layer == "silver":
         source = contract.inputs[0].table
-        loaded = platform.ledger.current_days(source, at=release.number)
+        loaded = basis.days(source)
         recorded = {day: found.delivered for day, found in loaded.items()}
-        if not any(files_at(platform.lake, source, release.versions.get(source)).get(day) for day in days):
+        if not any(basis.files(source).get(day) for day in days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
-    prepared = prepare(platform, session, contract, days, release)
+    prepared = prepare(platform, session, contract, days, basis)
     if new_code:
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
@@ -121,7 +120,7 @@ def stage_days(
     frame = prepared.frame.select(*schema.fieldNames())
     read: FilesRead = {}
     if shows_plans(session):
-        read = files_read(platform, contract, days, release, frame)
+        read = files_read(platform, contract, days, basis, frame)
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
     stage(frame, folder, clustered=prepared.clustered)
@@ -134,7 +133,7 @@ def stage_days(
         )
     if new_code:
         digests = {day: profiles.get(day, Profile()).digest for day in days}
-        probe(platform, session, contract, release, rows, digests)
+        probe(platform, session, contract, basis, rows, digests)
     quarantined: dict[date, Profile] = {}
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)

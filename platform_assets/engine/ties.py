@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.lakehouse.manifest import DataFile
-from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.ties import Tie, held_together
 from platform_assets.planning.windows import within_reach
@@ -46,9 +46,9 @@ class Tied:
         )
 
 
-def ties_among(platform: Platform, contract: Contract, state: Readiness, release: Release) -> tuple[Tie, ...]:
+def ties_among(platform: Platform, contract: Contract, state: Readiness, basis: Basis) -> tuple[Tie, ...]:
     """The ties of days that are to be computed, so that they can be computed together."""
-    return tuple(_new_ties(platform, contract, state.ready, state, release)) if _has_ties(platform, contract) else ()
+    return tuple(_new_ties(platform, contract, state.ready, state, basis)) if _has_ties(platform, contract) else ()
 
 
 def tied_days(
@@ -56,7 +56,7 @@ def tied_days(
     contract: Contract,
     state: Readiness,
     failing: Collection[date],
-    release: Release,
+    basis: Basis,
     *,
     to_come: Collection[date],
 ) -> Tied:
@@ -67,7 +67,7 @@ def tied_days(
         contract: of a table; only silver tables whose records can move have ties.
         state: its staged days, `ready`, and what is there of it.
         failing: those that a check blocks.
-        release: that was read.
+        basis: that was read.
         to_come: days of later batches of the same step, which count as if they were to pass: those that were tied when
             the step began are in the same batch.
     """
@@ -75,9 +75,9 @@ def tied_days(
         return Tied()
     near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
     around = sorted(day for day in near if day in platform.calendar)
-    others = readiness(platform, contract, around, release)
+    others = readiness(platform, contract, around, basis)
     behind = {*others.ready, *others.blocked, *others.held}.difference(to_come)
-    ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state, release))
+    ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state, basis))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
     free = [day for day in state.ready if day in tied and day not in failing]
@@ -123,10 +123,10 @@ def _moves_within_days(platform: Platform, contract: Contract) -> int:
 
 
 def _new_ties(
-    platform: Platform, contract: Contract, days: Iterable[date], state: Readiness, release: Release
+    platform: Platform, contract: Contract, days: Iterable[date], state: Readiness, basis: Basis
 ) -> Iterable[Tie]:
     raw = contract.inputs[0].table
-    now = files_at(platform.lake, raw, release.versions.get(raw))
+    now = basis.files(raw)
     known: dict[int | None, Files] = {}
     for day in days:
         if (record := state.before.get(day)) is None:

@@ -21,6 +21,7 @@ from platform_assets.compute.profiles import Profile, profile
 from platform_assets.compute.reading import no_rows, read_days
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import Progress, no_progress
@@ -28,7 +29,7 @@ from platform_assets.engine.staging import Staged, stage_days
 from platform_assets.engine.verdicts import Choice, TableVerified, Verified
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.releases import Release, current_release, made_by
+from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import contract_changes
@@ -62,11 +63,11 @@ def verify(
         VerifyError: none of these days is published.
     """
     platform.sync()
-    release = current_release(platform.lake)
+    basis = Basis.now(platform)
     chosen: list[tuple[Contract, dict[date, DayRecord]]] = []
     for contract in platform.catalogue:
         if contract.name in choice.tables:
-            published = platform.ledger.current_days(contract.name, at=release.number)
+            published = platform.ledger.current_days(contract.name, at=basis.number)
             chosen.append((contract, {day: published[day] for day in choice.of(published)}))
     if not any(records for _, records in chosen):
         raise VerifyError(
@@ -78,7 +79,7 @@ def verify(
     found: list[TableVerified] = []
     for contract, records in chosen:
         if records:
-            work = _Work(platform, spark, contract, release, records, intact, folder)
+            work = _Work(platform, spark, contract, basis, records, intact, folder)
             found += work.verified(progress)
     return tuple(found)
 
@@ -90,7 +91,7 @@ class _Work:
     platform: Platform
     spark: Callable[[], SparkSession]
     contract: Contract
-    release: Release
+    basis: Basis
     records: Mapping[date, DayRecord]
     intact: Intact
     folder: Path
@@ -115,7 +116,7 @@ class _Work:
     def _without_spark(self, record: DayRecord) -> Verified | None:
         """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
         expected = Digest.parse(record.digest)
-        version = self.release.versions[self.contract.name]
+        version = self.basis.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, record.day, record.day):
             return Verified(record.day, "different", reason, expected)
         if reason := self._not_verifiable(record):
@@ -158,9 +159,9 @@ class _Work:
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
         """Days of the table, and of its quarantine, computed anew."""
-        then = Release(self.release.number, {table: version for table, version in reads.items() if version >= 0})
+        then = Release(self.basis.number, {table: version for table, version in reads.items() if version >= 0})
         own, letters = self.folder / "rows", self.folder / "quarantined"
-        staged = stage_days(self.platform, self.spark, self.contract, days, then, own, letters)
+        staged = stage_days(self.platform, self.spark, self.contract, days, Basis(self.platform, then), own, letters)
         computed = self._compared(staged, days)
         for done in (own, letters):
             storage.remove(done)
@@ -169,8 +170,7 @@ class _Work:
     def _compared(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
         session, schema = self.spark(), spark_schema(self.contract)
         path = self.platform.lake.table_path(self.contract.name)
-        version = self.release.versions[self.contract.name]
-        published = read_days(session, path, version, schema, ranges(days))
+        published = read_days(session, path, self.basis.files(self.contract.name), schema, ranges(days))
         lying = profile(published, (), ())
         computed = no_rows(session, schema) if staged.rows is None else staged.rows
         found: dict[date, Verified] = {}
@@ -185,7 +185,7 @@ class _Work:
         """Quarantined rows of days that have, or had, any."""
         if not self.contract.rules:
             return {}
-        recorded = self.platform.ledger.current_days(quarantine_table(self.contract), at=self.release.number)
+        recorded = self.platform.ledger.current_days(quarantine_table(self.contract), at=self.basis.number)
         found: dict[date, Verified] = {}
         for day in days:
             now = staged.quarantined.get(day, Profile()).digest

@@ -13,27 +13,28 @@ from itertools import accumulate
 from operator import add
 
 from platform_assets.contracts import DAY, AsOf, Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.read import dataset
-from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.read import rows_of_files
 from platform_assets.planning.fingerprints import View, Views
 
 
-def views_read(platform: Platform, contracts: Iterable[Contract], release: Release) -> Views:
-    """The views of all tables that some contracts read as of a day, at a release."""
+def views_read(contracts: Iterable[Contract], basis: Basis) -> Views:
+    """The views of all tables that some contracts read as of a day."""
     tables = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
-    return {table: view_of(platform, table, release) for table in sorted(tables)}
+    return {table: view_of(table, basis) for table in sorted(tables)}
 
 
-def view_of(platform: Platform, table: str, release: Release) -> View:
-    """The view of one effective-dated table at a release; empty for a table that has no content."""
-    marks = platform.ledger.marks([table], at=release.number)[table]
+def view_of(table: str, basis: Basis) -> View:
+    """The view of one effective-dated table; empty for a table that has no content."""
+    ledger = basis.platform.ledger
+    marks = basis.marks([table])[table]
     content = content_of({day: mark.digest for day, mark in marks.items()})
-    known = platform.ledger.view(table, content)
+    known = ledger.view(table, content)
     if known is not None:
         return known
-    found = _computed(platform, table, release) if any(mark.rows for mark in marks.values()) else {}
-    platform.ledger.keep_view(table, content, found)
+    found = _computed(table, basis) if any(mark.rows for mark in marks.values()) else {}
+    ledger.keep_view(table, content, found)
     return found
 
 
@@ -49,19 +50,19 @@ def history_key(platform: Platform, table: str) -> tuple[str, ...]:
     return tuple(name for name in contract.key if name != effective)
 
 
-def _computed(platform: Platform, table: str, release: Release) -> View:
+def _computed(table: str, basis: Basis) -> View:
     """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
     """
     import duckdb  # which planning mostly does without
 
-    values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in platform.catalogue[table].column_names)
-    key = ", ".join(history_key(platform, table))
+    values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in basis.platform.catalogue[table].column_names)
+    key = ", ".join(history_key(basis.platform, table))
     before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        texts = database.from_arrow(dataset(platform.lake, table, release=release)).project(
+        texts = database.from_arrow(rows_of_files(basis.platform.lake.table_path(table), basis.files(table))).project(
             f"{DAY}, {key}, concat_ws(chr(31), {values}) AS text"
         )
         hashed = texts.project(

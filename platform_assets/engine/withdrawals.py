@@ -17,14 +17,14 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_instead, withdrawals
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
 from platform_assets.engine.moved_keys import standing_rows
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes, stage_folders
+from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent
-from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import ArrivalRecord
 from platform_assets.planning.windows import within_reach
 
@@ -127,16 +127,16 @@ def _withdraw(
     parts: Sequence[ArrivalRecord],
     author: Author,
 ) -> Withdrawal:
-    release = current_release(platform.lake)
-    with stage_folders(platform, (contract.name,)) as (publication, folders):
+    basis = Basis.now(platform)
+    with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         rows: Mapping[str, int] = {}
         changes = []
         if any(part.taken for part in parts):
-            rows = _stage_markers(platform, spark(), contract, parts, release, folder)
+            rows = _stage_markers(platform, spark(), contract, parts, basis, folder)
             added = profile_raw(read_staged(spark(), folder))
             schema = raw_schema(contract).json()
-            changes = [appended_change(platform, release, contract.name, publication, schema, added)]
+            changes = [appended_change(platform, basis.release, contract.name, publication, schema, added)]
         arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
         publish_changes(platform, publication, "withdrawal", changes, author, arrivals)
     return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
@@ -147,13 +147,13 @@ def _stage_markers(
     spark: SparkSession,
     contract: Contract,
     parts: Collection[ArrivalRecord],
-    release: Release,
+    basis: Basis,
     folder: Path,
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]
     days = _published_with(platform, contract.name, parts)
-    found = taken_back(standing_rows(platform, spark, contract, days, release), paths)
+    found = taken_back(standing_rows(platform, spark, contract, days, basis), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows
@@ -165,7 +165,7 @@ def _stage_markers(
     # A later arrival may have been told by a tombstone on its own day that it lost against what is now taken back.
     held = {day for (day, _), rows in found.items() if rows}
     wide = days | within_reach(held, 2 * contract.moves_within_days)
-    raw = standing_rows(platform, spark, contract, wide, release)
+    raw = standing_rows(platform, spark, contract, wide, basis)
     schema = raw_schema(contract)
     stage(withdrawals(raw, paths, schema), folder)
     if contract.moves_within_days:

@@ -6,14 +6,15 @@ person knows which of the two is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from platform_assets.lakehouse.histories import is_of_another_lake, require_one_history
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival, Manifest, TableChange, change_of
+from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
 from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.configuration import Configuration
@@ -50,7 +51,7 @@ class RebuildResult:
 
 
 Find = Callable[[str], Manifest]
-"""The manifest of a publication."""
+"""The manifest of a publication; with `STAGED` replaced by what the publication left."""
 
 
 def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None:
@@ -60,13 +61,15 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
         LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
             next start indexes it.
     """
-    ledger.record(flattened(manifest, release, _find(lake)))
+    find = _find(lake, lambda publication: ledger.indexed()[publication])
+    ledger.record(flattened(_settled(lake, manifest, release), release, find))
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     """Compare the ledger with the lake and index what is new. Every command that writes does so first.
 
     Raises:
+        MovedLakeError: the lake has nothing of what the ledger knows; nothing was written.
         OtherHistoryError: the ledger knows publications that the lake does not have; nothing was written.
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.
@@ -79,8 +82,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     added = tuple(name for name in released if name not in indexed)
     if added:
         # All manifests are read before the ledger is locked for writing.
-        find = _find(lake)
-        ledger.record(*(flattened(find(name), released[name], find) for name in added))
+        ledger.record(*map(recorder(lake, released), added))
     return SyncResult(added, len(indexed))
 
 
@@ -96,9 +98,7 @@ def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
     """
     indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    find = _find(lake)
-    records = [flattened(find(name), release, find) for name, release in released.items()]
-    ledger.reindex(tuple(indexed), records)
+    ledger.reindex(tuple(indexed), list(map(recorder(lake, released), released)))
     holds = ledger.holds()
     gone = holds if is_of_another_lake(indexed, released) else tuple(hold for hold in holds if _is_undone(ledger, hold))
     ledger.drop(gone)
@@ -116,15 +116,40 @@ def _is_undone(ledger: Ledger, hold: Hold) -> bool:
     return hold.is_of_good_content and now is not None and now.fingerprint == hold.refused.partition("@")[0]
 
 
-def _find(lake: Lake) -> Find:
-    return cache(lambda publication: manifest_of(lake, publication))
+def recorder(lake: Lake, released: Mapping[str, int]) -> Callable[[str], PublicationRecord]:
+    """A function that gives what the ledger has to keep of a publication.
+
+    Args:
+        lake: the lake.
+        released: release of every publication.
+    """
+    find = _find(lake, released.__getitem__)
+    return lambda name: flattened(find(name), released[name], find)
+
+
+def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
+    return cache(lambda publication: _settled(lake, manifest_of(lake, publication), release_of(publication)))
+
+
+def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
+    """With the versions that the publication's own release gave to tables read as they were staged."""
+    if not any(STAGED in change.reads.values() for change in manifest.tables):
+        return manifest
+    versions = release_at(lake, number).versions
+    settled = [
+        change.model_copy(
+            update={"reads": {name: versions[name] if at == STAGED else at for name, at in change.reads.items()}}
+        )
+        for change in manifest.tables
+    ]
+    return manifest.model_copy(update={"tables": tuple(settled)})
 
 
 def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
     """What the ledger keeps of a manifest: everything but the files and their statistics.
 
     Args:
-        manifest: of the publication.
+        manifest: of the publication, with every version that was read.
         release: that shows it.
         find: other manifests; a day rolled back is on record as made by what had computed its content.
     """
@@ -140,7 +165,7 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
         days=tuple(
             day
             for change in sorted(manifest.tables, key=lambda change: change.table)
-            for day in _days(change, manifest.publication, find)
+            for day in day_records(change, manifest.publication, find)
         ),
         arrivals=tuple(
             _arrival(arrival, manifest.publication)
@@ -149,10 +174,11 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
     )
 
 
-def _days(change: TableChange, publication: str, find: Find) -> list[DayRecord]:
+def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
+    """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
     found: list[DayRecord] = []
     for day, content in sorted(change.days.items()):
-        made = change_of(find(content.restores), change.table) if content.restores else change
+        made = change_of(find(content.restores), change.table) if find and content.restores else change
         found.append(
             DayRecord(
                 table=change.table,

@@ -147,11 +147,15 @@ def _exact(stats: str, scales: Mapping[str, int]) -> str:
         return stats
     found = json.loads(stats)
     bounds = [found.get("minValues", {}), found.get("maxValues", {})]
-    for name, scale in scales.items():
-        if any(abs(bound.get(name) or 0) * 10**scale >= _EXACT for bound in bounds):
-            for bound in bounds:
-                bound.pop(name, None)
-    return json.dumps(found)
+    rounded = [
+        name
+        for name, scale in scales.items()
+        if any(abs(bound.get(name) or 0) * 10**scale >= _EXACT for bound in bounds)
+    ]
+    for bound in bounds if rounded else ():
+        for name in rounded:
+            bound.pop(name, None)
+    return json.dumps(found) if rounded else stats
 
 
 def _days_of(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:

@@ -18,6 +18,10 @@ Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "co
 ArrivalKind = Literal["delivery", "approval", "withdrawal"]
 
 
+STAGED = -2
+"""In place of the version of a table that was read: as the same publication leaves it."""
+
+
 class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,7 +73,7 @@ class TableChange(_Value):
     Args:
         table: `<layer>.<table>`.
         schema_string: Delta schema of the files, as JSON.
-        reads: version of every table read to make the days.
+        reads: version of every table read to make the days; `STAGED` for one whose days are published with them.
         code_version: of the transform.
         seconds: spent on computing the days.
         configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where

@@ -10,6 +10,7 @@ from platform_assets.lakehouse.errors import (
     Conflict,
     InterruptedPublicationError,
     ManifestError,
+    OvertakenError,
 )
 from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
@@ -17,10 +18,10 @@ from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
-from platform_assets.lakehouse.releases import manifest_file, parsed, released_as
+from platform_assets.lakehouse.releases import current_release, manifest_file, parsed, released_as
 from platform_assets.lakehouse.replace import changed_since, check_file, check_schema
 
-__all__ = ["Conflict", "publish"]
+__all__ = ["Conflict", "OvertakenError", "publish"]
 
 
 def publish(
@@ -29,6 +30,7 @@ def publish(
     lock_url: str | None = None,
     *,
     timeout_s: float = PUBLISH_TIMEOUT_S,
+    on_release: int | None = None,
 ) -> int:
     """Replace the days of a manifest in all its tables and show the result in one release.
 
@@ -40,12 +42,15 @@ def publish(
         manifest: what to publish; its files are staged already.
         lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         timeout_s: how long to wait for the lock.
+        on_release: the release that must still be current, where a publication holds days computed from others of its
+            own: what it read is then exactly what it leaves behind.
 
     Returns:
         The number of the release that shows it.
 
     Raises:
         Conflict: days were replaced by somebody else since they were read; nothing was published.
+        OvertakenError: another release is current than `on_release`; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
         SchemaMismatchError: files have other columns than their table; nothing was published.
         StagedFileError: a file is missing, short or misplaced; nothing was published.
@@ -63,6 +68,8 @@ def publish(
         finish_pending(lake, still_held, [change.table for change in manifest.tables])
         if (number := released_as(lake, manifest)) is not None:
             return number
+        if on_release is not None and (now := current_release(lake).number) != on_release:
+            raise OvertakenError(on_release, now)
         heads = _require_unchanged(lake, manifest)
         try:
             return finish(lake, manifest, still_held)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from datetime import date
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY, UnknownTableError
-from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import DamagedTableError, LakeError, MovedLakeError, NeverPublishedError
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.settings import Settings, load_settings
@@ -19,12 +23,14 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 Engine = Literal["arrow", "polars", "pandas", "duckdb", "spark"]
+Days = Iterable[date | str] | date | str
+"""Days wanted by a reader: one or several, as dates or written YYYY-MM-DD."""
 
 
 def read(
     table: str,
     *,
-    days: Iterable[date] | None = None,
+    days: Days | None = None,
     release: int | Release | None = None,
     engine: Engine = "arrow",
     settings: Settings | None = None,
@@ -34,7 +40,7 @@ def read(
 
     Args:
         table: `<layer>.<table>`.
-        days: only these days; all by default.
+        days: only this day, or only these; all by default.
         release: number of a release, or a release resolved once for several tables; the current one by default.
         engine: what to return: a `pyarrow.Table`, a Polars or pandas frame, a DuckDB relation, or a Spark frame of
             the active session.
@@ -45,31 +51,53 @@ def read(
         UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
-        LakeError: the engine is unknown, or there is no active Spark session.
+        MovedLakeError: the lake has none of the releases that the ledger knows.
+        DamagedTableError: files of that release are gone.
+        LakeError: the engine is unknown, a day is none, or there is no active Spark session.
     """
-    lake = Lake((settings or load_settings()).lake)
-    now = resolve(lake, release)
-    version = version_in(lake, table, now, declared)
+    settings = settings or load_settings()
+    lake = Lake(settings.lake)
+    now = released(settings, release)
+    version_in(lake, table, now, declared)
+    wanted = _wanted(days)
     match engine:
         case "arrow":
-            return read_arrow(lake, table, days, release=now)
+            return read_arrow(lake, table, wanted, release=now)
         case "polars":
             import polars as pl
 
-            return pl.from_arrow(read_arrow(lake, table, days, release=now))
+            return pl.from_arrow(read_arrow(lake, table, wanted, release=now))
         case "pandas":
-            return read_arrow(lake, table, days, release=now).to_pandas()
+            return read_arrow(lake, table, wanted, release=now).to_pandas()
         case "duckdb":
             import duckdb
 
-            return duckdb.connect().from_arrow(dataset(lake, table, days, release=now))
+            return duckdb.connect().from_arrow(dataset(lake, table, wanted, release=now))
         case "spark":
-            return _spark(lake, table, version, days)
+            return _spark(lake, table, now, wanted)
         case other:
             raise LakeError(
                 f"{other!r} is not an engine.",
                 "Name one of arrow, polars, pandas, duckdb and spark.",
             )
+
+
+def released(settings: Settings, release: int | Release | None = None) -> Release:
+    """The release that a reader means, where the lake is the one that the ledger was made from.
+
+    Raises:
+        UnknownReleaseError: there is no such release.
+        MovedLakeError: the lake has no release, and the ledger knows some.
+    """
+    lake = Lake(settings.lake)
+    if isinstance(release, Release) or current_release(lake).number >= 0:
+        return resolve(lake, release)
+    from platform_assets.ledger.ledger import Ledger
+
+    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        if known := ledger.indexed():
+            raise MovedLakeError(lake.root, known, is_empty=True)
+    return resolve(lake, release)
 
 
 def resolve(lake: Lake, release: int | Release | None) -> Release:
@@ -109,6 +137,26 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
     )
 
 
+def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> Snapshot:
+    """What a table is made of at a release that has it, once it is sure that the files of some days are still there.
+
+    Raises:
+        DamagedTableError: the table, the version or a file is gone.
+    """
+    path = lake.table_path(table)
+    found = snapshot(path, release.versions[table])
+    gone = [
+        name for name, day in found.days.items() if (days is None or day in days) and not storage.exists(path / name)
+    ]
+    if gone:
+        raise DamagedTableError(
+            f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
+            "If the lake was moved or copied, see that its whole folder came along; else restore the files from a "
+            "backup. Releases beyond the rollback window are kept only while they are pinned: name a newer one.",
+        )
+    return found
+
+
 def dataset(
     lake: Lake,
     table: str,
@@ -126,15 +174,33 @@ def dataset(
     Raises:
         UnknownTableError: nobody ever published such a table.
         NeverPublishedError: the release has no content of it.
+        DamagedTableError: files of it are gone.
     """
     from deltalake import DeltaTable
 
-    version = version_in(lake, table, resolve(lake, release))
-    wanted = None if days is None else [(DAY, "in", sorted({day.isoformat() for day in days}))]
+    now = resolve(lake, release)
+    version = version_in(lake, table, now)
+    only = None if days is None else set(days)
+    whole_snapshot(lake, table, now, only)
+    wanted = None if only is None else [(DAY, "in", sorted({day.isoformat() for day in only}))]
     found = DeltaTable(lake.table_path(table), version=version)
     if wanted is not None and not wanted[0][2]:
         return found.to_pyarrow_dataset().filter(_nothing())
     return found.to_pyarrow_dataset(partitions=wanted)
+
+
+def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
+    """The rows of some days, from their files, whether a release has them or a stage.
+
+    Args:
+        table_path: folder of the table.
+        files: of each day.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    paths = [str(table_path / file.path) for of_day in files.values() for file in of_day]
+    return ds.dataset(paths, format="parquet", partitioning=ds.HivePartitioning(pa.schema([(DAY, pa.date32())])))
 
 
 def read_arrow(
@@ -167,7 +233,24 @@ def _nothing() -> Any:
     return ds.scalar(False)
 
 
-def _spark(lake: Lake, table: str, version: int, days: Iterable[date] | None) -> Any:
+def _wanted(days: Days | None) -> set[date] | None:
+    if days is None:
+        return None
+    wanted: set[date] = set()
+    for day in [days] if isinstance(days, date | str) else days:
+        try:
+            found = date.fromisoformat(day) if isinstance(day, str) else day
+        except ValueError:
+            found = None
+        if not isinstance(found, date):
+            raise LakeError(
+                f"{day!r} is not a day.", "Give dates, or write them as YYYY-MM-DD, for example 2017-03-31."
+            )
+        wanted.add(found.date() if isinstance(found, datetime) else found)
+    return wanted
+
+
+def _spark(lake: Lake, table: str, release: Release, days: Collection[date] | None) -> Any:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
@@ -175,7 +258,9 @@ def _spark(lake: Lake, table: str, version: int, days: Iterable[date] | None) ->
     if session is None:
         raise LakeError(
             "There is no active Spark session.",
-            "Start one, or read with engine='arrow', 'polars', 'pandas' or 'duckdb', which need none.",
+            "Start one with platform_assets.views(), or read with engine='arrow', 'polars', 'pandas' or 'duckdb', "
+            "which need none.",
         )
+    version = whole_snapshot(lake, table, release, days).version
     frame = session.read.format("delta").option("versionAsOf", version).load(str(lake.table_path(table)))
-    return frame if days is None else frame.where(F.col(DAY).isin(sorted(set(days))))
+    return frame if days is None else frame.where(F.col(DAY).isin(sorted(days)))

@@ -10,6 +10,7 @@ import pytest
 
 from platform_assets.cli.console import UsageError, parse_days
 from platform_assets.compute.schemas import raw_schema, spark_schema
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import loaded_empty
 from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.publishing import publish_changes
@@ -42,7 +43,7 @@ def publish_on_paper(
 def computed(platform: Platform, table: str) -> dict[date, DayContent]:
     """Days as the engine would record them: made from what is there now."""
     contract = platform.catalogue[table]
-    digests = {read.table: platform.digests(read.table, current_release(platform.lake)) for read in contract.inputs}
+    digests = {read.table: Basis.now(platform).digests(read.table) for read in contract.inputs}
     marks = fingerprints(contract, DAYS, digests, platform.calendar, {})
     return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
 
@@ -152,7 +153,7 @@ def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products
 def test_held_days_are_left_alone_and_named(run, products):
     deliver(products, DAYS[1], 5)
     with open_platform(products) as platform:
-        digests = {RAW: platform.digests(RAW, current_release(platform.lake))}
+        digests = {RAW: Basis.now(platform).digests(RAW)}
         mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
         refused = Hold(SILVER, DAYS[1], mark, "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])

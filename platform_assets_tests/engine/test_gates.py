@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.domains.retail.transforms import gold, silver
+from platform_assets.engine.computing import AcceptError
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.recompute import AcceptError, recompute_step
+from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.planning.steps import Step

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.views import view_of
-from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.fingerprints import View, valid_on
 from platform_assets_tests.world import MakeWorld, World, product, sale
 
@@ -47,7 +47,7 @@ def departments(world: World) -> list[list[str]]:
 
 def view(world: World) -> View:
     with world.open() as platform:
-        return view_of(platform, TABLE, current_release(platform.lake))
+        return view_of(TABLE, Basis.now(platform))
 
 
 def changed(before: View, after: View) -> set[int]:

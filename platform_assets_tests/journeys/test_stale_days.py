@@ -13,6 +13,7 @@ from typing import Any
 
 from platform_assets.contracts import Catalogue, Rule
 from platform_assets.domains.retail.contracts import TABLES
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.ingest import ingest
 from platform_assets.engine.planner import outlook, reasons_now
 from platform_assets.engine.platform import Author, Platform
@@ -246,4 +247,4 @@ def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(make_w
         assert numbers(everything.steps[0].published) == set(range(1, DAYS + 1)) - {3, 4}
         assert outlook(platform).everything.steps == ()
         contract = platform.catalogue["gold.daily_sales"]
-        assert reasons_now(platform, contract, [day(1)], asked=True) == {day(1): ("asked for",)}
+        assert reasons_now(Basis.now(platform), contract, [day(1)], asked=True) == {day(1): ("asked for",)}

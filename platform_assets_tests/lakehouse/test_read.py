@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,26 @@ def test_a_release_resolved_once_stays_what_it_was(filled: Lake) -> None:
     now = current_release(filled)
     publish(filled, staged_manifest(filled, {SALES: {day(0): [("later", 1)]}}))
     assert read_arrow(filled, SALES, [day(0)], release=now)["cents"].to_pylist() == [100]
+
+
+@pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
+def test_every_engine_resolves_the_release_once(filled: Lake, settings: Settings, engine: Any) -> None:
+    now, found = current_release(filled), read(SALES, engine=engine, settings=settings)
+    publish(filled, staged_manifest(filled, {SALES: {day(0): [("later", 1)]}}))
+    assert sums(engine, found) == (4, 106), "what was read stays, also where rows are fetched only now"
+    assert sums(engine, read(SALES, release=now, engine=engine, settings=settings)) == (4, 106)
+    assert sums(engine, read(SALES, engine=engine, settings=settings)) == (4, 7)
+
+
+@pytest.mark.parametrize("days", [day(0), "2017-01-01", ["2017-01-01"], iter([datetime(2017, 1, 1, 12, tzinfo=UTC)])])
+def test_days_are_dates_or_written_as_such_one_or_several(filled: Lake, settings: Settings, days: Any) -> None:
+    assert read(SALES, days=days, settings=settings)["cents"].to_pylist() == [100]
+
+
+@pytest.mark.parametrize("days", ["2017-02-30", ["soon"], [20170101], [None]])
+def test_what_is_no_day_is_named(filled: Lake, settings: Settings, days: Any) -> None:
+    with pytest.raises(LakeError, match=r"is not a day\..*\n?.*YYYY-MM-DD"):
+        read(SALES, days=days, settings=settings)
 
 
 def test_a_misspelt_table_is_answered_with_the_right_one(filled: Lake, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from platform_assets.compute.staging import stage
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ForeignCommitError
@@ -40,8 +42,7 @@ def stage_with_spark(spark: SparkSession, lake: Lake, days: Days) -> str:
     publication = new_publication()
     rows = [(r["key"], r["cents"], r["price"], r["event_date"]) for r in rows_of(days).to_pylist()]
     frame = spark.createDataFrame(rows, "key string, cents long, price decimal(10,2), event_date date")
-    folder = str(lake.stage_path(SALES, publication))
-    frame.repartition("event_date").write.format("delta").partitionBy("event_date").save(folder)
+    stage(frame, lake.stage_path(SALES, publication))
     return publication
 
 
@@ -92,12 +93,31 @@ def test_polars_and_duckdb_agree_with_spark(spark: SparkSession, history: Lake) 
         assert relation.aggregate("count(*), sum(cents), sum(price)").fetchall() == [expected]
 
 
-def test_statistics_of_spark_are_carried_over_to_the_letter(spark: SparkSession, lake: Lake) -> None:
+def test_statistics_of_a_stage_are_carried_over_to_the_letter(spark: SparkSession, lake: Lake) -> None:
     publication = stage_with_spark(spark, lake, {day(0): [("ä%20'\"", 1), ("z", 9)], day(1): [("€", 5)]})
     staged = {a["add"]["stats"] for a in commits.actions(lake.stage_path(SALES, publication), 0) if "add" in a}
     publish(lake, manifest(publication, change(lake, SALES, publication)))
     assert {a["add"]["stats"] for a in commits.actions(lake.table_path(SALES), 0) if "add" in a} == staged
     assert {json.loads(stats)["maxValues"]["cents"] for stats in staged} == {9, 5}
+
+
+def test_bounds_that_would_hide_rows_are_left_out(spark: SparkSession, lake: Lake) -> None:
+    exact, rounded = Decimal("1234567890123.45"), Decimal("123456789012345678901234.67")
+    for number, price in enumerate((exact, rounded)):
+        publication = new_publication()
+        rows = [("k" * 50, price, day(number))]
+        stage(
+            spark.createDataFrame(rows, "key string, price decimal(38,2), event_date date"),
+            lake.stage_path(SALES, publication),
+        )
+        publish(lake, manifest(publication, change(lake, SALES, publication)))
+        assert in_spark(spark, lake).where(F.col("price") == price).count() == 1
+        assert in_spark(spark, lake).where(F.col("key") == "k" * 50).count() == number + 1
+    bounds = [
+        json.loads(file.stats)["maxValues"] for files in live_files(lake.table_path(SALES)).values() for file in files
+    ]
+    assert ["price" in bound for bound in bounds] == [True, False]
+    assert {len(bound["key"]) for bound in bounds} == {32}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.pending import list_arrivals, quiet_days, waiting
 from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
@@ -34,7 +35,7 @@ def refresh_on_paper(
     ingest_on_paper(platform, author, until)
     for step in plan_steps(platform).steps:
         marks = waiting(platform, 1).stale.get(step.table, {})
-        left, _ = still_to_do(platform, step, AUTOMATIC)
+        left, _ = still_to_do(Basis.now(platform), step, AUTOMATIC)
         days = {day: _content(marks[day], marks[day]) for day in left}
         _publish(platform, "recompute", step.table, days, author)
     return RefreshResult()

@@ -1,0 +1,128 @@
+"""What a step reads and compares with: one release, and the staged days that lie over it.
+
+Without a stage it is the release itself. Everything the engine asks about days, holds and files while it computes goes
+through a basis, so that a step in a stage and a step on the release are the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from platform_assets.engine.changes import Files, files_at
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.index import day_records
+from platform_assets.lakehouse.manifest import STAGED, TableChange
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.ledger.records import DayRecord, Hold
+from platform_assets.planning.reasons import Revision
+from platform_assets.planning.standing import DayMark, Marks
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A release, and what a stage puts in place of some of its days.
+
+    Args:
+        platform: the lake the files are in, and the ledger of what is known of them.
+        release: that is read.
+        staged: days that lie over it, by table.
+        holds_set: holds of staged days; they count instead of what the ledger has of the same days.
+        passed: staged days that every gate let through, by table: what the ledger holds of them counts no more.
+    """
+
+    platform: Platform
+    release: Release
+    staged: Mapping[str, TableChange] = field(default_factory=dict)
+    holds_set: Sequence[Hold] = ()
+    passed: Mapping[str, Collection[date]] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls, platform: Platform) -> Basis:
+        """The current release, without a stage."""
+        return cls(platform, current_release(platform.lake))
+
+    @property
+    def number(self) -> int:
+        """Of the release."""
+        return self.release.number
+
+    def version(self, table: str) -> int | None:
+        """Of a table at the release; None where it was never published."""
+        return self.release.versions.get(table)
+
+    def reads(self, tables: Iterable[str]) -> dict[str, int]:
+        """What a manifest says was read of some tables: their version, or that it was staged with the days."""
+        return {table: STAGED if table in self.staged else self.release.versions.get(table, -1) for table in tables}
+
+    def files(self, table: str) -> Files:
+        """The files of every day of a table that has rows, oldest first."""
+        live = files_at(self.platform.lake, table, self.version(table))
+        if table not in self.staged:
+            return live
+        over = {day: content.files for day, content in self.staged[table].days.items()}
+        return {day: files for day, files in sorted({**live, **over}.items()) if files}
+
+    def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
+        """What is known of every loaded day of a table, oldest first.
+
+        Args:
+            table: its name.
+            among: only these days.
+        """
+        found = self.platform.ledger.current_days(table, at=self.number, among=among)
+        over = {day: one for day, one in self._over(table).items() if among is None or day in among}
+        return dict(sorted({**found, **over}.items())) if over else found
+
+    def digests(self, table: str) -> dict[date, str]:
+        """Content of every loaded day of a table."""
+        return {day: found.digest for day, found in self.days(table).items()}
+
+    def marks(self, tables: Collection[str]) -> Marks:
+        """What planning looks at, of every loaded day of some tables, oldest first."""
+        found = self.platform.ledger.marks(tables, at=self.number)
+        for table in self.staged.keys() & set(tables):
+            over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
+            found[table] = dict(sorted({**found[table], **over}.items()))
+        return found
+
+    def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
+        """All that some days of a table have been, oldest first; what is staged is the newest."""
+        found = self.platform.ledger.revisions(table, among, at=self.number)
+        for day, one in self._over(table).items():
+            if day in found:
+                found[day] = (*found[day], Revision(self.number + 1, one.digest, one.rows, 0))
+        return found
+
+    def holds(self, table: str | None = None) -> tuple[Hold, ...]:
+        """What is held, of one table or of all, by table and day, oldest first."""
+        own = {(hold.table, hold.day) for hold in self.holds_set}
+        there = [
+            hold
+            for hold in self.platform.ledger.holds(table)
+            if (hold.table, hold.day) not in own and hold.day not in self.passed.get(hold.table, ())
+        ]
+        mine = [hold for hold in self.holds_set if table in (None, hold.table)]
+        return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
+
+    def _over(self, table: str) -> dict[date, DayRecord]:
+        return _records(self.staged[table]) if table in self.staged else {}
+
+
+def _records(change: TableChange) -> dict[date, DayRecord]:
+    return {record.day: record for record in day_records(change, "staged")}
+
+
+def _mark(record: DayRecord, release: int) -> DayMark:
+    return DayMark(
+        day=record.day,
+        release=release,
+        digest=record.digest,
+        fingerprint=record.fingerprint,
+        rows=record.rows,
+        bytes=record.bytes,
+        code_version=record.code_version,
+        configuration=record.configuration,
+        seconds=record.seconds,
+    )

@@ -1,0 +1,183 @@
+"""A stage while it is filled: one release, and the days computed over it, which nobody else sees until it is published.
+
+Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from platform_assets.compute.dead_letters import quarantine_table
+from platform_assets.compute.failures import full_disk_explained
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import files_at
+from platform_assets.engine.computing import Computed, begin, compute
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage, publish_changes, without
+from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.lakehouse.errors import Conflict, OvertakenError
+from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.overtaken import overtaken
+from platform_assets.planning.steps import Step
+from platform_assets.quality.findings import Check
+
+TURNS = 20
+"""How often a stage that others overtook is put on the newest release before that is passed on."""
+
+
+class Stage:
+    """Days of several tables over one release."""
+
+    def __init__(self, platform: Platform, author: Author) -> None:
+        self.platform = platform
+        self.author = author
+        self.release = current_release(platform.lake)
+        self.changes: dict[str, TableChange] = {}
+        self.results: dict[str, StepResult] = {}
+        self._holds: dict[tuple[str, date], Hold] = {}
+        self._passed: dict[str, set[date]] = {}
+        self._folders: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def basis(self) -> Basis:
+        """What the next step reads."""
+        passed = {table: frozenset(days) for table, days in self._passed.items()}
+        return Basis(self.platform, self.release, dict(self.changes), tuple(self._holds.values()), passed)
+
+    def step(
+        self,
+        spark: Callable[[], SparkSession],
+        step: Step,
+        progress: Progress = no_progress,
+        *,
+        force: bool = False,
+        accept: Collection[Check] = (),
+    ) -> StepResult:
+        """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
+
+        `published` of the result are the days that the stage will publish.
+        """
+        self._forget(step.table, step.days)
+        work = begin(self.basis, spark, step, self.author, force=force, accept=accept)
+        result = StepResult(step.table)
+        to_come = set(step.days)
+        for batch in work.batches:
+            started = time.monotonic()
+            to_come.difference_update(batch)
+            with full_disk_explained(step.table):
+                computed = compute(work, self.basis, batch, to_come, result)
+            self._add(computed)
+            result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
+            progress(step.table, result.days, len(step.days))
+        result = replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
+        before = self.results.get(step.table)
+        self.results[step.table] = before.without(step.days) + result if before else result
+        return result
+
+    def publish(self, spark: Callable[[], SparkSession], progress: Progress = no_progress) -> int | None:
+        """Show everything at once, and write down what is held.
+
+        Days that somebody else published meanwhile, and those that read what is another one now, are computed again
+        first.
+
+        Returns:
+            The number of the new release; None where no day came out good.
+
+        Raises:
+            OvertakenError: others kept publishing.
+        """
+        number = self._publish(spark, progress) if self._days() else None
+        self.platform.ledger.hold(self._holds.values())
+        for table, days in self._passed.items():
+            self.platform.ledger.lift(table, sorted(days))
+        return number
+
+    def discard(self) -> None:
+        """Remove everything that was staged and not published."""
+        for publication, tables in self._folders.items():
+            discard_stage(self.platform, publication, tables)
+
+    def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int:
+        for turn in range(1, TURNS + 1):
+            self.platform.sync()
+            now = current_release(self.platform.lake)
+            if now.number != self.release.number:
+                for table, days in self._rebase(now).items():
+                    why = self.results[table].reasons
+                    asked = any("asked for" in why.get(day, ()) for day in days)
+                    self.step(spark, Step(table, days), progress, force=asked)
+            try:
+                return publish_changes(
+                    self.platform,
+                    new_publication(),
+                    "recompute",
+                    tuple(self.changes.values()),
+                    self.author,
+                    on_release=self.release.number,
+                )
+            except (OvertakenError, Conflict):
+                if turn == TURNS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
+        """Lie over another release; returns the days that have to be computed again, inputs first."""
+        before, after = Basis(self.platform, self.release), Basis(self.platform, now)
+        self.release = now
+        names = self.platform.catalogue.names
+        changed = {table: _differing(before.digests(table), after.digests(table)) for table in names}
+        again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
+        for table, days in again.items():
+            self._forget(table, days)
+        basis = self.basis
+        self.changes = {
+            table: change.model_copy(update={"days": self._over(now, change), "reads": basis.reads(change.reads)})
+            for table, change in self.changes.items()
+        }
+        return again
+
+    def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
+        live = files_at(self.platform.lake, change.table, now.versions.get(change.table))
+        return {
+            day: content.model_copy(update={"base": tuple(file.path for file in live.get(day, ()))})
+            for day, content in change.days.items()
+        }
+
+    def _days(self) -> dict[str, tuple[date, ...]]:
+        return {table: tuple(change.days) for table, change in self.changes.items() if change.days}
+
+    def _add(self, computed: Computed) -> None:
+        if computed.publication:
+            self._folders[computed.publication] = tuple(change.table for change in computed.changes)
+        for change in computed.changes:
+            had = self.changes.get(change.table)
+            self.changes[change.table] = _together(had, change) if had else change
+        table = computed.result.table
+        for hold in computed.holds:
+            self._holds[hold.table, hold.day] = hold
+            self._passed.get(table, set()).discard(hold.day)
+        self._passed.setdefault(table, set()).update(computed.passed)
+
+    def _forget(self, table: str, days: Collection[date]) -> None:
+        """Take days out again, with what gates said of them and what was quarantined."""
+        for name in (table, quarantine_table(self.platform.catalogue[table])):
+            if change := self.changes.pop(name, None):
+                self.changes |= {left.table: left for left in without([change], days)}
+        self._passed.get(table, set()).difference_update(days)
+        self._holds = {key: hold for key, hold in self._holds.items() if key[0] != table or key[1] not in days}
+
+
+def _together(one: TableChange, other: TableChange) -> TableChange:
+    """Days of one table that were computed in two batches."""
+    return other.model_copy(update={"days": {**one.days, **other.days}, "seconds": one.seconds + other.seconds})
+
+
+def _differing(one: Mapping[date, str], other: Mapping[date, str]) -> tuple[date, ...]:
+    return tuple(sorted(day for day in one.keys() | other.keys() if one.get(day) != other.get(day)))

@@ -1,0 +1,121 @@
+"""Views in SQL: every table of one release under a name, for Spark and for DuckDB, as statements to be run there.
+
+The version, or the files, are written out, so that all views show the same release however long they are used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import Snapshot
+from platform_assets.lakehouse.read import whole_snapshot
+from platform_assets.lakehouse.releases import Release, current_release
+
+Dialect = Literal["spark", "duckdb"]
+
+_DUCKDB_TYPES = {
+    "long": "BIGINT",
+    "integer": "INTEGER",
+    "string": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "date": "DATE",
+    "double": "DOUBLE",
+}
+
+
+def spark_view(table: str) -> str:
+    """The name of a table's view in Spark, whose temporary views have no database: `silver_sales` of `silver.sales`."""
+    return table.replace(".", "_")
+
+
+def tables_without_view(lake: Lake, release: Release) -> tuple[str, ...]:
+    """Tables that came after a release: views of them would show another one."""
+    return tuple(sorted(current_release(lake).versions.keys() - release.versions.keys()))
+
+
+def statements(lake: Lake, release: Release, dialect: Dialect) -> Iterator[str]:
+    """What makes the views of a release, one statement each, without a semicolon.
+
+    Raises:
+        DamagedTableError: files of that release are gone.
+        LakeError: DuckDB would take a folder above the lake for a column.
+    """
+    if dialect == "duckdb":
+        yield from _duckdb(lake, release)
+        return
+    for table, version in release.versions.items():
+        whole_snapshot(lake, table, release)
+        path = str(lake.table_path(table)).replace("`", "``")
+        yield (
+            f"CREATE OR REPLACE TEMPORARY VIEW {spark_view(table)} AS\n"
+            f"SELECT * FROM delta.`{path}` VERSION AS OF {version}"
+        )
+
+
+def _duckdb(lake: Lake, release: Release) -> Iterator[str]:
+    without = tables_without_view(lake, release)
+    for layer in sorted({table.partition(".")[0] for table in (*release.versions, *without)}):
+        yield f"CREATE SCHEMA IF NOT EXISTS {_quoted(layer)}"
+    for table in without:
+        yield f"DROP VIEW IF EXISTS {_qualified(table)}"
+    for table in release.versions:
+        found = whole_snapshot(lake, table, release)
+        yield f"CREATE OR REPLACE VIEW {_qualified(table)} AS\n{_select(lake, table, found)}"
+
+
+def _select(lake: Lake, table: str, found: Snapshot) -> str:
+    columns = {field["name"]: field["type"] for field in json.loads(found.schema_string)["fields"]}
+    if not found.files:
+        none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
+        return f"SELECT {none} WHERE false"
+    _refuse_folders_like_columns(lake, table, columns)
+    shown = ", ".join(_column(name, type_) for name, type_ in columns.items())
+    path = lake.table_path(table)
+    files = ",\n  ".join(_file(str(path / name)) for name in sorted(found.files))
+    return (
+        f"SELECT {shown}\nFROM read_parquet([\n  {files}\n], hive_partitioning = true, hive_types = {{'{DAY}': DATE}})"
+    )
+
+
+def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str]) -> None:
+    for folder in lake.root.parts:
+        name, is_pair, _ = folder.partition("=")
+        if is_pair and name.lower() in columns:
+            raise LakeError(
+                f"DuckDB would take the folder {folder!r} of {lake.root} for the column {name.lower()} of {table}.",
+                "Read with platform_assets.read(engine='duckdb'), or move the whole lake to another folder and name it "
+                "in PLATFORM_LAKE.",
+            )
+
+
+def _column(name: str, type_: str) -> str:
+    # Spark writes moments as INT96, which DuckDB takes for local ones; others' files say UTC. Both count alike.
+    if type_ == "timestamp":
+        return f"make_timestamptz(epoch_us({_quoted(name)})) AS {_quoted(name)}"
+    return _quoted(name)
+
+
+def _duckdb_type(type_: str) -> str:
+    return _DUCKDB_TYPES.get(type_, type_.upper())
+
+
+def _qualified(table: str) -> str:
+    return ".".join(map(_quoted, table.split(".")))
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _file(path: str) -> str:
+    """A file's name as text that DuckDB finds no pattern in."""
+    literal = re.sub(r"([*?])", r"[\1]", path).replace("'", "''")
+    return f"'{literal}'"

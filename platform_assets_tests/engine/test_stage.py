@@ -1,0 +1,144 @@
+"""A refresh shows all its tables at once, or nothing; what others publish meanwhile is heeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from platform_assets.engine import stage as staging
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.verdicts import Choice
+from platform_assets.engine.verify import verify
+from platform_assets.lakehouse.errors import OvertakenError
+from platform_assets.lakehouse.releases import current_release, manifest_of, published
+from platform_assets_tests.world import MakeWorld, World, product, sale
+
+DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
+SILVER, GOLD = "silver.transactions", "gold.daily_sales"
+LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """Four days of five sales each, loaded."""
+    world = make_world(days=len(DAYS))
+    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
+    world.refresh()
+    return world
+
+
+def correct(world: World, day: str, name: str, updated_at: str = LATER, value: str = "99.00") -> None:
+    """Another value for the first sale of a day, delivered."""
+    row = sale(10 * DAYS.index(day), 1, day, updated_at=updated_at, sales_value=value)
+    world.deliver_rows("transactions", DAYS[-1], f"{name}.jsonl", [row])
+
+
+def publications(world: World) -> list[dict[str, set[str]]]:
+    """What every publication made of which days, oldest first."""
+    with world.open() as platform:
+        manifests = [manifest_of(platform.lake, name) for _, name in published(platform.lake)]
+    return [{change.table: {str(day) for day in change.days} for change in one.tables} for one in manifests]
+
+
+def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
+    with world.open() as platform:
+        return refresh(platform, lambda: world.spark, Author(run, "a test"))
+
+
+def test_all_tables_are_published_in_one_release(world: World) -> None:
+    first = publications(world)
+    assert [set(one) for one in first if SILVER in one] == [
+        {SILVER, "silver.products", GOLD, "gold.household_28d", "gold.sales_month_to_date"}
+    ]
+    correct(world, DAYS[1], "correction")
+    world.refresh()
+    raw, derived = publications(world)[len(first) :]
+    assert raw == {"raw.transactions": {DAYS[1]}}
+    assert derived[SILVER] == derived[GOLD] == {DAYS[1]}
+    assert derived["gold.sales_month_to_date"] == set(DAYS[1:])
+
+
+def test_days_read_as_staged_can_be_verified_and_explained(world: World) -> None:
+    correct(world, DAYS[1], "correction")
+    world.refresh()
+    with world.open() as platform:
+        record = platform.ledger.current_days(GOLD)[date.fromisoformat(DAYS[1])]
+        assert record.reads[SILVER] == current_release(platform.lake).versions[SILVER]
+        folder = platform.lake.private_path
+        choice = Choice((SILVER, GOLD, "gold.sales_month_to_date"), frozenset(platform.calendar.days()))
+        found = verify(platform, lambda: world.spark, choice, folder)
+    assert {day.verdict for table in found for day in table.days} == {"equal"}
+
+
+def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) -> None:
+    """Something that happens once after everything is staged and before it is published."""
+    publish = staging.Stage.publish
+    done: list[bool] = []
+
+    def later(stage: staging.Stage, *args: object) -> int | None:
+        if not done:
+            done.append(True)
+            act(stage.platform)
+        return publish(stage, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(staging.Stage, "publish", later)
+
+
+@pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
+def test_what_others_publish_meanwhile_is_heeded(world: World, monkeypatch: pytest.MonkeyPatch, theirs: str) -> None:
+    correct(world, DAYS[1], "ours")
+
+    def others(_: Platform) -> None:
+        correct(world, theirs, "theirs", LATEST, "7.00")
+        refreshed(world)
+
+    between(monkeypatch, others)
+    done = refreshed(world, "ours")
+    digests = world.digests()
+    assert {day for step in done.steps if step.table == SILVER for day in step.published} <= {
+        date.fromisoformat(DAYS[1])
+    }
+    with world.open() as platform:
+        assert refresh(platform, lambda: world.spark, Author("again", "a test")).steps == ()
+    assert world.digests() == digests, "nothing was left stale"
+    sums = {day: sum(row["sales_value"] for row in world.rows(SILVER, day)) for day in DAYS}
+    gold = {day: sum(row["net"] for row in world.rows(GOLD, day)) for day in DAYS}
+    assert sums == gold
+    assert sums[theirs] == 17
+
+
+def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = publications(world)
+    correct(world, DAYS[1], "ours")
+
+    def overtaken(*_: object, **__: object) -> int:
+        raise OvertakenError(1, 2)
+
+    monkeypatch.setattr(staging, "publish_changes", overtaken)
+    with pytest.raises(OvertakenError):
+        world.refresh()
+    assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
+
+
+def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    correct(world, DAYS[1], "ours")
+    folders = set(world.settings.lake.glob("*/*/*Z-*"))
+
+    def fails(platform: Platform) -> None:
+        raise RuntimeError("the machine is tired")
+
+    between(monkeypatch, fails)
+    with pytest.raises(RuntimeError):
+        world.refresh()
+    left = set(world.settings.lake.glob("*/*/*Z-*")) - folders
+    assert {folder.parent.name for folder in left} == {"transactions"}
+    assert {folder.parent.parent.name for folder in left} == {"raw"}
+    world.refresh()
+    assert sum(row["net"] for row in world.rows(GOLD, DAYS[1])) == sum(
+        row["sales_value"] for row in world.rows(SILVER, DAYS[1])
+    )
