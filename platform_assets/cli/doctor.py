@@ -102,13 +102,13 @@ def _history(settings: Settings) -> Finding:
         lake = Lake(settings.lake)
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
-        released = {publication: release for release, publication in published(lake)}
-        require_one_history(lake, indexed, released)
+        shown = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, shown)
     except PlatformError as error:
         return Finding(name, False, error.what, error.todo)
     except OSError as error:
         return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
-    lacking = len(released) - len(indexed)
+    lacking = len(shown) - len(indexed)
     said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
     last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].reason}" if mended else ""
     return Finding(name, True, said + last)

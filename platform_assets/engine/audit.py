@@ -11,11 +11,11 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.audit.chain import ChainHead
 from platform_assets.lakehouse.audit.faults import Findings, Progress, Scope
 from platform_assets.lakehouse.audit.lake import audit
-from platform_assets.lakehouse.errors import OtherHistoryError
+from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.histories import require_one_history
-from platform_assets.lakehouse.index import flattened
+from platform_assets.lakehouse.index import recorder
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings
 
@@ -72,18 +72,18 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, p
         released.update((publication, number) for number, publication in published(lake))
         try:
             require_one_history(lake, indexed, released)
-        except OtherHistoryError as error:
+        except (MovedLakeError, OtherHistoryError) as error:
             found.fault("ledger", error.what, error.todo)
     if lacking := [name for name in released if name not in indexed]:
         found.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
+    record_of = recorder(lake, released)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
         progress("ledger", number + 1, len(indexed))
         if released.get(name) != release:
             continue
         found.seen["ledger"] += 1
         with suppress(PlatformError):
-            said = flattened(manifest_of(lake, name), release, lambda other: manifest_of(lake, other))
-            if said != ledger.publication(name):
+            if record_of(name) != ledger.publication(name):
                 found.fault(
                     "ledger",
                     f"The ledger says something else of publication {name} (release {release}) than its manifest.",

@@ -140,7 +140,7 @@ def readers_release(settings: Settings, which: int | str | Release | None) -> Re
 
     Raises:
         UnknownReleaseError: there is no such release.
-        OtherHistoryError: the lake has no release, and the ledger knows some.
+        MovedLakeError: the lake has no release, and the ledger knows some.
     """
     if not isinstance(which, str):
         return released(settings, which)

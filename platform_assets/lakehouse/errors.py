@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 
 from platform_assets.errors import PlatformError
 
@@ -17,6 +19,27 @@ class NeverPublishedError(LakeError):
 
 class UnknownReleaseError(LakeError):
     """No release has this number."""
+
+
+class MovedLakeError(LakeError):
+    """The lake has none of the releases that the ledger knows, so it is another one, or lies elsewhere now.
+
+    Args:
+        root: where the lake should be.
+        known: release of every publication that the ledger knows.
+        is_empty: whether the lake has no release at all.
+    """
+
+    def __init__(self, root: Path, known: Mapping[str, int], *, is_empty: bool) -> None:
+        newest, number = max(known.items(), key=lambda one: one[1])
+        has = "no release" if is_empty else "none of these releases but others"
+        super().__init__(
+            f"The ledger knows {len(known):,} releases up to {number} (publication {newest}), and the lake {root} has "
+            f"{has}; nothing was changed.",
+            "If the lake lies elsewhere now, name its folder in PLATFORM_LAKE; if it was deleted, restore it from a "
+            "backup. To begin anew with this folder, run `platform-assets ledger rebuild`: the ledger then forgets "
+            "those releases and lifts holds that are of another lake; decisions stay.",
+        )
 
 
 class BeyondWindowError(LakeError):
@@ -48,7 +71,7 @@ class DamagedTableError(LakeError):
 
 
 class OtherHistoryError(LakeError):
-    """Ledger and lake are not of one history: one was restored older than the other, or is another's."""
+    """Ledger and lake began as one and are not any more: one was restored older than the other."""
 
 
 class LockTimeoutError(LakeError):

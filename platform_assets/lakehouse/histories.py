@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from platform_assets.lakehouse.errors import OtherHistoryError
+from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.lake import Lake
 
 _FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
@@ -21,7 +21,7 @@ def is_of_another_lake(indexed: Mapping[str, int], released: Mapping[str, int]) 
         indexed: release of every publication that the ledger knows.
         released: release of every publication that the lake shows.
     """
-    return bool(indexed and released) and _first(indexed) not in released
+    return bool(indexed and released) and indexed.keys().isdisjoint(released)
 
 
 def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mapping[str, int]) -> None:
@@ -33,27 +33,16 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
         released: release of every publication that the lake shows.
 
     Raises:
-        OtherHistoryError: the lake is empty, older than the ledger or another one, or the two have parted.
+        MovedLakeError: the lake is empty or another one.
+        OtherHistoryError: the lake is older than the ledger, or the two have parted.
     """
     gone = {release: name for name, release in indexed.items() if released.get(name) != release}
     if not gone:
         return
     first, last = min(gone), max(gone)
     newest = max(released.values(), default=-1)
-    if not released:
-        raise OtherHistoryError(
-            f"The lake {lake.root} is empty, but the ledger knows {len(gone):,} publications of it, up to release "
-            f"{last}; nothing was written.",
-            "Mount the lake, or name its folder in PLATFORM_LAKE; restore it from a backup if it is gone. To begin a "
-            f"new lake there, {_FOLLOW}.",
-        )
-    if is_of_another_lake(indexed, released):
-        raise OtherHistoryError(
-            f"The ledger is not of the lake {lake.root}: that began with publication {_first(released)}, the ledger "
-            f"with {_first(indexed)}; nothing was written.",
-            "Name the lake and the ledger that belong together in PLATFORM_LAKE and PLATFORM_LEDGER_URL. If this "
-            f"ledger is to be used for this lake from now on, {_FOLLOW}; that lifts its holds.",
-        )
+    if indexed.keys().isdisjoint(released):
+        raise MovedLakeError(lake.root, indexed, is_empty=not released)
     if first > newest:
         raise OtherHistoryError(
             f"The lake {lake.root} is older than the ledger: its newest release is {newest}, the ledger knows "
@@ -71,7 +60,3 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
 
 def _at(publications: Mapping[str, int], release: int) -> str:
     return next((name for name, number in publications.items() if number == release), "no publication")
-
-
-def _first(publications: Mapping[str, int]) -> str:
-    return min(publications, key=publications.__getitem__)

@@ -6,7 +6,7 @@ person knows which of the two is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -81,8 +81,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     added = tuple(name for name in released if name not in indexed)
     if added:
         # All manifests are read before the ledger is locked for writing.
-        find = _find(lake, released.__getitem__)
-        ledger.record(*(flattened(find(name), released[name], find) for name in added))
+        ledger.record(*map(recorder(lake, released), added))
     return SyncResult(added, len(indexed))
 
 
@@ -98,9 +97,7 @@ def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
     """
     indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    find = _find(lake, released.__getitem__)
-    records = [flattened(find(name), release, find) for name, release in released.items()]
-    ledger.reindex(tuple(indexed), records)
+    ledger.reindex(tuple(indexed), list(map(recorder(lake, released), released)))
     holds = ledger.holds()
     gone = holds if is_of_another_lake(indexed, released) else tuple(hold for hold in holds if _is_undone(ledger, hold))
     ledger.drop(gone)
@@ -116,6 +113,17 @@ def _is_undone(ledger: Ledger, hold: Hold) -> bool:
     """Whether a person put the day back, and readers see all the same what is refused."""
     now = ledger.current_days(hold.table, among=[hold.day]).get(hold.day)
     return hold.is_of_good_content and now is not None and now.fingerprint == hold.refused.partition("@")[0]
+
+
+def recorder(lake: Lake, released: Mapping[str, int]) -> Callable[[str], PublicationRecord]:
+    """A function that gives what the ledger has to keep of a publication.
+
+    Args:
+        lake: the lake.
+        released: release of every publication.
+    """
+    find = _find(lake, released.__getitem__)
+    return lambda name: flattened(find(name), released[name], find)
 
 
 def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:

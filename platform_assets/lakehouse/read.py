@@ -53,7 +53,7 @@ def read(
         UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: the release has no content of it.
         UnknownReleaseError: there is no such release.
-        OtherHistoryError: the lake has none of the releases that the ledger knows.
+        MovedLakeError: the lake has none of the releases that the ledger knows.
         BeyondWindowError: it is older than the rollback window, and its files may be deleted.
         DamagedTableError: files of that release are gone.
         LakeError: the engine is unknown, a day is none, or there is no active Spark session.
@@ -90,7 +90,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
 
     Raises:
         UnknownReleaseError: there is no such release.
-        OtherHistoryError: the lake has no release, and the ledger knows some.
+        MovedLakeError: the lake has no release, and the ledger knows some.
     """
     lake = Lake(settings.lake)
     if isinstance(release, Release) or current_release(lake).number >= 0:
