@@ -12,7 +12,6 @@ from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
 
-import pyarrow.parquet as pq
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
@@ -81,6 +80,8 @@ def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
 
 def _rows(lake: Lake, table: str, found: Snapshot, days: Collection[date] | None) -> Iterator[dict[str, Any]]:
     """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
+    import pyarrow.parquet as pq  # which no other command needs
+
     live = {day: files for day, files in found.by_day().items() if day is not None and (days is None or day in days)}
     for day in sorted(live):
         for path in sorted(live[day]):

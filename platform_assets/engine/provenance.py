@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
@@ -218,6 +216,8 @@ def _arrivals(
 
 def arrivals_in(files: Iterable[Path]) -> set[str]:
     """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    import pyarrow.parquet as pq  # which most commands do without
+
     names: set[str] = set()
     for file in files:
         for batch in pq.ParquetFile(file).iter_batches(columns=["_arrival"]):

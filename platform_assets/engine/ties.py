@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-import pyarrow.parquet as pq
-
 from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
@@ -149,6 +147,8 @@ def _moves(platform: Platform, raw: str, files: Iterable[DataFile]) -> Iterator[
 
     Files with tombstones are never compacted, so that they stay; what was compacted and deleted since had none.
     """
+    import pyarrow.parquet as pq  # which most commands do without
+
     path = platform.lake.table_path(raw)
     for file in (file for file in files if storage.exists(path / file.path)):
         rows = pq.read_table(

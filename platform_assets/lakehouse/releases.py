@@ -9,12 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.json as pa_json
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from platform_assets.lakehouse import commits, storage
@@ -30,7 +26,8 @@ _SCHEMA_JSON = (
     '{"name":"table","type":"string","nullable":true,"metadata":{}},'
     '{"name":"version","type":"long","nullable":true,"metadata":{}}]}'
 )
-_SCHEMA = pa.schema([("table", pa.string()), ("version", pa.int64())])
+_VERSIONS = "platform.versions"
+"""The key of a release's metadata that holds its versions: to read them there takes no library."""
 _CLOCK_SKEW = timedelta(days=1)
 
 
@@ -58,20 +55,35 @@ def release(lake: Lake, number: int) -> Release:
 
     Raises:
         UnknownReleaseError: there is none of this number.
-        DamagedTableError: its commit or its file is missing or torn.
+        DamagedTableError: its commit is torn.
     """
     if number < 0 or not storage.exists(commits.commit_file(lake.releases_path, number)):
         raise UnknownReleaseError(
             f"There is no release {number}.",
             f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",
         )
-    versions: dict[str, int] = {}
+    said = commits.actions(lake.releases_path, number)
+    told = next((action["commitInfo"].get(_VERSIONS) for action in said if "commitInfo" in action), None)
+    # Only releases of older versions of the platform have their versions in the file alone.
+    return Release(number, in_its_file(lake, number) if told is None else json.loads(told))
+
+
+def in_its_file(lake: Lake, number: int) -> dict[str, int]:
+    """The version of every table as they are found by who reads `_releases` as a Delta table.
+
+    Raises:
+        DamagedTableError: the file is missing or torn.
+    """
+    found: dict[str, int] = {}
     for file in _files(lake, number):
-        versions |= _vector_in(lake.releases_path / file.path, number)
-    return Release(number, versions)
+        found |= _vector_in(lake.releases_path / file.path, number)
+    return found
 
 
 def _vector_in(file: Path, number: int) -> dict[str, int]:
+    import pyarrow as pa  # which takes longer to import than most commands need in all
+    import pyarrow.parquet as pq
+
     content = storage.read(file)
     try:
         rows = pq.ParquetFile(io.BytesIO(content or b"")).read()
@@ -79,7 +91,7 @@ def _vector_in(file: Path, number: int) -> dict[str, int]:
     except (pa.ArrowInvalid, OSError, KeyError) as error:
         raise DamagedTableError(
             f"The file of release {number} is {'missing' if content is None else 'torn'}: {file}.",
-            "Restore the file from a backup. Nothing can be read or published at this release before.",
+            "Restore the file from a backup.",
         ) from error
 
 
@@ -185,11 +197,10 @@ def write_release(lake: Lake, versions: dict[str, int], manifest: Manifest) -> R
     """
     number = newest_release(lake)
     before = commits.commit(lake.releases_path, number) if number >= 0 else None
-    said = said_of(manifest) | link(before, manifest_bytes(lake, manifest.publication))
     ordered = dict(sorted(versions.items()))
-    sink = io.BytesIO()
-    pq.write_table(_vector(ordered), sink)
-    content = sink.getvalue()
+    said = said_of(manifest) | link(before, manifest_bytes(lake, manifest.publication))
+    said |= {_VERSIONS: json.dumps(ordered)}
+    content = _vector(ordered)
     # The number in the name keeps a vector that readers may be reading from ever being written again.
     path = f"{number + 1:020d}-{manifest.publication}.parquet"
     storage.write(lake.releases_path / path, content)
@@ -214,12 +225,21 @@ def write_release(lake: Lake, versions: dict[str, int], manifest: Manifest) -> R
     return Release(new, ordered)
 
 
-def _vector(versions: dict[str, int]) -> Any:
-    """The rows of a release, by way of JSON: `pa.array` of Python values imports pandas first, half a second."""
-    if not versions:
-        return _SCHEMA.empty_table()
-    lines = "\n".join(json.dumps({"table": table, "version": version}) for table, version in versions.items())
-    return pa_json.read_json(io.BytesIO(lines.encode()), parse_options=pa_json.ParseOptions(explicit_schema=_SCHEMA))
+def _vector(versions: dict[str, int]) -> bytes:
+    """The rows of a release as Parquet; by way of JSON: `pa.array` of Python values imports pandas, half a second."""
+    import pyarrow as pa
+    import pyarrow.json as pa_json
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("table", pa.string()), ("version", pa.int64())])
+    rows = schema.empty_table()
+    if versions:
+        lines = "\n".join(json.dumps({"table": table, "version": version}) for table, version in versions.items())
+        options = pa_json.ParseOptions(explicit_schema=schema)
+        rows = pa_json.read_json(io.BytesIO(lines.encode()), parse_options=options)
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    return sink.getvalue()
 
 
 def newest_release(lake: Lake) -> int:

@@ -11,7 +11,7 @@ from platform_assets.lakehouse.chain import hash_of, linked
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
-from platform_assets.lakehouse.releases import manifest_bytes, manifest_file, parsed, release
+from platform_assets.lakehouse.releases import in_its_file, manifest_bytes, manifest_file, parsed, release
 
 _FROM_BACKUP = "Restore the file from a backup."
 
@@ -172,6 +172,13 @@ class ChainAudit:
         assert commit.publication is not None
         try:
             versions = release(self._lake, commit.version).versions
+            if in_its_file(self._lake, commit.version) != versions:
+                self._found.fault(
+                    "chain",
+                    f"The file of release {commit.version} has other versions than its commit.",
+                    _FROM_BACKUP,
+                    file=self._lake.releases_path,
+                )
         except LakeError as error:
             self._found.fault("chain", error.what, error.todo, file=self._lake.releases_path)
             return None
