@@ -67,6 +67,8 @@ def copy_lake(lake: Lake, copy: Lake, progress: Callable[[str, int, int], None])
             gone += 1
         progress("copying", number + 1, len(wanted))
     storage.sync({*done, *(file.parent for file in done)})
+    if (cut := storage.read(lake.cut_file)) is not None:  # after the files: those that are gone, it knows of
+        storage.write(_place(lake, copy, lake.cut_file), cut)
     for file in _releases(lake, now, had):
         storage.write(_place(lake, copy, file), storage.read(file) or b"")
     return LakeCopied(now.number, had.number, len(done), sum(storage.size(file) or 0 for file in done), gone)

@@ -22,7 +22,7 @@ WHY = ("--reason", "the auditors read it [/b]", "--by", "Zoë")
 
 def decisions() -> list[tuple[str, str]]:
     with open_platform(load_settings()) as platform:
-        return [(one.kind, one.who) for one in platform.ledger.decisions()]
+        return [(one.kind, one.who) for one in platform.ledger.decisions() if one.kind in ("pin", "unpin")]
 
 
 def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str) -> None:

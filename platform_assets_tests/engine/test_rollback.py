@@ -98,7 +98,10 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
 
 def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
     before = derived(world)
-    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    row = sale(10, 1, DAYS[1], updated_at=LATER, sales_value="99.00")
+    world.deliver_rows("transactions", DAYS[-1], "wrong.jsonl", [row])
+    world.recompute(["raw.transactions", SILVER], [date(2017, 1, 2)])  # as an asset run does: table by table
+    assert run(world, "rest")[GOLD] == {DAYS[1]}
     done = undo(world, publication=publication_of(world, SILVER, DAYS[1]))
     assert done.days[SILVER] == (date(2017, 1, 2),)
     assert GOLD in done.stale
@@ -136,8 +139,8 @@ def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world
     assert date(2017, 1, 4) not in derived(world)[GOLD]
     assert date(2017, 1, 3) in derived(world)[GOLD]
     assert run(world, "tick").get(GOLD, set()) == set(), "held"
-    recomputed = world.recompute([GOLD], [date(2017, 1, 4)])
-    assert [len(step.published) for step in recomputed.steps] == [1]
+    recomputed = world.recompute([SILVER, GOLD], [date(2017, 1, 4)])
+    assert [len(step.published) for step in recomputed.steps] == [1, 1]
 
 
 def test_half_of_a_move_is_refused(world: World) -> None:

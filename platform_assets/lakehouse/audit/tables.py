@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.audit.chain import Shown
 from platform_assets.lakehouse.audit.faults import Findings, Scope
+from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import State
@@ -31,7 +32,7 @@ class TableAudit:
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
         made_by: publication whose manifest that is.
-        every_file: whatever was part of a release, with its day.
+        every_file: whatever is part of a release that still has its files, with its day.
     """
 
     lake: Lake
@@ -47,6 +48,7 @@ class TableAudit:
         self._path = self.lake.table_path(self.table)
         self._state = State(self.table)
         self._known: set[str] = set()
+        self._cut = cut_of(self.lake)
         self.is_whole = True
 
     @property
@@ -85,8 +87,11 @@ class TableAudit:
         self.made_by |= dict.fromkeys(changes, shown.publication)
         for day in sorted(after, key=str):
             self._compare(shown, day, changes.get(day), before.get(day, {}), after[day])
-        for day, files in after.items():
-            self.every_file |= {path: (file, day) for path, file in files.items()}
+        if shown.number == self._cut.before or shown.number in self._cut.kept:
+            self.every_file |= self.live
+        elif shown.number > self._cut.before:
+            for day, files in after.items():
+                self.every_file |= {path: (file, day) for path, file in files.items()}
 
     def look_beyond(self) -> set[str]:
         """Look at commits that the newest release does not show: begun, or somebody else's.
