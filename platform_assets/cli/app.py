@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from platform_assets.cli import (
-    audit,
-    backup,
-    demo,
-    doctor,
-    land,
-    late,
-    ledger,
-    maintenance,
-    read,
-    refresh,
-    release,
-    releases,
-    rollback,
-    stale,
-    status,
-    up,
-    verify,
-    views,
-    why,
-    withdraw,
-)
 from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
 from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
+
+COMMANDS = (
+    "demo",
+    "up",
+    "land",
+    "status",
+    "read",
+    "stale",
+    "why",
+    "refresh",
+    "verify",
+    "releases",
+    "release",
+    "views",
+    "rollback",
+    "doctor",
+    "late",
+    "withdraw",
+    "maintenance",
+    "ledger",
+    "audit",
+    "backup",
+)
+"""In the order of the help; each is a module here, with a function of its name or, for a group, an `app`."""
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -42,33 +46,25 @@ Exit codes: 0 done; 1 done, and something needs a look (held or missing days, re
 2 the command line is wrong; 3 it could not be done, the message says why and what to do.
 """
 
-app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-app.command("demo")(demo.demo)
-app.command("up")(up.up)
-app.command("land")(land.land)
-app.command("status")(status.status)
-app.command("read")(read.read)
-app.command("stale")(stale.stale)
-app.command("why")(why.why)
-app.command("refresh")(refresh.refresh)
-app.command("verify")(verify.verify)
-app.command("releases")(releases.releases)
-app.add_typer(release.app, name="release")
-app.command("views")(views.views)
-app.command("rollback")(rollback.rollback)
-app.command("doctor")(doctor.doctor)
-app.add_typer(late.app, name="late")
-app.command("withdraw")(withdraw.withdraw)
-app.add_typer(maintenance.app, name="maintenance")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(audit.app, name="audit")
-app.command("backup")(backup.backup)
+
+def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with some of its commands; to import all of them takes as long as most need to answer."""
+    app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+    app.callback()(lambda: None)  # a command that is alone is named all the same
+    for name in names:
+        module = import_module(f"platform_assets.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
 
 
 def main() -> None:
     """Run a command; an expected failure is a message on standard error, never a traceback."""
+    asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
     try:
-        app()
+        build([asked] if asked in COMMANDS else COMMANDS)()
     except PlatformError as error:
         misspelt = isinstance(error, UsageError | UnknownTableError)
         _fail(error.what, error.todo, EXIT_USAGE if misspelt else EXIT_FAILED)

@@ -19,6 +19,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import staged_at
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.key_bounds import may_share_keys
 from platform_assets.planning.windows import ranges, within_reach
 
 
@@ -45,10 +46,15 @@ def stage_tombstones(
     """
     if not contract.moves_within_days:
         return
-    near = within_reach(staged_at(platform.lake, contract.name, publication), contract.moves_within_days)
+    staged = staged_at(platform.lake, contract.name, publication)
+    near = within_reach(staged, contract.moves_within_days)
+    there = {day: files for day, files in basis.files(contract.name).items() if day in near}
+    if not has_withdrawals(contract.name, near, basis):  # which say of other files' rows that they count no more
+        there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
     present: DataFrame | None = None
-    if near & basis.files(contract.name).keys():
-        present = standing_rows(platform, spark, contract, near, basis).where(F.col("_kind") != TOMBSTONE)
+    if there:
+        rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
+        present = _standing(rows, contract, near, basis).where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
         stage(as_raw(found, raw_schema(contract)), folder)
@@ -60,7 +66,15 @@ def standing_rows(
     """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
     path = platform.lake.table_path(contract.name)
     rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
+    return _standing(rows, contract, days, basis)
+
+
+def _standing(rows: DataFrame, contract: Contract, days: Collection[date], basis: Basis) -> DataFrame:
     return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
+
+
+def _has_bounds(contract: Contract, name: str) -> bool:
+    return contract.column(name).type in ("long", "int", "string", "date")
 
 
 def has_withdrawals(table: str, days: Collection[date], basis: Basis) -> bool:

@@ -1,0 +1,57 @@
+"""Which files can hold a key of some others, told from the statistics in the log without reading a row."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from platform_assets.lakehouse.manifest import DataFile
+
+_Bounds = tuple[Any, Any]
+
+
+def may_share_keys(
+    files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
+) -> dict[date, tuple[DataFile, ...]]:
+    """Those of some files that can hold a key of the others; a file without statistics always can.
+
+    Args:
+        files: to choose from, by day.
+        others: that hold the keys, by day.
+        columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
+    """
+    left = {day: tuple(of_day) for day, of_day in files.items()}
+    for column in columns:
+        bounds = [_bounds(file, column) for of_day in others.values() for file in of_day]
+        if None in bounds:
+            continue
+        spans = _merged([found for found in bounds if found])
+        starts = [start for start, _ in spans]
+
+        def meets(file: DataFile, spans: list[_Bounds] = spans, starts: list[Any] = starts, name: str = column) -> bool:
+            if (found := _bounds(file, name)) is None:
+                return True
+            at = bisect_right(starts, found[1]) - 1
+            return at >= 0 and bool(spans[at][1] >= found[0])
+
+        left = {day: tuple(filter(meets, of_day)) for day, of_day in left.items()}
+    return {day: of_day for day, of_day in left.items() if of_day}
+
+
+def _bounds(file: DataFile, column: str) -> _Bounds | None:
+    stats = json.loads(file.stats)
+    low, high = stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column)
+    return None if low is None or high is None else (low, high)
+
+
+def _merged(bounds: Collection[_Bounds]) -> list[_Bounds]:
+    found: list[_Bounds] = []
+    for low, high in sorted(bounds):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
