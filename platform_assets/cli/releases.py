@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.console import console, counted, print_json, reading
@@ -29,15 +30,16 @@ def releases(
     if not shown:
         console.print("No release is pinned." if pinned else "Nothing was published yet.")
         return
-    grid = Table(title="Releases", title_justify="left")
-    for heading in ("release", "publication", "when (UTC)", "kind", "days", "by", "run", "why"):
-        grid.add_column(heading, justify="right" if heading == "release" else "left", overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
     for one in shown:
-        days = "\n".join(f"{table}: {counted(count, 'day')}" for table, count in _days(one).items())
-        when = f"{one.created_at:%Y-%m-%d %H:%M:%S}"
-        number = f"{one.release}\npinned" if one.release in pins else str(one.release)
-        grid.add_row(number, one.publication, when, one.kind, days, one.who, one.run, one.why)
-    console.print(grid, markup=False)
+        days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(one).items())
+        said = f"{one.created_at:%Y-%m-%d %H:%M:%S}  {one.kind} by {one.who}: {one.why}"
+        grid.add_row(str(one.release), escape(said) + ("  [yellow]pinned[/]" if one.release in pins else ""))
+        grid.add_row("", escape(days or "no days"))
+        grid.add_row("", f"[dim]publication {escape(one.publication)}, run {escape(one.run)}[/]")
+    console.print(grid, highlight=False)
     for pin in pins.values():
         console.print(f"Release {pin.release} is {described(pin)}", markup=False, highlight=False, soft_wrap=True)
     if len(names) > len(shown):
