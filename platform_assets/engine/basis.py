@@ -28,7 +28,7 @@ class Basis:
         platform: the lake the files are in, and the ledger of what is known of them.
         release: that is read.
         staged: days that lie over it, by table.
-        holds_set: holds of staged days; they count instead of what the ledger has of the same days.
+        holds_set: holds of staged days, besides what the ledger has of them.
         passed: staged days that every gate let through, by table: what the ledger holds of them counts no more.
     """
 
@@ -97,12 +97,7 @@ class Basis:
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, of one table or of all, by table and day, oldest first."""
-        own = {(hold.table, hold.day) for hold in self.holds_set}
-        there = [
-            hold
-            for hold in self.platform.ledger.holds(table)
-            if (hold.table, hold.day) not in own and hold.day not in self.passed.get(hold.table, ())
-        ]
+        there = [hold for hold in self.platform.ledger.holds(table) if hold.day not in self.passed.get(hold.table, ())]
         mine = [hold for hold in self.holds_set if table in (None, hold.table)]
         return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 

@@ -69,7 +69,7 @@ def readiness(
         accept: checks whose findings are accepted; what they refused is tried again.
     """
     digests = {read.table: basis.digests(read.table) for read in contract.inputs}
-    holds_on = {read.table: _holds(platform, read.table) for read in contract.inputs}
+    holds_on = {read.table: _holds(basis, read.table) for read in contract.inputs}
     blocked = {
         day: reason
         for read in contract.inputs
@@ -78,7 +78,7 @@ def readiness(
     }
     left = sorted(set(days) - set(blocked))
     before = basis.days(contract.name)
-    holds = platform.ledger.holds(contract.name)
+    holds = basis.holds(contract.name)
     tied = [(hold.day, hold.tied_to) for hold in holds if hold.tied_to is not None]
     views = views_read([contract], basis)
     now = fingerprints(contract, {*left, *(root for _, root in tied)}, digests, platform.calendar, views)
@@ -111,9 +111,9 @@ def readiness(
     )
 
 
-def _holds(platform: Platform, table: str) -> HoldsByDay:
+def _holds(basis: Basis, table: str) -> HoldsByDay:
     """The newest hold of every held day, oldest day first."""
-    return {hold.day: hold for hold in platform.ledger.holds(table)}
+    return {hold.day: hold for hold in basis.holds(table)}
 
 
 def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:

@@ -199,7 +199,7 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
             chosen_publications(platform, to=1)
         publications = chosen_publications(platform, publication=newest)
         for dry_run in (True, False):
-            with pytest.raises(BeyondWindowError, match=rf"What {SILVER} was on {DAY} before is beyond.*\n.*--force"):
+            with pytest.raises(BeyondWindowError, match=rf"What gold.daily_sales was on {DAY} before is beyond.*\n.*--force"):
                 rollback(platform, publications, Author("undo", "wrong"), dry_run=dry_run)
         assert current_release(platform.lake).number == cut
         assert not platform.ledger.holds()
