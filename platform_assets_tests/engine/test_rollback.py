@@ -139,8 +139,8 @@ def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world
     assert date(2017, 1, 4) not in derived(world)[GOLD]
     assert date(2017, 1, 3) in derived(world)[GOLD]
     assert run(world, "tick").get(GOLD, set()) == set(), "held"
-    recomputed = world.recompute([SILVER, GOLD], [date(2017, 1, 4)])
-    assert [len(step.published) for step in recomputed.steps] == [1, 1]
+    recomputed = world.recompute(["silver.products", SILVER, GOLD], [date(2017, 1, 4)])
+    assert [len(step.published) for step in recomputed.steps] == [1, 1, 1]
 
 
 def test_half_of_a_move_is_refused(world: World) -> None:
