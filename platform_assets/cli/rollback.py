@@ -37,8 +37,8 @@ def rollback(
     if dry_run and reason is None:
         reason = "a dry run"
     author = decided_by(reason, getpass.getuser() if by is None else by)
-    from platform_assets.engine.rollback import chosen_publications
     from platform_assets.engine.rollback import rollback as roll_back
+    from platform_assets.engine.undoable import chosen_publications
 
     with reading() as platform:
         chosen = chosen_publications(platform, publication, run, to)

@@ -16,11 +16,12 @@ from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.ties import moves_undone
-from platform_assets.errors import PlatformError
-from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.cut import cut_of, require_whole
-from platform_assets.lakehouse.errors import BeyondWindowError
+from platform_assets.engine.undoable import (
+    built_upon,
+    nothing_to_undo,
+    refuse_half_a_move,
+    refuse_what_is_deleted,
+)
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.releases import Release, computed_by, current_release, release
@@ -29,10 +30,6 @@ from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.rollback import Restoration, TableDay, restoration
 from platform_assets.planning.standing import unchanged
 from platform_assets.planning.windows import union_reached
-
-
-class RollbackError(PlatformError):
-    """It cannot be rolled back; nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -60,39 +57,6 @@ class Rollback:
         for table, day in sorted(self.records):
             found[table].append(day)
         return {table: tuple(days) for table, days in found.items()}
-
-
-def chosen_publications(
-    platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
-) -> tuple[PublicationRecord, ...]:
-    """The publications that a person names: one, those of a run, or all since a release; oldest first.
-
-    Raises:
-        RollbackError: there is none.
-        BeyondWindowError: the release is older than the rollback window.
-    """
-    indexed = platform.ledger.indexed()
-    if publication is not None:
-        if publication not in indexed:
-            raise RollbackError(
-                f"There is no publication {publication!r}.",
-                "`platform-assets releases` lists them; `platform-assets why TABLE DAY` names those of a day.",
-            )
-        names = [publication]
-    elif to is not None:
-        newest = max(indexed.values(), default=-1)
-        if not 0 <= to < newest:
-            raise RollbackError(
-                f"Nothing was published after release {to}; the newest is {newest}.",
-                "`platform-assets releases` lists them.",
-            )
-        require_whole(platform.lake, to)
-        names = [name for name, number in indexed.items() if number > to]
-    else:
-        names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
-        if not names:
-            raise RollbackError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
-    return tuple(found for name in names if (found := platform.ledger.publication(name)))
 
 
 def rollback(
@@ -133,7 +97,7 @@ def rollback(
     raw = tuple(sorted({table for table, _ in made if _is_raw(platform, table)}))
     touched = sorted(day for day in made if day[0] not in raw)
     if not touched:
-        raise RollbackError(*_nothing(publications, raw, days))
+        raise nothing_to_undo(publications, raw, days)
     histories = {day: platform.ledger.history(*day) for day in touched}
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
     found = restoration(
@@ -143,12 +107,12 @@ def rollback(
         cascade=cascade,
     )
     if found.in_the_way:
-        raise RollbackError(*_in_the_way(platform, found))
+        raise built_upon(platform, found)
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
-    _refuse_half_a_move(platform, records)
+    refuse_half_a_move(platform, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
     changes = [_change(platform, table, planned, now) for table in planned.days]
-    _refuse_what_is_deleted(platform, changes)
+    refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
     number = _publish(platform, planned, changes, found, histories, author)
@@ -182,7 +146,7 @@ def _publish(
         for table, days in lifted.items():
             platform.ledger.lift(table, days)
         platform.ledger.hold(before)
-        _refuse_what_is_deleted(platform, changes)
+        refuse_what_is_deleted(platform, changes)
         raise
     for table, days in lifted.items():
         platform.ledger.lift(table, as_they_would_be(platform, platform.catalogue[table], days))
@@ -225,21 +189,6 @@ def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> 
     return TableChange(table=table, schema_string=schema, days=contents)
 
 
-def _refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Files of before go with the rollback window; without a cut, a missing one is damage and told by who reads it."""
-    cut = cut_of(platform.lake)
-    for change in changes if cut.before else ():
-        path = platform.lake.table_path(change.table)
-        for day, content in change.days.items():
-            if not all(storage.exists(path / file.path) for file in content.files):
-                raise BeyondWindowError(
-                    f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
-                    f"with what only releases before {cut.before} needed; nothing was rolled back.",
-                    "Leave the day out with --days; correct the code or the delivery instead, and make the day again "
-                    f"from raw: `platform-assets refresh {change.table} --days {day} --force`.",
-                )
-
-
 def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
     return {name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION}
 
@@ -256,19 +205,6 @@ def _holds(
             for mark in sorted(marks):
                 refused = attempt(mark, platform.version(table))
                 yield Hold(table, day, refused, ROLL_BACK, reason, author.run, moment)
-
-
-def _refuse_half_a_move(platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
-    for contract in platform.catalogue:
-        days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        for one, other in sorted(moves_undone(platform, contract, days)):
-            if (one in days) != (other in days):
-                alone, left = (one, other) if one in days else (other, one)
-                raise RollbackError(
-                    f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "
-                    "would be counted twice or not at all.",
-                    f"Roll back both: name {left} too, or the publication that made something of it.",
-                )
 
 
 def _reached(
@@ -296,33 +232,3 @@ def _is_raw(platform: Platform, table: str) -> bool:
     """Raw tables, and what ingest refused."""
     contract: Contract | None = platform.catalogue[table] if table in platform.catalogue.names else None
     return contract.source is not None if contract else table.startswith("refused.")
-
-
-def _nothing(
-    publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
-) -> tuple[str, str]:
-    named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
-    if raw:
-        return (
-            f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
-            "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
-        )
-    if all(one.kind == COMPACTION for one in publications):
-        return (
-            f"{named} only made fewer files of days, whose content is the same before and after.",
-            "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
-        )
-    which = "none of these days" if days is not None else "no day"
-    return f"{named} published {which}.", "`platform-assets why TABLE DAY` names the publications of a day."
-
-
-def _in_the_way(platform: Platform, found: Restoration) -> tuple[str, str]:
-    (table, day), later = next(iter(sorted(found.in_the_way.items())))
-    others = len(found.in_the_way) - 1
-    more = f", and {others:,} more days likewise" if others else ""
-    head = platform.ledger.head(later)
-    who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
-    return (
-        f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
-        f"Roll back {later} first, leave the day out with --days, or undo the later work of these days too: --cascade.",
-    )

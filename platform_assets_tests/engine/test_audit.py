@@ -15,7 +15,8 @@ from platform_assets.engine.approvals import approve
 from platform_assets.engine.audit import Audit, audit_installation
 from platform_assets.engine.late_queue import refuse
 from platform_assets.engine.life import Decided, Event, Held, Published, life_of
-from platform_assets.engine.rollback import chosen_publications, rollback
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import chosen_publications
 from platform_assets.engine.withdrawals import withdraw
 from platform_assets.lakehouse.audit.faults import Scope
 from platform_assets.lakehouse.lake import Lake

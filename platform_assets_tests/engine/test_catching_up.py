@@ -11,7 +11,8 @@ import pytest
 from platform_assets.engine.audit import audit_installation
 from platform_assets.engine.catching_up import CAUGHT_UP, hold_again
 from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.engine.rollback import chosen_publications, rollback
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import chosen_publications
 from platform_assets.lakehouse.audit.faults import Scope
 from platform_assets.lakehouse.backup import copy_lake
 from platform_assets.lakehouse.errors import OtherHistoryError

@@ -18,7 +18,8 @@ from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.provenance import explain
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.rollback import RollbackError, chosen_publications, rollback
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.engine.upkeep import Upkeep, delete_publication, plan_maintenance
 from platform_assets.engine.verdicts import Choice
 from platform_assets.engine.verify import verify
@@ -199,7 +200,9 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
             chosen_publications(platform, to=1)
         publications = chosen_publications(platform, publication=newest)
         for dry_run in (True, False):
-            with pytest.raises(BeyondWindowError, match=rf"What gold.daily_sales was on {DAY} before is beyond.*\n.*--force"):
+            with pytest.raises(
+                BeyondWindowError, match=rf"What gold.daily_sales was on {DAY} before is beyond.*\n.*--force"
+            ):
                 rollback(platform, publications, Author("undo", "wrong"), dry_run=dry_run)
         assert current_release(platform.lake).number == cut
         assert not platform.ledger.holds()

@@ -9,7 +9,8 @@ import pytest
 
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
-from platform_assets.engine.rollback import Rollback, RollbackError, chosen_publications, rollback
+from platform_assets.engine.rollback import Rollback, rollback
+from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.records import ROLL_BACK
