@@ -19,7 +19,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
-from platform_assets.lakehouse.releases import release
+from platform_assets.lakehouse.releases import manifest_file, manifest_of, release
 from platform_assets.lakehouse.usage import Pins, Usage, added_by, released_at
 from platform_assets.planning.maintenance import Folder, Kept, Removal, needed_of, removal
 
@@ -53,7 +53,8 @@ def removals_asked_for(
     Raises:
         StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
     """
-    folders = [folder for folder in found.folders if folder.publication == publication]
+    names = _staged_as(lake, publication)
+    folders = [folder for folder in found.folders if folder.publication in names]
     if not folders:
         raise StillNeededError(
             f"No table has files of a publication {publication!r}.",
@@ -71,6 +72,16 @@ def removals_asked_for(
                 f"Let it be published, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
             )
     return gone
+
+
+def _staged_as(lake: Lake, publication: str) -> set[str]:
+    """The names under which the files of a publication were staged: a folder for each batch of each table."""
+    if not storage.exists(manifest_file(lake, publication)):
+        return {publication}
+    contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
+    computed = (content for content in contents if not content.restores)
+    entered = {file.path for content in computed for file in content.files if file.path not in content.base}
+    return {publication, *(path.split("/", 1)[0] for path in entered)}
 
 
 def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_url: str | None = None) -> list[Removal]:
