@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -52,12 +52,12 @@ def read_days(
     """
     spans = tuple(spans)
     wanted = [
-        path / file.path
+        file.path
         for day, of_day in files.items()
         if any(start <= day <= end for start, end in spans)
         for file in of_day
     ]
-    return _read_files(spark, path, schema, wanted)
+    return read_files(spark, path, wanted, schema)
 
 
 def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
@@ -68,32 +68,22 @@ def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
     """
     staged = snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
-    return _read_files(spark, folder, schema, [folder / path for path in staged.files])
+    return read_files(spark, folder, staged.files, schema)
 
 
-def _read_files(spark: SparkSession, folder: Path, schema: StructType, files: Sequence[Path]) -> DataFrame:
-    """Files of one table; the day is in the names of their folders, below those of several publications."""
-    if not files:
-        return no_rows(spark, schema)
-    reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
-    return reader.parquet(*map(_without_patterns, files)).select(*schema.fieldNames())
-
-
-def read_files(spark: SparkSession, table_path: Path, paths: Iterable[str], schema: StructType) -> DataFrame:
+def read_files(spark: SparkSession, folder: Path, paths: Collection[str], schema: StructType) -> DataFrame:
     """The rows of some files of a table, each with the day that its folder says.
 
     Args:
         spark: session.
-        table_path: folder of the table.
-        paths: of the files, from there; at least one.
+        folder: of the table, or of a stage.
+        paths: of the files, from there, below the folders of several publications.
         schema: columns of the table, the day included.
     """
-    held = StructType([field for field in schema.fields if field.name != DAY])
-    # As many folders as publications: Spark would look for one tree of partitions over all of them.
-    reader = spark.read.schema(held).option("recursiveFileLookup", "true")
-    rows = reader.parquet(*(_without_patterns(table_path / path) for path in paths))
-    day = F.regexp_extract(F.col("_metadata.file_path"), rf"/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/]+$", 1)
-    return rows.withColumn(DAY, day.cast("date")).select(*schema.fieldNames())
+    if not paths:
+        return no_rows(spark, schema)
+    reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
+    return reader.parquet(*(_without_patterns(folder / path) for path in paths)).select(*schema.fieldNames())
 
 
 def _without_patterns(path: Path) -> str:

@@ -110,14 +110,4 @@ def _records(change: TableChange) -> dict[date, DayRecord]:
 
 
 def _mark(record: DayRecord, release: int) -> DayMark:
-    return DayMark(
-        day=record.day,
-        release=release,
-        digest=record.digest,
-        fingerprint=record.fingerprint,
-        rows=record.rows,
-        bytes=record.bytes,
-        code_version=record.code_version,
-        configuration=record.configuration,
-        seconds=record.seconds,
-    )
+    return DayMark(**{name: getattr(record, name) for name in DayMark._fields if name != "release"}, release=release)

@@ -16,16 +16,14 @@ from platform_assets.compute.reading import read_files
 from platform_assets.compute.staging import stage
 from platform_assets.engine.changes import staged_at
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_changes, without
+from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
 from platform_assets.engine.results import Progress, no_progress
 from platform_assets.engine.upkeep import ToCompact, Upkeep, plan_maintenance
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
-from platform_assets.lakehouse.publish import Conflict
+from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.lakehouse.releases import computed_by, release
-from platform_assets.lakehouse.stages import discard
 from platform_assets.ledger.records import DayRecord
 
 _INGEST_WAIT_S = 5.0
@@ -106,13 +104,13 @@ def _compact(
     schema = StructType.fromJson(json.loads(schema_string))
     records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
     with new_stage(platform, [table]) as (publication, folders):
-        stage(read_files(spark, path, (file for one in days for file in one.small), schema), folders[table])
+        stage(read_files(spark, path, [file for one in days for file in one.small], schema), folders[table])
         staged = staged_at(platform.lake, table, publication)
         files = {
             one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
             for one in days
         }
-        there = read_files(spark, path, (file.path for content in files.values() for file in content), schema)
+        there = read_files(spark, path, [file.path for content in files.values() for file in content], schema)
         found = profile(there, (), ())
         contents = {
             one.day: _content(platform, records[one.day], one, files[one.day])
@@ -139,15 +137,7 @@ def _content(platform: Platform, record: DayRecord, day: ToCompact, files: tuple
 
 def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
     """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
-    met: tuple[date, ...] = ()
-    rest: Sequence[TableChange] = (change,) if change.days else ()
-    try:
-        if rest:
-            publish_changes(platform, publication, "compact", rest, author)
-    except Conflict as conflict:
-        met = conflict.days
-        if rest := without(rest, met):
-            publish_changes(platform, new_publication(), "compact", rest, author)
-    if not rest:
-        discard(platform.lake, change.table, publication, platform.lock_url)
+    met = publish_unless_replaced(platform, publication, "compact", [change], author) if change.days else ()
+    if change.days.keys() <= set(met):
+        discard_stage(platform, publication, [change.table])
     return met

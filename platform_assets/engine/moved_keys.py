@@ -49,12 +49,13 @@ def stage_tombstones(
     staged = staged_at(platform.lake, contract.name, publication)
     near = within_reach(staged, contract.moves_within_days)
     there = {day: files for day, files in basis.files(contract.name).items() if day in near}
-    if not has_withdrawals(contract.name, near, basis):  # which say of other files' rows that they count no more
+    withdrawn = has_withdrawals(contract.name, near, basis)
+    if not withdrawn:  # which say of other files' rows that they count no more
         there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
-        present = _standing(rows, contract, near, basis).where(F.col("_kind") != TOMBSTONE)
+        present = (standing(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
         stage(as_raw(found, raw_schema(contract)), folder)
@@ -66,10 +67,6 @@ def standing_rows(
     """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
     path = platform.lake.table_path(contract.name)
     rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
-    return _standing(rows, contract, days, basis)
-
-
-def _standing(rows: DataFrame, contract: Contract, days: Collection[date], basis: Basis) -> DataFrame:
     return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
 
 

@@ -14,7 +14,7 @@ from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, pa
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.releases import computed_by, current_release
+from platform_assets.lakehouse.releases import computed_by
 from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
@@ -89,13 +89,13 @@ class Explanation:
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     """Where a day comes from, and what of that is no longer so."""
     table = contract.name
-    standing = standing_of(Basis.now(platform), {table, *(read.table for read in contract.inputs)})
-    release = current_release(platform.lake)
-    record = platform.ledger.current_days(table, at=release.number, among=[day]).get(day)
-    shown = release.versions.get(table, -1)
+    basis = Basis.now(platform)
+    standing = standing_of(basis, {table, *(read.table for read in contract.inputs)})
+    record = basis.days(table, [day]).get(day)
+    shown = basis.release.versions.get(table, -1)
     reasons: Reasons = ()
     if contract.inputs:
-        by_data = _through_data(platform, contract, day, standing)
+        by_data = _through_data(basis, contract, day, standing)
         reasons = (*by_data, *through_version(contract, [day], standing).get(day, ()))
     return Explanation(
         table=table,
@@ -110,9 +110,9 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     )
 
 
-def _through_data(platform: Platform, contract: Contract, day: date, standing: Standing) -> Reasons:
+def _through_data(basis: Basis, contract: Contract, day: date, standing: Standing) -> Reasons:
     found = stale(contract, [day], standing)
-    past = past_of(Basis.now(platform), standing, {contract.name: found})
+    past = past_of(basis, standing, {contract.name: found})
     return through_data(contract, found, standing, past).get(day, ())
 
 

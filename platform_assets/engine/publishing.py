@@ -18,7 +18,7 @@ from platform_assets.lakehouse.manifest import (
     new_publication,
     platform_version,
 )
-from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.publish import Conflict, publish
 from platform_assets.lakehouse.stages import discard
 
 
@@ -65,6 +65,19 @@ def publish_changes(
     release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release)
     record(platform.lake, platform.ledger, manifest, release)
     return release
+
+
+def publish_unless_replaced(
+    platform: Platform, publication: str, kind: Kind, tables: Sequence[TableChange], author: Author
+) -> tuple[date, ...]:
+    """Publish the days that nobody else replaced since they were read; returns those that somebody did."""
+    try:
+        publish_changes(platform, publication, kind, tables, author)
+    except Conflict as conflict:
+        if rest := without(tables, conflict.days):
+            publish_changes(platform, new_publication(), kind, rest, author)
+        return conflict.days
+    return ()
 
 
 @contextmanager

@@ -13,10 +13,8 @@ from platform_assets.compute.failures import full_disk_explained
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.computing import Work, begin, compute
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes, without
+from platform_assets.engine.publishing import publish_changes, publish_unless_replaced
 from platform_assets.engine.results import Progress, StepResult, no_progress
-from platform_assets.lakehouse.manifest import new_publication
-from platform_assets.lakehouse.publish import Conflict
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 
@@ -84,14 +82,10 @@ def _publish_batch(
     computed = compute(work, Basis.now(platform), days, to_come, so_far)
     again: tuple[date, ...] = ()
     if computed.publication:
-        try:
+        if last:
             publish_changes(platform, computed.publication, "recompute", computed.changes, work.author)
-        except Conflict as conflict:
-            if last:
-                raise
-            again = tuple(day for day in computed.result.published if day in conflict.days)
-            if rest := without(computed.changes, again):
-                publish_changes(platform, new_publication(), "recompute", rest, work.author)
+        else:
+            again = publish_unless_replaced(platform, computed.publication, "recompute", computed.changes, work.author)
     platform.ledger.hold(computed.holds)
     platform.ledger.lift(table, [day for day in computed.passed if day not in again])
     return computed.result.without(again), again

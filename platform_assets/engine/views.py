@@ -15,6 +15,7 @@ from operator import add
 from platform_assets.contracts import DAY, AsOf, Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.cut import require_whole
 from platform_assets.lakehouse.read import rows_of_files
 from platform_assets.planning.fingerprints import View, Views
 
@@ -26,7 +27,11 @@ def views_read(contracts: Iterable[Contract], basis: Basis) -> Views:
 
 
 def view_of(table: str, basis: Basis) -> View:
-    """The view of one effective-dated table; empty for a table that has no content."""
+    """The view of one effective-dated table; empty for a table that has no content.
+
+    Raises:
+        BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
+    """
     ledger = basis.platform.ledger
     marks = basis.marks([table])[table]
     content = content_of({day: mark.digest for day, mark in marks.items()})
@@ -57,6 +62,7 @@ def _computed(table: str, basis: Basis) -> View:
     """
     import duckdb  # which planning mostly does without
 
+    require_whole(basis.platform.lake, basis.number)
     values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in basis.platform.catalogue[table].column_names)
     key = ", ".join(history_key(basis.platform, table))
     before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"

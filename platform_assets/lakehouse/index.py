@@ -69,6 +69,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     """Compare the ledger with the lake and index what is new. Every command that writes does so first.
 
     Raises:
+        MovedLakeError: the lake is empty or another one; nothing was written.
         OtherHistoryError: the ledger knows publications that the lake does not have; nothing was written.
         LedgerError: the ledger cannot be written.
         PlatformError: a manifest cannot be read.

@@ -72,9 +72,8 @@ def publish(
         if on_release is not None and (now := current_release(lake).number) != on_release:
             raise OvertakenError(on_release, now)
         heads = _require_unchanged(lake, manifest)
-        _require_files(
-            lake, manifest
-        )  # once more: files of before, put back by a rollback, may have been deleted since
+        # Once more: files of before, put back by a rollback, may have been deleted since.
+        _require_files(lake, manifest)
         try:
             return finish(lake, manifest, still_held)
         except Exception as error:

@@ -16,7 +16,7 @@ from platform_assets.lakehouse.histories import require_one_history
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import Snapshot, snapshot
 from platform_assets.lakehouse.manifest import DataFile
-from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.releases import Release, current_release, newest_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.settings import Settings, load_settings
 
@@ -93,7 +93,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
         MovedLakeError: the lake has no release, and the ledger knows some.
     """
     lake = Lake(settings.lake)
-    if isinstance(release, Release) or current_release(lake).number >= 0:
+    if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
     from platform_assets.ledger.ledger import Ledger
 

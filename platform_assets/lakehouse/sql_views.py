@@ -96,7 +96,7 @@ def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str
 
 
 def _column(name: str, type_: str) -> str:
-    # Spark writes moments as INT96, which DuckDB takes for local ones; others' files say UTC. Both count alike.
+    # Files say that moments are UTC, unless they are INT96, which DuckDB takes for local ones. Both count alike.
     if type_ == "timestamp":
         return f"make_timestamptz(epoch_us({_quoted(name)})) AS {_quoted(name)}"
     return _quoted(name)

@@ -17,7 +17,7 @@ from platform_assets.engine.maintenance import maintain
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.provenance import explain
-from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.publishing import publish_unless_replaced
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.engine.upkeep import Upkeep, delete_publication, plan_maintenance
@@ -165,14 +165,14 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         )
 
     def after_somebody_else(*args: Any) -> Any:
-        monkeypatch.setattr(compaction, "publish_changes", publish_changes)
+        monkeypatch.setattr(compaction, "publish_unless_replaced", publish_unless_replaced)
         world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(8, 1, DAYS[0])])
         monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
         world.refresh()
-        return publish_changes(*args)
+        return publish_unless_replaced(*args)
 
     monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
-    monkeypatch.setattr(compaction, "publish_changes", after_somebody_else)
+    monkeypatch.setattr(compaction, "publish_unless_replaced", after_somebody_else)
     done = upkeep_of(world, "compaction")
     assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
     assert not stale(world)
