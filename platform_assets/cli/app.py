@@ -27,6 +27,7 @@ COMMANDS = (
     "releases",
     "release",
     "views",
+    "stage",
     "rollback",
     "doctor",
     "late",

@@ -23,11 +23,14 @@ from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid
 from platform_assets.cli.progress import counting
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.open_stages import opened_stage, stage_basis, without_other_code
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.open_stages import checked_stage, stage_names
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.plan import Plan
@@ -49,6 +52,9 @@ def refresh(
     days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which nobody sees yet.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
@@ -56,23 +62,32 @@ def refresh(
     with reading() as platform:
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
-        plan = plan_steps(platform, request, intakes(platform))
+        basis = _basis(platform, stage)
+        plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_unready(plan)
         if not as_json:
-            _print_plan(plan, [hold for hold in platform.ledger.holds() if _is_asked(request, hold)])
+            _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)])
         if explain or plan.is_empty:
             if as_json:
                 print_json({"plan": plan_json(plan)})
             return
-        result = _execute(platform, request, plan, " ".join(["refresh", *(tables or []), *([days] if days else [])]))
-    outcome = _outcome(result, time.monotonic() - started)
+        why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
+        result = _execute(platform, request, plan, stage, why)
+    outcome = _outcome(result, time.monotonic() - started, stage)
     if as_json:
         print_json({"plan": plan_json(plan), "result": outcome.json()})
     else:
         outcome.print()
     if outcome.left:
         raise typer.Exit(EXIT_LOOK)
+
+
+def _basis(platform: Platform, stage: str | None) -> Basis:
+    """What the plan looks at: the release, or the stage as it can be gone on with."""
+    if stage is None or checked_stage(stage) not in stage_names(platform.lake):
+        return Basis.now(platform)
+    return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
 
 
 def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
@@ -109,13 +124,17 @@ def _is_asked(request: Request, hold: Hold) -> bool:
     return (not request.tables or hold.table in request.tables) and (request.days is None or hold.day in request.days)
 
 
-def _execute(platform: Platform, request: Request, plan: Plan, why: str) -> RefreshResult:
+def _execute(platform: Platform, request: Request, plan: Plan, stage: str | None, why: str) -> RefreshResult:
     """Only here Spark is imported, and started if there is anything to compute."""
-    from platform_assets.engine.refresh import refresh as refresh_tables
-
     author = Author(run=f"refresh-{new_publication()}", why=why)
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
     with session_on_demand(platform.settings, brief=brief) as spark, counting("refresh") as progress:
+        if stage is not None:
+            from platform_assets.engine.named_stage import refresh_stage
+
+            return refresh_stage(platform, spark, author, stage, progress, request)
+        from platform_assets.engine.refresh import refresh as refresh_tables
+
         return refresh_tables(platform, spark, author, progress, request=request)
 
 
@@ -145,6 +164,7 @@ class _Outcome:
         left: days that were not published, by table, with the reason.
         files: taken.
         seconds: wall time.
+        stage: that the days are in, and no release yet.
     """
 
     published: dict[str, int]
@@ -152,11 +172,12 @@ class _Outcome:
     left: list[tuple[str, str, str]]
     files: int
     seconds: float
+    stage: str | None = None
 
     def json(self) -> dict[str, Any]:
         """The document of `--json`."""
         return {
-            "published": self.published,
+            "staged" if self.stage else "published": self.published,
             "struck": self.struck,
             "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
             "files": self.files,
@@ -166,17 +187,26 @@ class _Outcome:
     def print(self) -> None:
         """A line per table, and one per day that was not published."""
         for table, count in self.published.items():
-            console.print(f"{table}: {counted(count, 'day')} published", highlight=False)
+            done = f"in the stage {self.stage}" if self.stage else "published"
+            console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
         for table, count in self.struck.items():
             console.print(
                 f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
             )
         for table, day, reason in self.left:
-            say("[red]not published[/]", f"{table} {day}: {reason}")
+            say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
+        if self.stage:
+            console.print(
+                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
+                f"{self.stage}`. Done in {self.seconds:.1f} s.",
+                highlight=False,
+                soft_wrap=True,
+            )
+            return
         console.print(f"{counted(self.files, 'file')} taken. Done in {self.seconds:.1f} s.", highlight=False)
 
 
-def _outcome(result: RefreshResult, seconds: float) -> _Outcome:
+def _outcome(result: RefreshResult, seconds: float, stage: str | None) -> _Outcome:
     published = {done.table: len(done.published) for done in result.ingests if done.published}
     published |= {done.table: len(done.published) for done in result.steps if done.published}
     left = [
@@ -188,4 +218,5 @@ def _outcome(result: RefreshResult, seconds: float) -> _Outcome:
         left=left,
         files=sum(len(done.arrivals) for done in result.ingests),
         seconds=seconds,
+        stage=stage,
     )

@@ -9,17 +9,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import broken_rules, keeps_rules
 from platform_assets.compute.late_rows import is_late
-from platform_assets.contracts import DAY, Contract, Rule
-
-
-def refused_table(contract: Contract) -> str:
-    """Where rows refused at parsing go, for a raw table."""
-    return f"refused.{contract.table}"
-
-
-def quarantine_table(contract: Contract) -> str:
-    """Where rows that break a rule go, for a silver table."""
-    return f"quarantine.{contract.table}"
+from platform_assets.contracts import DAY, Rule
 
 
 def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule]) -> DataFrame:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from platform_assets.compute.dead_letters import refused_rows, refused_table
+from platform_assets.compute.dead_letters import refused_rows
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.compute.late_rows import late_rows
 from platform_assets.compute.moves import MOST_BROADCAST
@@ -22,6 +22,7 @@ from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
 from platform_assets.engine.moved_keys import stage_tombstones

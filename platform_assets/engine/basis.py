@@ -13,6 +13,7 @@ from datetime import date
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.index import day_records
+from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import STAGED, TableChange
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import DayRecord, Hold
@@ -63,6 +64,16 @@ class Basis:
             return live
         over = {day: content.files for day, content in self.staged[table].days.items()}
         return {day: files for day, files in sorted({**live, **over}.items()) if files}
+
+    def schema_string(self, table: str) -> str:
+        """The columns of a table, as Delta writes them down.
+
+        Raises:
+            DamagedTableError: its log cannot be read.
+        """
+        if table in self.staged:
+            return self.staged[table].schema_string
+        return snapshot(self.platform.lake.table_path(table), self.release.versions[table]).schema_string
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
         """What is known of every loaded day of a table, oldest first.

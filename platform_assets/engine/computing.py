@@ -11,10 +11,10 @@ from typing import cast
 
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.dead_letters import quarantine_table
 from platform_assets.compute.profiles import Profile
 from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at, replaced, staged_at
 from platform_assets.engine.effects import effects

@@ -59,9 +59,11 @@ def stale_days(platform: Platform, standing: Standing) -> Stale:
     return {table: days for table, days in found.items() if days}
 
 
-def plan_steps(platform: Platform, request: Request = AUTOMATIC, intakes: Collection[Intake] = ()) -> Plan:
-    """What a refresh of what is asked for would do now."""
-    basis = Basis.now(platform)
+def plan_steps(
+    platform: Platform, request: Request = AUTOMATIC, intakes: Collection[Intake] = (), basis: Basis | None = None
+) -> Plan:
+    """What a refresh of what is asked for would do now; in a stage, on what the stage shows."""
+    basis = basis or Basis.now(platform)
     standing = standing_of(basis)
     found = stale_days(platform, standing)
     return make_plan(platform.catalogue, standing, found, past_of(basis, standing, found), request, intakes)

@@ -73,16 +73,9 @@ def refresh(
         if contract.source is not None and wanted.get(contract.name):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
-    struck: dict[str, tuple[date, ...]] = {}
     stage = Stage(platform, author)
     try:
-        for step in plan_steps(platform, request).steps:
-            days, unchanged = still_to_do(stage.basis, step, request)
-            if unchanged:
-                struck[step.table] = unchanged
-            if days:
-                asked = any("asked for" in step.reasons[day] for day in days)
-                stage.step(spark, Step(step.table, days), progress, force=asked)
+        _, struck = fill(stage, spark, progress, request)
         stage.publish(spark, progress)
     except BaseException:
         stage.discard()
@@ -91,6 +84,26 @@ def refresh(
     for done in steps:
         report(done)
     return RefreshResult(tuple(ingests), steps, struck)
+
+
+def fill(
+    stage: Stage, spark: Callable[[], SparkSession], progress: Progress = no_progress, request: Request = AUTOMATIC
+) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
+    """Compute into a stage exactly the days that are stale on what it shows, in dependency order.
+
+    Returns:
+        What became of the days of each table, and by table the days that were struck.
+    """
+    done: list[StepResult] = []
+    struck: dict[str, tuple[date, ...]] = {}
+    for step in plan_steps(stage.platform, request, basis=stage.basis).steps:
+        days, unchanged = still_to_do(stage.basis, step, request)
+        if unchanged:
+            struck[step.table] = unchanged
+        if days:
+            asked = any("asked for" in step.reasons[day] for day in days)
+            done.append(stage.step(spark, Step(step.table, days), progress, force=asked))
+    return tuple(done), struck
 
 
 def recompute(

@@ -1,6 +1,7 @@
 """A stage while it is filled: one release, and the days computed over it, which nobody else sees until it is published.
 
-Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once.
+Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once. A stage lives as
+long as its process, unless somebody opened it by name (`engine.named_stage`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.dead_letters import quarantine_table
 from platform_assets.compute.failures import full_disk_explained
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import files_at
 from platform_assets.engine.computing import Computed, begin, compute
@@ -22,7 +23,8 @@ from platform_assets.engine.publishing import discard_stage, publish_changes, wi
 from platform_assets.engine.results import Progress, StepResult, no_progress
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
-from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.open_stages import OpenStage
+from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.overtaken import overtaken
 from platform_assets.planning.steps import Step
@@ -32,24 +34,55 @@ TURNS = 20
 """How often a stage that others overtook is put on the newest release before that is passed on."""
 
 
-class Stage:
-    """Days of several tables over one release."""
+Keep = Callable[["Stage", str], None]
+"""Told when days came in, and before anything is published the publication's name."""
 
-    def __init__(self, platform: Platform, author: Author) -> None:
+
+class Stage:
+    """Days of several tables over one release.
+
+    Args:
+        platform: what to work with.
+        author: on whose behalf.
+        before: what lies in it already; by default nothing, over the current release.
+        keep: told whenever that changed.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        author: Author,
+        before: OpenStage | None = None,
+        keep: Keep = lambda stage, publishing: None,
+    ) -> None:
         self.platform = platform
         self.author = author
-        self.release = current_release(platform.lake)
+        self.release = release(platform.lake, before.release) if before else current_release(platform.lake)
         self.changes: dict[str, TableChange] = {}
         self.results: dict[str, StepResult] = {}
-        self._holds: dict[tuple[str, date], Hold] = {}
-        self._passed: dict[str, set[date]] = {}
-        self._folders: dict[str, tuple[str, ...]] = {}
+        self.holds: dict[tuple[str, date], Hold] = {}
+        self.passed: dict[str, set[date]] = {}
+        self.folders: dict[str, tuple[str, ...]] = {}
+        self.again: dict[str, set[date]] = {}
+        self._keep = keep
+        if before:
+            self.changes = {change.table: change for change in before.tables}
+            self.holds = {(hold.table, hold.day): hold for hold in before.holds}
+            self.passed = {table: set(days) for table, days in before.passed.items()}
+            self.folders = dict(before.folders)
+            self.results = {
+                change.table: StepResult(
+                    change.table, dict(change.days), reasons=dict(before.reasons.get(change.table, {}))
+                )
+                for change in before.tables
+                if change.table in platform.catalogue.names
+            }
 
     @property
     def basis(self) -> Basis:
         """What the next step reads."""
-        passed = {table: frozenset(days) for table, days in self._passed.items()}
-        return Basis(self.platform, self.release, dict(self.changes), tuple(self._holds.values()), passed)
+        passed = {table: frozenset(days) for table, days in self.passed.items()}
+        return Basis(self.platform, self.release, dict(self.changes), tuple(self.holds.values()), passed)
 
     def step(
         self,
@@ -66,7 +99,7 @@ class Stage:
         """
         self._forget(step.table, step.days)
         work = begin(self.basis, spark, step, self.author, force=force, accept=accept)
-        result = StepResult(step.table)
+        before, result = self.results.get(step.table), StepResult(step.table)
         to_come = set(step.days)
         for batch in work.batches:
             started = time.monotonic()
@@ -75,10 +108,11 @@ class Stage:
                 computed = compute(work, self.basis, batch, to_come, result)
             self._add(computed)
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
+            why = {day: work.reasons[day] for day in result.published if day in work.reasons}
+            result = replace(result, reasons=why)
+            self.results[step.table] = before.without(step.days) + result if before else result
+            self._keep(self, "")
             progress(step.table, result.days, len(step.days))
-        result = replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
-        before = self.results.get(step.table)
-        self.results[step.table] = before.without(step.days) + result if before else result
         return result
 
     def publish(self, spark: Callable[[], SparkSession], progress: Progress = no_progress) -> int | None:
@@ -94,14 +128,14 @@ class Stage:
             OvertakenError: others kept publishing.
         """
         number = self._publish(spark, progress) if self._days() else None
-        self.platform.ledger.hold(self._holds.values())
-        for table, days in self._passed.items():
+        self.platform.ledger.hold(self.holds.values())
+        for table, days in self.passed.items():
             self.platform.ledger.lift(table, sorted(days))
         return number
 
     def discard(self) -> None:
         """Remove everything that was staged and not published."""
-        for publication, tables in self._folders.items():
+        for publication, tables in self.folders.items():
             discard_stage(self.platform, publication, tables)
 
     def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int:
@@ -110,13 +144,16 @@ class Stage:
             now = current_release(self.platform.lake)
             if now.number != self.release.number:
                 for table, days in self._rebase(now).items():
+                    self.again.setdefault(table, set()).update(days)
                     why = self.results[table].reasons
                     asked = any("asked for" in why.get(day, ()) for day in days)
                     self.step(spark, Step(table, days), progress, force=asked)
+            publication = new_publication()
+            self._keep(self, publication)
             try:
                 return publish_changes(
                     self.platform,
-                    new_publication(),
+                    publication,
                     "recompute",
                     tuple(self.changes.values()),
                     self.author,
@@ -155,23 +192,23 @@ class Stage:
 
     def _add(self, computed: Computed) -> None:
         if computed.publication:
-            self._folders[computed.publication] = tuple(change.table for change in computed.changes)
+            self.folders[computed.publication] = tuple(change.table for change in computed.changes)
         for change in computed.changes:
             had = self.changes.get(change.table)
             self.changes[change.table] = _together(had, change) if had else change
         table = computed.result.table
         for hold in computed.holds:
-            self._holds[hold.table, hold.day] = hold
-            self._passed.get(table, set()).discard(hold.day)
-        self._passed.setdefault(table, set()).update(computed.passed)
+            self.holds[hold.table, hold.day] = hold
+            self.passed.get(table, set()).discard(hold.day)
+        self.passed.setdefault(table, set()).update(computed.passed)
 
     def _forget(self, table: str, days: Collection[date]) -> None:
         """Take days out again, with what gates said of them and what was quarantined."""
         for name in (table, quarantine_table(self.platform.catalogue[table])):
             if change := self.changes.pop(name, None):
                 self.changes |= {left.table: left for left in without([change], days)}
-        self._passed.get(table, set()).difference_update(days)
-        self._holds = {key: hold for key, hold in self._holds.items() if key[0] != table or key[1] not in days}
+        self.passed.get(table, set()).difference_update(days)
+        self.holds = {key: hold for key, hold in self.holds.items() if key[0] != table or key[1] not in days}
 
 
 def _together(one: TableChange, other: TableChange) -> TableChange:

@@ -18,6 +18,7 @@ from platform_assets.lakehouse.deletion import delete, removals, removals_asked_
 from platform_assets.lakehouse.difference import write_checkpoint
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.lakehouse.open_stages import open_stages
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.usage import Usage, usage
@@ -126,7 +127,7 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
     platform.settle()
     found = _usage(platform)
     gone = [one for one in removals(found, _safe_age(platform)) if one.task == task]
-    return tuple(delete(platform.lake, found, gone, lambda: tuple(pinned_releases(platform)), platform.lock_url))
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
 
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Removal, ...]:
@@ -146,11 +147,16 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
     gone = removals_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
     if dry_run:
         return gone
-    return tuple(delete(platform.lake, found, gone, lambda: tuple(pinned_releases(platform)), platform.lock_url))
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
 
 
 def _usage(platform: Platform) -> Usage:
-    return usage(platform.lake, _window(platform), lambda: tuple(pinned_releases(platform)), platform.lock_url)
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform), platform.lock_url)
+
+
+def _pinned(platform: Platform) -> tuple[int, ...]:
+    """Releases that stay because somebody pinned them, or because an open stage lies over them."""
+    return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
 
 
 def _window(platform: Platform) -> timedelta:

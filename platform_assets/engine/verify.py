@@ -15,12 +15,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dead_letters import quarantine_table
 from platform_assets.compute.disagreements import Disagreement, disagreements
 from platform_assets.compute.profiles import Profile, profile
 from platform_assets.compute.reading import no_rows, read_days
 from platform_assets.compute.schemas import spark_schema
 from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Platform

@@ -65,11 +65,13 @@ def removals_asked_for(
     for folder in folders:
         if folder.table not in {one.table for one in gone}:
             doing = (
-                "a process is working on it" if folder.in_use else f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
+                "in use, by `stage list` or a process"
+                if folder.in_use
+                else f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
             )
             raise StillNeededError(
                 f"{publication} is an open stage of {folder.table}, {doing}.",
-                f"Let it be published, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
+                f"Publish or drop it, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
             )
     return gone
 
@@ -133,7 +135,8 @@ def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: 
             )
         if number in found.kept.pinned:
             raise StillNeededError(
-                f"Release {number}, which is pinned, {needs}", f"Take the pin of release {number} away first."
+                f"Release {number}, which is pinned or lies under an open stage, {needs}",
+                f"Take the pin of release {number} away, or publish or drop the stage first.",
             )
         until = released_at(lake, number + 1)[-1][1] + window
         raise StillNeededError(

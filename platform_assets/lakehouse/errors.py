@@ -74,6 +74,18 @@ class OtherHistoryError(LakeError):
     """Ledger and lake began as one and are not any more: one was restored older than the other."""
 
 
+class UnknownStageError(LakeError):
+    """No open stage has this name."""
+
+
+class DamagedStageError(LakeError):
+    """What is written of an open stage cannot be read, or files of it are gone."""
+
+
+class StageError(LakeError):
+    """An open stage cannot be used as it was asked to be; it is left as it was."""
+
+
 class LockTimeoutError(LakeError):
     """Somebody else held a lock for too long."""
 

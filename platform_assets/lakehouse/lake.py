@@ -57,6 +57,11 @@ class Lake:
         return self.root / "_private"
 
     @property
+    def open_stages_path(self) -> Path:
+        """The folder that says what lies in the stages that people opened by name."""
+        return self.root / "_stages"
+
+    @property
     def cut_file(self) -> Path:
         """Says from which release on the history is whole; not there while nothing was ever deleted."""
         return self.root / "_cut.json"

@@ -87,6 +87,18 @@ def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRI
 
 
 @contextmanager
+def open_stage_lock(lake: Lake, name: str, lock_url: str | None = None) -> Iterator[StillHeld]:
+    """Be the only one who works on a stage that was opened by name; for as long as Spark jobs run.
+
+    Raises:
+        LockTimeoutError: somebody else works on it; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, f"open-stage-{name}", lock_url, PRIVATE_TIMEOUT_S) as still_held:
+        yield still_held
+
+
+@contextmanager
 def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Iterator[None]:
     """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
     with _lock(lake, _stage(publication), lock_url, PRIVATE_TIMEOUT_S):

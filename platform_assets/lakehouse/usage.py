@@ -14,6 +14,7 @@ from platform_assets.lakehouse.lake import LAYERS, Lake
 from platform_assets.lakehouse.lock import is_staging
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import is_publication
+from platform_assets.lakehouse.open_stages import staged_publications
 from platform_assets.lakehouse.releases import Release, current_release, published, release
 from platform_assets.planning.maintenance import Folder, Kept, Use, kept_releases
 
@@ -76,11 +77,12 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
         at = {number: versions[table] for number, versions in pinned.items() if table in versions}
         uses[table] = _use(path, heads[table], first.versions.get(table, -1), kept, at, shown_by)
     published_in = {table: use.publications() for table, use in uses.items()}
+    open_ones = staged_publications(lake)
     folders = (
         replace(
             folder,
             published=(there := folder.publication in published_in.get(folder.table, ())),
-            in_use=not there and is_staging(lake, folder.publication, lock_url),
+            in_use=folder.publication in open_ones or (not there and is_staging(lake, folder.publication, lock_url)),
         )
         for folder in listed
     )

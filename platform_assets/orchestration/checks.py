@@ -14,8 +14,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
 
-from platform_assets.compute.dead_letters import quarantine_table, refused_table
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.orchestration.events import asset_key
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 

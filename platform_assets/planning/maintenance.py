@@ -83,7 +83,7 @@ class Folder:
         files: bytes of each, by its path from the table's folder.
         written: when the newest was written, UTC.
         published: one of its files was ever part of the table.
-        in_use: a process is at work on it.
+        in_use: a process is at work on it, or it belongs to a stage that somebody opened by name.
     """
 
     table: str

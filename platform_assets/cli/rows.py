@@ -1,0 +1,94 @@
+"""How rows look: a grid for people, CSV and JSON lines for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from platform_assets.cli.console import console
+from platform_assets.contracts import DAY
+
+_BATCH_ROWS = 1000
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def print_rows(
+    title: str, folder: Path, schema_string: str, files: Mapping[date, Collection[str]], limit: int, format: Format
+) -> None:
+    """Print the first rows of some days, oldest days first.
+
+    Args:
+        title: above the grid.
+        folder: of the table.
+        schema_string: Delta schema of the table.
+        files: of each day, as paths from the folder.
+        limit: most rows to print.
+        format: how.
+    """
+    columns = [field["name"] for field in json.loads(schema_string)["fields"]]
+    rows = list(islice(_rows(folder, files), limit))
+    match format:
+        case Format.csv:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows([_text(row.get(name)) for name in columns] for row in rows)
+        case Format.json:
+            for row in rows:
+                print(json.dumps({name: row.get(name) for name in columns}, default=_text, ensure_ascii=False))
+        case Format.table:
+            console.print(_grid(title, columns, rows))
+            console.print(_caption(len(rows), limit), style="italic")
+
+
+def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
+    """The day first, and whole; a table too wide for the screen folds its other values."""
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    ordered = [DAY, *(name for name in columns if name != DAY)]
+    for name in ordered:
+        number = all(isinstance(row.get(name), int | float | Decimal | None) for row in rows)
+        grid.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=name == DAY)
+    for row in rows:
+        grid.add_row(*(escape(_text(row.get(name))) for name in ordered))
+    return grid
+
+
+def _rows(folder: Path, files: Mapping[date, Collection[str]]) -> Iterator[dict[str, Any]]:
+    """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
+    import pyarrow.parquet as pq  # which no other command needs
+
+    for day in sorted(files):
+        for path in sorted(files[day]):
+            for batch in pq.ParquetFile(folder / path).iter_batches(_BATCH_ROWS):
+                yield from (row | {DAY: day} for row in batch.to_pylist())
+
+
+def _text(value: Any) -> str:
+    """A value as text: exact, nothing for null, times as ISO 8601 has them."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _caption(rows: int, limit: int) -> str:
+    return f"the first {limit} rows; more with --limit" if rows == limit else f"{rows} rows"

@@ -1,0 +1,211 @@
+"""Work on a stage that was opened by name: compute days into it, publish it, drop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.open_stages import opened_stage, refuse_other_code, without_other_code
+from platform_assets.engine.planner import refuse_what_tables_cannot_take, standing_of
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage
+from platform_assets.engine.refresh import RefreshResult, fill
+from platform_assets.engine.results import Progress, no_progress
+from platform_assets.engine.stage import Stage
+from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.lock import open_stage_lock
+from platform_assets.lakehouse.open_stages import (
+    OpenStage,
+    checked_stage,
+    forget_stage,
+    read_stage,
+    stage_names,
+    write_stage,
+)
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.planning.requests import BY_PERSON, Request, wanted_days
+from platform_assets.planning.standing import stale
+from platform_assets.planning.steps import Step
+
+
+@dataclass(frozen=True)
+class StagePublished:
+    """What became of a stage.
+
+    Args:
+        release: the new release; None where no day came out good.
+        days: that it shows now, by table.
+        again: days among these, by table, that were computed again because others had published them, or what they
+            read, since they were staged.
+        not_published: days of these that failed when they were computed again, with the reason, by table.
+    """
+
+    release: int | None
+    days: Mapping[str, tuple[date, ...]]
+    again: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    not_published: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+
+
+def refresh_stage(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    author: Author,
+    name: str,
+    progress: Progress = no_progress,
+    request: Request = BY_PERSON,
+) -> RefreshResult:
+    """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
+
+    Nothing that was delivered is taken: raw tables belong to everybody. Killed at any moment, what it had computed is
+    there for the next call.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where there is nothing to do.
+        author: on whose behalf.
+        name: of the stage.
+        progress: told after every batch.
+        request: which tables and days.
+
+    Raises:
+        StageError: nothing was ever published, so that there is nothing to lie over.
+        DamagedStageError: what lies in the stage cannot be read.
+        ContractError: a table on disk has other columns than its contract; nothing was done.
+    """
+    platform.sync()
+    refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        _close_if_over(platform, name)
+        if name in stage_names(platform.lake):
+            before = without_other_code(platform, opened_stage(platform, name))
+        else:
+            before = _new(platform, author, name)
+        write_stage(platform.lake, before)
+        steps, struck = fill(Stage(platform, author, before, _keep(platform, before)), spark, progress, request)
+    return RefreshResult((), steps, struck)
+
+
+def publish_stage(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    author: Author,
+    name: str,
+    progress: Progress = no_progress,
+) -> StagePublished:
+    """Show all days of a stage at once, and close it.
+
+    Days that others have published since, and those that read what is another one now, are computed again first; for
+    that alone the session is started.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what lies in it cannot be read.
+        StageError: it holds nothing, or days that other code made.
+        OvertakenError: others kept publishing.
+    """
+    platform.sync()
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        before = read_stage(platform.lake, name)
+        if (number := _close_if_over(platform, name)) is not None:
+            return StagePublished(number, before.days)
+        before = opened_stage(platform, name)
+        refuse_other_code(platform, before)
+        if not before.days and not before.holds:
+            raise StageError(
+                f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
+            )
+        stage = Stage(platform, author, before, _keep(platform, before))
+        _settle_within(stage, spark, progress)
+        number = stage.publish(spark, progress)
+        forget_stage(platform.lake, name)
+    return StagePublished(
+        number,
+        {table: tuple(sorted(change.days)) for table, change in stage.changes.items() if change.days},
+        {table: tuple(sorted(days)) for table, days in stage.again.items() if days},
+        {table: result.not_published for table, result in stage.results.items() if result.not_published},
+    )
+
+
+def drop_stage(platform: Platform, name: str) -> OpenStage | None:
+    """Close a stage and delete what lies in it.
+
+    Returns:
+        What it was; None where that could not be read: `maintenance` then finds the rows it leaves.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+    """
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        try:
+            stage = read_stage(platform.lake, name)
+        except DamagedStageError:
+            stage = None
+        forget_stage(platform.lake, name)
+        for publication, tables in stage.folders.items() if stage else ():
+            discard_stage(platform, publication, tables)
+    return stage
+
+
+def _new(platform: Platform, author: Author, name: str) -> OpenStage:
+    now = current_release(platform.lake)
+    if now.number < 0:
+        raise StageError(
+            f"Nothing was published yet, so the stage {name} has nothing to lie over.",
+            "Run `platform-assets refresh` first.",
+        )
+    [(_, publication)] = published(platform.lake, after=now.number - 1)
+    moment = datetime.now(UTC)
+    return OpenStage(
+        name=name,
+        release=now.number,
+        publication=publication,
+        opened_at=moment,
+        changed_at=moment,
+        who=author.who,
+        why=author.why,
+    )
+
+
+def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
+    """Writes down what lies in a stage."""
+
+    def keep(stage: Stage, publishing: str) -> None:
+        now = before.model_copy(
+            update={
+                "release": stage.release.number,
+                "publication": dict(published(platform.lake, after=stage.release.number - 1))[stage.release.number],
+                "changed_at": datetime.now(UTC),
+                "tables": tuple(stage.changes.values()),
+                "holds": tuple(stage.holds.values()),
+                "passed": {table: tuple(sorted(days)) for table, days in stage.passed.items()},
+                "reasons": {table: result.reasons for table, result in stage.results.items()},
+                "folders": dict(stage.folders),
+                "published_as": publishing,
+            }
+        )
+        write_stage(platform.lake, now)
+
+    return keep
+
+
+def _close_if_over(platform: Platform, name: str) -> int | None:
+    """Finish what somebody began who died between publishing a stage and closing it; its release, if so."""
+    if name not in stage_names(platform.lake):
+        return None
+    stage = read_stage(platform.lake, name)
+    number = {publication: number for number, publication in published(platform.lake)}.get(stage.published_as)
+    if number is not None:
+        forget_stage(platform.lake, name)
+    return number
+
+
+def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: Progress) -> None:
+    """Compute staged days again that read other staged days as they were before these were computed once more."""
+    for contract in stage.platform.catalogue:
+        if contract.inputs and contract.name in stage.changes:
+            standing = standing_of(stage.basis, {contract.name, *(read.table for read in contract.inputs)})
+            if days := stale(contract, stage.changes[contract.name].days, standing):
+                stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

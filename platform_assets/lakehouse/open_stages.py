@@ -1,0 +1,152 @@
+"""Stages that people opened by name: what lies in each, on disk, so that another process can go on with it.
+
+The staged rows lie in folders of the tables, as those of every publication do; `<lake>/_stages/<name>.json` says which
+days they are. It is replaced whole after every batch of days, so a killed process loses one batch at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import TableChange
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.reasons import Reasons
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
+
+
+class OpenStage(BaseModel):
+    """One release, and the days that lie over it.
+
+    Args:
+        name: that somebody gave it.
+        release: number of the release it lies over.
+        publication: that made this release; in a lake restored from a backup the number may be another's.
+        opened_at: UTC.
+        changed_at: when the last batch of days came in, UTC.
+        who: user who opened it.
+        why: for a person.
+        tables: the days, by table.
+        holds: staged days that failed a gate: they are not in `tables`.
+        passed: staged days that every gate let through, by table.
+        reasons: why each day was computed, by table.
+        folders: tables that each publication of a batch staged rows in.
+        published_as: the publication that is being made of it; once that is released, the stage is over.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    release: int
+    publication: str
+    opened_at: datetime
+    changed_at: datetime
+    who: str
+    why: str
+    tables: tuple[TableChange, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    passed: Mapping[str, tuple[date, ...]] = {}
+    reasons: Mapping[str, Mapping[date, Reasons]] = {}
+    folders: Mapping[str, tuple[str, ...]] = {}
+    published_as: str = ""
+
+    @property
+    def days(self) -> dict[str, tuple[date, ...]]:
+        """The staged days, by table."""
+        return {change.table: tuple(sorted(change.days)) for change in self.tables if change.days}
+
+
+def stage_names(lake: Lake) -> tuple[str, ...]:
+    """The names of all open stages, sorted."""
+    found = (Path(name) for name in storage.names(lake.open_stages_path))
+    return tuple(sorted(file.stem for file in found if file.suffix == ".json" and _NAME.fullmatch(file.stem)))
+
+
+def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
+    """All open stages, by name.
+
+    Raises:
+        DamagedStageError: what is written of one cannot be read.
+    """
+    return tuple(read_stage(lake, name) for name in stage_names(lake))
+
+
+def read_stage(lake: Lake, name: str) -> OpenStage:
+    """What lies in a stage.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what is written of it cannot be read.
+    """
+    content = storage.read(_file(lake, name))
+    if content is None:
+        raise unknown_stage(lake, name)
+    try:
+        return OpenStage.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise DamagedStageError(
+            f"The stage {name} is damaged: {_file(lake, name)}, {where}: {first['msg']}.",
+            f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was published.",
+        ) from error
+
+
+def write_stage(lake: Lake, stage: OpenStage) -> None:
+    """Keep what lies in a stage, whole or not at all."""
+    storage.make_folder(lake.open_stages_path)
+    storage.write(_file(lake, stage.name), stage.model_dump_json().encode())
+
+
+def forget_stage(lake: Lake, name: str) -> None:
+    """Close a stage; its rows stay until somebody discards them."""
+    file = _file(lake, name)
+    if not storage.exists(file):
+        raise unknown_stage(lake, name)
+    storage.remove(file)
+
+
+def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
+    """For a name that no stage has."""
+    names = stage_names(lake)
+    close = get_close_matches(name, names, 1)
+    todo = f"Did you mean {close[0]}?" if close else f"Open stages: {', '.join(names)}." if names else "None is open."
+    return UnknownStageError(
+        f"There is no stage {name!r}.", f"{todo} `platform-assets refresh --stage {name}` opens one."
+    )
+
+
+def staged_publications(lake: Lake) -> frozenset[str]:
+    """Whose folders open stages need.
+
+    Raises:
+        DamagedStageError: what is written of one cannot be read.
+    """
+    return frozenset(publication for stage in open_stages(lake) for publication in stage.folders)
+
+
+def checked_stage(name: str) -> str:
+    """The name of a stage, if it can be one.
+
+    Raises:
+        LakeError: it cannot.
+    """
+    if not _NAME.fullmatch(name):
+        raise LakeError(
+            f"{name!r} cannot name a stage.",
+            "Use up to 63 letters, digits, dots, hyphens and underscores, a letter first.",
+        )
+    return name
+
+
+def _file(lake: Lake, name: str) -> Path:
+    return lake.open_stages_path / f"{checked_stage(name)}.json"

@@ -1,0 +1,135 @@
+"""Stages as commands show them, without Spark: listed, looked at, published, dropped; mistakes are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+
+import pytest
+
+from platform_assets.engine.changes import files_at
+from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.lakehouse.manifest import DayContent, TableChange
+from platform_assets.lakehouse.open_stages import OpenStage, write_stage
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.ledger.records import Hold
+from platform_assets.settings import Settings
+from platform_assets_tests.cli.conftest import Run
+from platform_assets_tests.cli.test_stale import SILVER, computed, products, publish_on_paper
+
+__all__ = ["products"]
+
+DAY, BAD = date(2017, 1, 2), date(2017, 1, 3)
+
+
+@pytest.fixture
+def platform(products: Settings) -> Iterator[Platform]:
+    with open_platform(products) as platform:
+        yield platform
+
+
+@pytest.fixture
+def trial(platform: Platform) -> OpenStage:
+    """One day of silver that became empty, and another that failed a gate."""
+    [(_, publication)] = published(platform.lake, after=current_release(platform.lake).number - 1)
+    version, parts = platform.version(SILVER), platform.configurations[SILVER].parts
+    now = datetime.now(UTC)
+    release = current_release(platform.lake)
+    live = files_at(platform.lake, SILVER, release.versions.get(SILVER))
+    content = computed(platform, SILVER)[DAY].model_copy(
+        update={"digest": "0-1-1-1-1", "base": tuple(file.path for file in live.get(DAY, ()))}
+    )
+    stage = OpenStage(
+        name="trial",
+        release=release.number,
+        publication=publication,
+        opened_at=now,
+        changed_at=now,
+        who="Zoë",
+        why="a new rule [/b]",
+        tables=(_change(SILVER, {DAY: content}, version.code, parts),),
+        holds=(Hold(SILVER, BAD, "f", "contract", "[bold] is null", "r", now),),
+        reasons={SILVER: {DAY: ("code",)}},
+    )
+    write_stage(platform.lake, stage)
+    return stage
+
+
+def _change(table: str, days: dict[date, DayContent], code: str, parts: dict[str, object]) -> TableChange:
+    return TableChange(table=table, schema_string="{}", days=days, code_version=code, configuration=parts)
+
+
+def test_no_stage_is_no_mistake(run: Run, products: Settings) -> None:
+    assert "No stage is open" in run("stage", "list").out
+    assert run("stage", "list", "--json").json == []
+
+
+def test_a_stage_is_listed_and_shown(run: Run, trial: OpenStage) -> None:
+    [listed] = run("stage", "list", "--json").json
+    assert (listed["name"], listed["who"], listed["release"]) == ("trial", "Zoë", trial.release)
+    assert listed["tables"][SILVER][0]["reasons"] == ["code"]
+    assert "a new rule [/b]" in run("stage", "list").out
+    shown = run("stage", "show", "trial").out
+    for part in (f"over release {trial.release}", "2017-01-02", "code", f"held {SILVER} {BAD}: [bold] is null"):
+        assert part in shown
+    assert run("stage", "show", "trial", "--json").json["of_other_code"] == {}
+
+
+def test_it_is_compared_published_and_closed(run: Run, platform: Platform, trial: OpenStage) -> None:
+    compared = run("stage", "compare", "trial", "--json")
+    assert compared.code == 0, compared.err
+    [day] = compared.json["days"]
+    assert (day["table"], day["day"], day["equal"]) == (SILVER, str(DAY), True)
+    assert "Stage trial beside release" in run("stage", "compare", "trial").out
+    done = run("stage", "publish", "trial", "--reason", "looked at", "--json")
+    assert done.code == 0, done.err
+    assert (done.json["release"], done.json["days"]) == (trial.release + 1, {SILVER: [str(DAY)]})
+    assert platform.ledger.current_days(SILVER)[DAY].digest == "0-1-1-1-1"
+    assert [hold.day for hold in platform.ledger.holds(SILVER)] == [BAD]
+    newest = run("releases", "--json").json[0]
+    assert newest["why"] == "looked at"
+    assert "There is no stage 'trial'" in run("stage", "publish", "trial").err
+
+
+def test_it_is_dropped(run: Run, platform: Platform, trial: OpenStage) -> None:
+    before = platform.ledger.current_days(SILVER)
+    assert f"1 day of {SILVER}" in run("stage", "drop", "trial").out
+    assert platform.ledger.current_days(SILVER) == before
+    assert "No stage is open" in run("stage", "list").out
+
+
+def test_a_plan_on_a_stage_counts_what_is_staged(run: Run, platform: Platform, trial: OpenStage) -> None:
+    def planned(*args: str) -> dict[str, int]:
+        steps = run("refresh", "--explain", "--json", *args).json["plan"]["steps"]
+        return {step["table"]: step["days"] for step in steps}
+
+    publish_on_paper(platform, SILVER, computed(platform, SILVER), code_version="old")
+    assert planned()[SILVER] > planned("--stage", "trial").get(SILVER, 0)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["show", "trail"], "Did you mean trial"),
+        (["show", "a/b"], "cannot name a stage"),
+        (["publish", "nobody-s"], "There is no stage 'nobody-s'"),
+        (["compare", "trial", "--table", "gold.daily_sales"], f"It holds days of {SILVER}"),
+        (["compare", "trial", "--days", "2017-02-30"], "is not a day"),
+        (["read", "trial", "gold.dayly_sales"], "There is no table"),
+        (["read", "trial", SILVER, "--format", "xml"], "'xml' is not a format"),
+    ],
+)
+def test_mistakes_are_told(run: Run, trial: OpenStage, args: list[str], says: str) -> None:
+    said = run("stage", *args)
+    assert said.code in (2, 3)
+    assert says in said.err.replace("\n", " ")
+
+
+def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: OpenStage) -> None:
+    write_stage(platform.lake, trial.model_copy(update={"name": "other"}))
+    (platform.lake.open_stages_path / "other.json").write_text("{", encoding="utf-8")
+    said = run("stage", "list")
+    assert said.code == 1
+    assert "trial" in said.out
+    assert "The stage other is damaged" in said.out
+    assert "could not be told" in run("stage", "drop", "other").out
