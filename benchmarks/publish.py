@@ -5,10 +5,10 @@
 On a loaded year, corrections of 30 and of 365 days are computed into a stage over `silver.transactions`,
 `gold.daily_sales` and `gold.sales_month_to_date`; then by turns, in one process with a warm Spark session:
 
-* publish: `stage publish`, all tables in one release; against `replaceWhere` of each of copies of the tables, from Delta
-  tables with the same days, one after the other.
-* rollback: of that publication; against `RESTORE` of each of the copies to its version before, and against computing the
-  days.
+* publish: `stage publish`, all tables in one release; against `replaceWhere` of copies of the tables, one after the
+  other, from Delta tables with the same days.
+* rollback: of that publication; against `RESTORE` of each of the copies to its version before, and against computing
+  the days.
 
 Neither publish nor rollback uses the session. After each, both sides must hold the same rows. Besides, without a goal:
 for how long someone who reads the tables by themselves, not at a release, could see some of them new and others old.

@@ -169,7 +169,10 @@ class Stage:
         before, after = Basis(self.platform, self.release), Basis(self.platform, now)
         self.release = now
         names = self.platform.catalogue.names
-        changed = {table: _differing(before.digests(table), after.digests(table)) for table in names}
+        changed = {
+            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
+            for table in names
+        }
         again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
         for table, days in again.items():
             self._forget(table, days)
@@ -179,6 +182,15 @@ class Stage:
             for table, change in self.changes.items()
         }
         return again
+
+    def _refused_since(self, table: str) -> tuple[date, ...]:
+        """Staged days that somebody rolled back, or a gate refused, in just the content they have here."""
+        staged = self.changes[table].days if table in self.changes else {}
+        return tuple(
+            hold.day
+            for hold in self.platform.ledger.holds(table)
+            if hold.day in staged and hold.refused.partition("@")[0] == staged[hold.day].fingerprint
+        )
 
     def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
         live = files_at(self.platform.lake, change.table, now.versions.get(change.table))

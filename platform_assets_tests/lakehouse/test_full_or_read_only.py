@@ -1,0 +1,126 @@
+"""The disk gets full, or cannot be written any more, at any moment of a publication: told, and nothing is half."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse import failpoints
+from platform_assets.lakehouse.failpoints import NAMES
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.settings import load_settings
+from platform_assets_tests.lakehouse.shelf import SALES, STORES, day, everything, in_process, staged_manifest
+
+BEFORE = {table: {day(0): [("a", 1)]} for table in (SALES, STORES)}
+AFTER = {table: {day(0): [("a", 5)]} for table in (SALES, STORES)}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own; locks lie on another one, as a reader of the disk would not notice."""
+    mounted = tmp_path / "disk"
+    locks = mounted / "lake" / "_locks"
+    _mount(mounted, "16m")
+    _mount(locks, "1m")
+    yield mounted
+    for one in (locks, mounted):
+        subprocess.run(["umount", "--lazy", one], check=True)
+
+
+def _mount(folder: Path, size: str) -> None:
+    folder.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
+
+
+def fill(disk: Path) -> None:
+    """Take all room, to the last byte."""
+    with (disk / "ballast").open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while file.write(b"\0" * size):
+                    pass
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+
+
+def make_room(disk: Path) -> None:
+    (disk / "ballast").unlink(missing_ok=True)
+
+
+def forbid_writing(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+
+
+def allow_writing(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+
+
+def try_to_publish(disk: Path, what: Manifest, name: str, harm: Callable[[Path], None], said: Path) -> None:
+    """Publish as the engine does, and have something happen to the disk on the way."""
+
+    def happens(passed: str) -> None:
+        if passed == name:
+            harm(disk)
+
+    # Every module has its own name for it.
+    for module in ("publish", "replace", "recovery", "releases"):
+        target = __import__(f"platform_assets.lakehouse.{module}", fromlist=["failpoint"])
+        if hasattr(target, "failpoint"):
+            target.failpoint = happens
+    failpoints.failpoint = happens
+    with platform_on(disk) as platform:
+        try:
+            publish_changes(platform, what.publication, "recompute", what.tables, Author("r", "a test"))
+            said.write_text("published")
+        except PlatformError as error:
+            said.write_text(f"{error.what} {error.todo}")
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EROFS):
+                raise
+            said.write_text(os.strerror(error.errno))
+
+
+def platform_on(disk: Path) -> Iterator[Platform]:
+    return open_platform(load_settings(state=disk, lake=disk / "lake"))  # type: ignore[return-value]
+
+
+if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk that is small enough to fill
+
+    @pytest.mark.parametrize(
+        ("harm", "mend"), [(fill, make_room), (forbid_writing, allow_writing)], ids=["full", "read_only"]
+    )
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_disk_that_cannot_be_written_leaves_all_or_nothing(
+        disk: Path, tmp_path: Path, name: str, harm: Callable[[Path], None], mend: Callable[[Path], None]
+    ) -> None:
+        lake = Lake(disk / "lake")
+        with platform_on(disk) as platform:
+            first = staged_manifest(lake, BEFORE)
+            publish_changes(platform, first.publication, "recompute", first.tables, Author("r", "a test"))
+        what, said = staged_manifest(lake, AFTER), tmp_path / "said"
+        child = in_process(try_to_publish, disk, what, name, harm, said)
+        assert child.exitcode == 0
+        assert said.read_text()
+        seen = everything(lake)
+        assert seen in (BEFORE, AFTER)
+        assert (seen == AFTER) == (current_release(lake).number == 1)
+        mend(disk)
+        recover(lake)
+        with platform_on(disk) as platform:
+            again = publish_changes(platform, what.publication, "recompute", what.tables, Author("r", "a test"))
+            assert again == 1
+            assert platform.ledger.indexed() == {name: number for number, name in published(lake)}
+        assert everything(lake) == AFTER
+        assert len(list(published(lake))) == 2

@@ -1,0 +1,317 @@
+"""Land, ingest, refresh, stage, publish, roll back, compact, delete and crash in any order, against a plain model."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from pyspark.sql import SparkSession
+
+from platform_assets.engine import upkeep
+from platform_assets.engine.audit import audit_installation
+from platform_assets.engine.ingest import ingest
+from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.named_stage import drop_stage, publish_stage, refresh_stage
+from platform_assets.engine.planner import plan_steps
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import chosen_publications
+from platform_assets.lakehouse.audit.faults import Scope
+from platform_assets.lakehouse.failpoints import DELETION_NAMES
+from platform_assets.lakehouse.failpoints import NAMES as PUBLICATION_NAMES
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.releases import current_release, published, release
+from platform_assets.lakehouse.usage import usage
+from platform_assets.planning.requests import BY_PERSON
+from platform_assets.settings import Settings
+from platform_assets_tests.engine.history import WINDOWS
+from platform_assets_tests.lakehouse.shelf import in_process
+from platform_assets_tests.promises.releases_model import DAYS, GOLD, SILVER, Day, Model, Sale
+from platform_assets_tests.world import MakeWorld, sale
+
+TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
+KEYS = 6
+AUTHOR = Author("machine", "a test")
+MUCH_LATER = timedelta(days=400)
+ZERO = datetime(2017, 1, 3, tzinfo=UTC)
+"""So many seconds later the versions were written, one each."""
+
+
+def when(number: int) -> date:
+    return date(2017, 1, number)
+
+
+def no_spark() -> SparkSession:
+    raise AssertionError("nothing has to be computed")
+
+
+def publish_trial(settings: Settings) -> None:
+    with open_platform(settings) as platform:
+        publish_stage(platform, no_spark, AUTHOR, "trial")
+
+
+def roll_back_newest(settings: Settings, publication: str) -> None:
+    with open_platform(settings) as platform:
+        rollback(platform, chosen_publications(platform, publication), AUTHOR)
+
+
+def delete_all(settings: Settings) -> None:
+    before = upkeep.usage
+    upkeep.usage = partial(usage, now=datetime.now(UTC) + MUCH_LATER)
+    try:
+        with open_platform(settings) as platform:
+            for task in ("stages", "deletion"):
+                maintain(platform, no_spark, task, AUTHOR)
+    finally:
+        upkeep.usage = before
+
+
+class Releases(RuleBasedStateMachine):
+    """The platform beside its model."""
+
+    def __init__(self, make_world: MakeWorld) -> None:
+        super().__init__()
+        self.world = make_world(days=len(DAYS), domains=WINDOWS, compaction_files=1)
+        self.model, self.version, self.whole_from = Model(), 0, 0
+        for day in DAYS:
+            self.world.deliver("transactions", str(when(day)), "empty.jsonl", "")
+        self.refresh()
+
+    @property
+    def lake(self) -> Lake:
+        """Of the world."""
+        return Lake(self.world.settings.lake)
+
+    @rule(sales=st.lists(st.tuples(st.integers(0, KEYS - 1), st.integers(1, 3)), min_size=1, max_size=3))
+    def land(self, sales: list[tuple[int, int]]) -> None:
+        """Versions of a few keys, in one file."""
+        rows = []
+        for key, value in sales:
+            self.version += 1
+            self.model.landed.append(Sale(key, self.version, value))
+            written = (ZERO + timedelta(seconds=self.version)).isoformat()
+            day = str(when(self.model.landed[-1].day))
+            rows.append(sale(key, 1, day, sales_value=f"{value}.00", updated_at=written))
+        self.world.deliver_rows("transactions", str(when(DAYS[-1])), f"{self.version}.jsonl", rows)
+
+    @precondition(lambda self: self.model.landed)
+    @rule()
+    def ingest(self) -> None:
+        """Take what was landed, and compute nothing."""
+        with self.world.open() as platform:
+            ingest(platform, lambda: self.world.spark, platform.catalogue["raw.transactions"], AUTHOR)
+        self.model.ingest()
+        self._remember()
+
+    @rule()
+    def refresh(self) -> None:
+        """Everything that is stale, and nothing else."""
+        done = self.world.refresh()
+        assert _days({step.table: step.published for step in done.steps}) == set(self.model.refresh())
+        self._remember()
+
+    @precondition(lambda self: self.model.now.stale(self.model.refused) or self.model.stage)
+    @rule()
+    def stage(self) -> None:
+        """Everything that is stale, into a stage."""
+        with self.world.open() as platform:
+            done = refresh_stage(platform, lambda: self.world.spark, AUTHOR, "trial")
+        assert _days({step.table: step.published for step in done.steps}) == set(self.model.open_stage())
+
+    @precondition(lambda self: self.model.stage and self.model.stage[1])
+    @rule()
+    def publish(self) -> None:
+        """The stage, whatever happened meanwhile."""
+        with self.world.open() as platform:
+            publish_stage(platform, lambda: self.world.spark, AUTHOR, "trial")
+        self.model.publish_stage()
+        self._remember()
+
+    @precondition(lambda self: self.model.stage)
+    @rule()
+    def drop(self) -> None:
+        """Nobody ever sees it."""
+        with self.world.open() as platform:
+            drop_stage(platform, "trial")
+        self.model.stage = None
+
+    @precondition(lambda self: self.model.published)
+    @rule()
+    def roll_back(self) -> None:
+        """The newest publication of silver and gold."""
+        roll_back_newest(self.world.settings, self._newest())
+        self._rolled_back()
+
+    @rule()
+    def compact(self) -> None:
+        """Fewer files, the same rows."""
+        with self.world.open() as platform:
+            maintain(platform, lambda: self.world.spark, "compaction", AUTHOR)
+            maintain(platform, no_spark, "checkpoints", AUTHOR)
+        self._remember()
+
+    @rule()
+    def delete(self) -> None:
+        """What only releases beyond the window need."""
+        delete_all(self.world.settings)
+        self._deleted()
+
+    @precondition(lambda self: self.model.stage and self.model.stage[1] and self._is_on_top())
+    @rule(point=st.sampled_from(PUBLICATION_NAMES))
+    def die_publishing(self, point: str) -> None:
+        """The process that publishes the stage is killed; whoever comes next finishes it, or nothing happened."""
+        number = current_release(self.lake).number
+        in_process(publish_trial, self.world.settings, failpoint=point)
+        self._settle()
+        if current_release(self.lake).number > number:
+            self.model.publish_stage()
+            with self.world.open() as platform:
+                drop_stage(platform, "trial")
+        self._remember()
+
+    @precondition(lambda self: self.model.published)
+    @rule(point=st.sampled_from(PUBLICATION_NAMES))
+    def die_rolling_back(self, point: str) -> None:
+        """The process that rolls back is killed; asked once more, it is rolled back."""
+        number, newest = current_release(self.lake).number, self._newest()
+        in_process(roll_back_newest, self.world.settings, newest, failpoint=point)
+        self._settle()
+        if current_release(self.lake).number == number:
+            roll_back_newest(self.world.settings, newest)
+        self._rolled_back()
+
+    @rule(point=st.sampled_from(DELETION_NAMES))
+    def die_deleting(self, point: str) -> None:
+        """The process that deletes is killed; the next one goes on with what is left."""
+        in_process(delete_all, self.world.settings, failpoint=point)
+        delete_all(self.world.settings)
+        self._deleted()
+
+    @invariant()
+    def readers_see_the_model(self) -> None:
+        """Every table at the current release and at an old one."""
+        for number in sorted({self.whole_from, current_release(self.lake).number}):
+            assert self._seen(number) == _expected(self.model, number), f"release {number}"
+
+    @invariant()
+    def what_is_stale_is_known(self) -> None:
+        """No day too many, none too few."""
+        with self.world.open() as platform:
+            found = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
+        view = deepcopy(self.model.now)
+        planned = _days(found)
+        wanted = set(view.stale(self.model.refused))
+        assert {day for day in planned if day[0] == SILVER} == {day for day in wanted if day[0] == SILVER}
+        assert {day for day in wanted if day[0] == GOLD} <= planned
+
+    def teardown(self) -> None:
+        """Nothing is damaged, and all of it is as it should be once everything was taken."""
+        if self.model.stage:
+            self.drop()
+        self.refresh()
+        self.readers_see_the_model()
+        assert not audit_installation(self.world.settings, Scope(), lambda *_: None).found.faults
+
+    def _newest(self) -> str:
+        with self.world.open() as platform:
+            names = [name for _, name in published(platform.lake)]
+            return next(name for name in reversed(names) if _kind(platform, name) == "recompute")
+
+    def _is_on_top(self) -> bool:
+        """Whether nobody published since the stage was opened, so that nothing has to be computed again."""
+        assert self.model.stage
+        return self.model.stage[0] == self.model.now and not any(
+            self.model.refused.get(day) == made.source for day, made in self.model.stage[1].items()
+        )
+
+    def _settle(self) -> None:
+        with self.world.open() as platform:
+            platform.settle()
+
+    def _rolled_back(self) -> None:
+        self.model.roll_back()
+        self.model.published.clear()
+        self._remember()
+
+    def _deleted(self) -> None:
+        self.whole_from = current_release(self.lake).number
+        self.model.published.clear()
+
+    def _remember(self) -> None:
+        """What new releases show: the last of them what the model has now, those before only took what was landed."""
+        newest = current_release(self.lake).number
+        for number in range(max(self.model.history, default=-1) + 1, newest + 1):
+            self.model.history[number] = deepcopy(self.model.now)
+        for number in range(newest):
+            if number not in self.model.history:
+                self.model.history[number] = deepcopy(self.model.now)
+
+    def _seen(self, number: int) -> dict[Day, Any]:
+        shown = release(self.lake, number)
+        found: dict[Day, Any] = {}
+        for table, name in TABLES.items():
+            if name not in shown.versions:
+                continue
+            for day in DAYS:
+                rows = read_arrow(self.lake, name, days=[when(day)], release=shown).to_pylist()
+                found[table, day] = _silver(rows) if table == SILVER else _gold(rows)
+        return found
+
+
+def _silver(rows: list[dict[str, Any]]) -> Any:
+    return tuple(
+        sorted(
+            Sale(
+                row["basket_id"],
+                int((row["updated_at"].replace(tzinfo=UTC) - ZERO).total_seconds()),
+                int(row["sales_value"]),
+            )
+            for row in rows
+        )
+    )
+
+
+def _gold(rows: list[dict[str, Any]]) -> Any:
+    return [(int(row["spend"]), row["trips"], row["recency_days"]) for row in rows]
+
+
+def _expected(model: Model, number: int) -> dict[Day, Any]:
+    found: dict[Day, Any] = {}
+    for day, made in model.history[number].made.items():
+        spend_is_there = day[0] == SILVER or made.content[1]
+        found[day] = made.content if day[0] == SILVER else [made.content] if spend_is_there else []
+    return found
+
+
+def _days(found: Any) -> set[Day]:
+    names = {name: table for table, name in TABLES.items()}
+    return {(names[table], day.day) for table, days in found.items() if table in names for day in days}
+
+
+def _kind(platform: Platform, publication: str) -> str:
+    head = platform.ledger.head(publication)
+    assert head
+    return head.kind
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_any_order_of_what_people_and_processes_do(make_world: MakeWorld, examples: int) -> None:
+    run_state_machine_as_test(
+        lambda: Releases(make_world),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=10,
+            deadline=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
