@@ -125,17 +125,17 @@ def _is_asked(request: Request, hold: Hold) -> bool:
 
 
 def _execute(platform: Platform, request: Request, plan: Plan, stage: str | None, why: str) -> RefreshResult:
-    """Only here Spark is imported, and started if there is anything to compute."""
+    """Only here Spark is imported and started."""
     author = Author(run=f"refresh-{new_publication()}", why=why)
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
-    with session_on_demand(platform.settings, brief=brief) as spark, counting("refresh") as progress:
-        if stage is not None:
-            from platform_assets.engine.named_stage import refresh_stage
-
-            return refresh_stage(platform, spark, author, stage, progress, request)
+    with session_on_demand(platform.settings, brief=brief, at_once=True) as spark:
+        from platform_assets.engine.named_stage import refresh_stage  # while Java starts
         from platform_assets.engine.refresh import refresh as refresh_tables
 
-        return refresh_tables(platform, spark, author, progress, request=request)
+        with counting("refresh") as progress:
+            if stage is not None:
+                return refresh_stage(platform, spark, author, stage, progress, request)
+            return refresh_tables(platform, spark, author, progress, request=request)
 
 
 def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,28 +15,40 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session_on_demand(settings: Settings, *, brief: bool = False) -> Iterator[Callable[[], SparkSession]]:
+def session_on_demand(
+    settings: Settings, *, brief: bool = False, at_once: bool = False
+) -> Iterator[Callable[[], SparkSession]]:
     """A function that gives the session.
 
     Args:
         settings: what to start it with.
         brief: whether it will have little to do.
+        at_once: whether it is going to be needed: it then starts while the command does other things.
 
     Raises:
         PlatformError: Java or Delta's jars are missing, or Spark did not start.
     """
     from platform_assets.compute.session import create_session, stop_session
 
-    started: list[SparkSession] = []
+    with ThreadPoolExecutor(1) as starter:
+        starting: list[Future[SparkSession]] = []
 
-    def session() -> SparkSession:
-        if not started:
-            with errors.status("starting Spark"):
-                started.append(create_session(settings, brief=brief))
-        return started[0]
+        def start() -> Future[SparkSession]:
+            if not starting:
+                starting.append(starter.submit(create_session, settings, brief=brief))
+            return starting[0]
 
-    try:
-        yield session
-    finally:
-        for found in started:
-            stop_session(found)
+        def session() -> SparkSession:
+            if not start().done():
+                with errors.status("starting Spark"):
+                    return start().result()
+            return start().result()
+
+        try:
+            if at_once:
+                start()
+            yield session
+        finally:
+            for begun in starting:
+                if begun.exception() is None:
+                    stop_session(begun.result())

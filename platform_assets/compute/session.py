@@ -7,7 +7,10 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -94,6 +97,7 @@ def create_session(
     jars = delta_jars(settings, java)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
+    Thread(target=_import_ahead, daemon=True).start()
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
     conf.setAll(list(configuration(settings, jars).items()))
     try:
@@ -109,6 +113,12 @@ def create_session(
     if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
     return spark
+
+
+def _import_ahead() -> None:
+    """PySpark looks for NumPy at the first literal in a way that imports pandas; Java needs as long to start."""
+    with suppress(ImportError):
+        import_module("pyspark.testing.utils")
 
 
 def stop_session(spark: SparkSession) -> None:
