@@ -60,7 +60,7 @@ class Server:
         """
         with requests.Session() as session:
             session.trust_env = False  # no proxy leads to this machine
-            given = {"query": query, "variables": variables}
+            given: dict[str, Any] = {"query": query, "variables": variables}
             answer = session.post(f"{self.url}/graphql", json=given, timeout=60).json()
         if answer.get("errors"):
             raise BenchmarkError(f"Dagster refused a request: {answer['errors'][0].get('message')}")
@@ -139,7 +139,7 @@ def postgres() -> Iterator[str]:
         raise BenchmarkError("There is no PostgreSQL to measure with: install the dev group with `uv sync`.") from error
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path is short
     try:
-        server = wheel.get_server(folder / "data", cleanup_mode="delete")
+        server = wheel.get_server(folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
         try:
             yield str(server.get_uri())
         finally:

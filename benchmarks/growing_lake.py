@@ -11,8 +11,10 @@ from pathlib import Path
 from benchmarks.many_tables import SALES, TABLES
 from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.engine.views import content_of
+from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.releases import write_release
+from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.releases import manifest_file, write_release
 from platform_assets.ledger.records import DayRecord, PublicationRecord
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
@@ -107,7 +109,18 @@ class Installation:
     def _publish(self, platform: Platform, made: Made) -> PublicationRecord:
         """A release of the lake, and what the ledger is to record of it."""
         name = f"p{self.releases:06d}"
-        release = write_release(platform.lake, dict.fromkeys(self.digests, self.releases), name)
+        manifest = Manifest(
+            publication=name,
+            created_at=datetime.now(UTC),
+            kind="recompute",
+            run="benchmark",
+            who="benchmark",
+            why="a benchmark",
+            git_commit=None,
+            tables=(),
+        )
+        storage.write(manifest_file(platform.lake, name), manifest.model_dump_json().encode())
+        release = write_release(platform.lake, dict.fromkeys(self.digests, self.releases), manifest)
         self.releases += 1
         days = tuple(
             DayRecord(

@@ -101,12 +101,12 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path)
     """
     os.sync()  # what an earlier process left to write is not this one's to wait for
     load = os.getloadavg()[0]
-    command = [*map(str, command)]
+    words = [*map(str, command)]
     with log.open("wb") as output:
         started, cpu_before_s = time.monotonic(), _cpu_of_children_s()
         # Python keeps what it has compiled, unless somebody forbade it: then most of a short process is compiling
         own = {name: value for name, value in env.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        process = subprocess.Popen(command, env=own, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(words, env=own, stdout=output, stderr=subprocess.STDOUT)
         peaks: dict[int, int] = {}
         while True:
             try:
@@ -119,7 +119,7 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path)
     printed = log.read_text(encoding="utf-8", errors="replace")
     if process.returncode:
         last = "\n".join(printed.splitlines()[-_LAST_LINES:])
-        raise BenchmarkError(f"`{' '.join(command[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
+        raise BenchmarkError(f"`{' '.join(words[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
     return Run(seconds, _cpu_of_children_s() - cpu_before_s, max(peaks.values(), default=None), load, printed)
 
 

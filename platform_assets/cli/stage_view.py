@@ -120,7 +120,11 @@ def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) ->
 def print_published(name: str, done: StagePublished, stale: Mapping[str, Sequence[date]]) -> None:
     """Which release shows a stage, what was computed again for it, and what is stale now."""
     held = held_in({table: len(days) for table, days in done.days.items()})
-    shown = f"Release {done.release} shows the stage {name}{held}." if done.release is not None else "Nothing came out."
+    shown = (
+        f"Release {done.release} shows the stage {name}{held}."
+        if done.release is not None
+        else "Nothing was left to publish."
+    )
     console.print(shown, markup=False, highlight=False, soft_wrap=True)
     for table, days in done.again.items():
         say(

@@ -127,7 +127,7 @@ class Stage:
         Raises:
             OvertakenError: others kept publishing.
         """
-        number = self._publish(spark, progress) if self._days() else None
+        number = self._publish(spark, progress)
         self.platform.ledger.hold(self.holds.values())
         for table, days in self.passed.items():
             self.platform.ledger.lift(table, sorted(days))
@@ -138,8 +138,10 @@ class Stage:
         for publication, tables in self.folders.items():
             discard_stage(self.platform, publication, tables)
 
-    def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int:
+    def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int | None:
         for turn in range(1, TURNS + 1):
+            if not self._days():
+                return None
             self.platform.sync()
             now = current_release(self.platform.lake)
             if now.number != self.release.number:
@@ -148,6 +150,8 @@ class Stage:
                     why = self.results[table].reasons
                     asked = any("asked for" in why.get(day, ()) for day in days)
                     self.step(spark, Step(table, days), progress, force=asked)
+            if not self._days():  # others published just what was staged
+                return None
             publication = new_publication()
             self._keep(self, publication)
             try:

@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from platform_assets.compute.schemas import spark_schema
 from platform_assets.engine.changes import files_at
 from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.lakehouse.manifest import DayContent, TableChange
+from platform_assets.lakehouse.manifest import TableChange
 from platform_assets.lakehouse.open_stages import OpenStage, write_stage
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.ledger.records import Hold
@@ -47,16 +48,20 @@ def trial(platform: Platform) -> OpenStage:
         changed_at=now,
         who="Zoë",
         why="a new rule [/b]",
-        tables=(_change(SILVER, {DAY: content}, version.code, parts),),
+        tables=(
+            TableChange(
+                table=SILVER,
+                schema_string=spark_schema(platform.catalogue[SILVER]).json(),
+                days={DAY: content},
+                code_version=version.code,
+                configuration=parts,
+            ),
+        ),
         holds=(Hold(SILVER, BAD, "f", "contract", "[bold] is null", "r", now),),
         reasons={SILVER: {DAY: ("code",)}},
     )
     write_stage(platform.lake, stage)
     return stage
-
-
-def _change(table: str, days: dict[date, DayContent], code: str, parts: dict[str, object]) -> TableChange:
-    return TableChange(table=table, schema_string="{}", days=days, code_version=code, configuration=parts)
 
 
 def test_no_stage_is_no_mistake(run: Run, products: Settings) -> None:

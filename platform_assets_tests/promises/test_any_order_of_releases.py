@@ -63,14 +63,11 @@ def roll_back_newest(settings: Settings, publication: str) -> None:
 
 
 def delete_all(settings: Settings) -> None:
-    before = upkeep.usage
-    upkeep.usage = partial(usage, now=datetime.now(UTC) + MUCH_LATER)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + MUCH_LATER))
         with open_platform(settings) as platform:
-            for task in ("stages", "deletion"):
-                maintain(platform, no_spark, task, AUTHOR)
-    finally:
-        upkeep.usage = before
+            maintain(platform, no_spark, "stages", AUTHOR)
+            maintain(platform, no_spark, "deletion", AUTHOR)
 
 
 class Releases(RuleBasedStateMachine):
@@ -305,7 +302,7 @@ def _kind(platform: Platform, publication: str) -> str:
 @pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_any_order_of_what_people_and_processes_do(make_world: MakeWorld, examples: int) -> None:
     run_state_machine_as_test(
-        lambda: Releases(make_world),
+        lambda: Releases(make_world),  # type: ignore[arg-type]
         settings=settings(
             max_examples=examples,
             stateful_step_count=10,
