@@ -140,8 +140,6 @@ class Stage:
 
     def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int | None:
         for turn in range(1, TURNS + 1):
-            if not self._days():
-                return None
             self.platform.sync()
             now = current_release(self.platform.lake)
             if now.number != self.release.number:
@@ -150,7 +148,7 @@ class Stage:
                     why = self.results[table].reasons
                     asked = any("asked for" in why.get(day, ()) for day in days)
                     self.step(spark, Step(table, days), progress, force=asked)
-            if not self._days():  # others published just what was staged
+            if not self._days():  # or others published just what was staged
                 return None
             publication = new_publication()
             self._keep(self, publication)
