@@ -29,6 +29,7 @@ COMMANDS = (
     "views",
     "rollback",
     "doctor",
+    "recover",
     "late",
     "withdraw",
     "maintenance",

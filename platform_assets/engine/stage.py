@@ -20,6 +20,7 @@ from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, publish_changes, without
 from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.releases import Release, current_release
@@ -79,6 +80,7 @@ class Stage:
         result = replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
         before = self.results.get(step.table)
         self.results[step.table] = before.without(step.days) + result if before else result
+        failpoint("stage.step_done")
         return result
 
     def publish(self, spark: Callable[[], SparkSession], progress: Progress = no_progress) -> int | None:
@@ -93,10 +95,14 @@ class Stage:
         Raises:
             OvertakenError: others kept publishing.
         """
+        failpoint("stage.before_publish")
         number = self._publish(spark, progress) if self._days() else None
+        failpoint("gate.before_holds")
         self.platform.ledger.hold(self._holds.values())
+        failpoint("gate.held")
         for table, days in self._passed.items():
             self.platform.ledger.lift(table, sorted(days))
+        failpoint("gate.lifted")
         return number
 
     def discard(self) -> None:

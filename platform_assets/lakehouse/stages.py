@@ -9,6 +9,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from platform_assets.contracts import DAY
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import private_lock, publish_lock
@@ -39,7 +40,9 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
         finish_pending(lake, still_held)
         if _referred_to(lake.table_path(table), publication):
             return False
+        failpoint("stage.before_discard")
         storage.remove(folder)
+        failpoint("stage.after_discard")
         return True
 
 

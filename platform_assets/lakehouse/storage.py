@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
+from platform_assets.failpoints import failpoint
+
 _SYNC_THREADS = 8
 
 
@@ -93,6 +95,7 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        failpoint("write.before_rename")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -8,12 +8,12 @@ import pytest
 
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.failpoints import NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets_tests.lakehouse.shelf import (
+    PUBLISHING,
     SALES,
     STORES,
     contents,
@@ -28,10 +28,10 @@ from platform_assets_tests.lakehouse.shelf import (
 BEFORE = {SALES: {day(0): [("a", 1)], day(1): [("b", 1)]}, STORES: {day(0): [("s", 2)]}}
 AFTER = {SALES: {day(0): [("a", 5)]}, STORES: {day(0): [("s", 5)]}}
 REPLACES = [day(0), day(1)]
-BEGUN = NAMES.index("replace.after_commit")
+BEGUN = PUBLISHING.index("replace.after_commit")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHING)
 def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishes_it(
     lake: Lake, tmp_path: Path, name: str
 ) -> None:
@@ -44,7 +44,7 @@ def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishe
 
     other = staged_manifest(lake, {"gold.other": {day(3): [("o", 1)]}})
     publish(lake, other)
-    begun = NAMES.index(name) >= BEGUN
+    begun = PUBLISHING.index(name) >= BEGUN
     assert everything(lake) == (AFTER if begun else BEFORE) | {"gold.other": {day(3): [("o", 1)]}}
 
     # Who died asks again, and nothing happens twice.
@@ -55,7 +55,7 @@ def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishe
     assert recover(lake) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHING)
 def test_the_first_publication_of_a_lake_can_die_anywhere(lake: Lake, tmp_path: Path, name: str) -> None:
     dying = staged_manifest(lake, BEFORE)
     assert killed(publish_elsewhere(lake, dying, tmp_path, name))
@@ -66,7 +66,7 @@ def test_the_first_publication_of_a_lake_can_die_anywhere(lake: Lake, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "name", ["publish.after_table.0", "replace.before_commit", "publish.before_release", "release.after_commit"]
+    "name", ["publish.after_table", "replace.before_commit", "publish.before_release", "release.after_commit"]
 )
 def test_whoever_finishes_a_dead_publication_may_die_too(lake: Lake, tmp_path: Path, name: str) -> None:
     publish(lake, staged_manifest(lake, BEFORE))
@@ -79,7 +79,7 @@ def test_whoever_finishes_a_dead_publication_may_die_too(lake: Lake, tmp_path: P
 
 def test_recovery_says_what_it_did(lake: Lake, tmp_path: Path) -> None:
     dying = staged_manifest(lake, BEFORE)
-    publish_elsewhere(lake, dying, tmp_path, "publish.after_table.0")
+    publish_elsewhere(lake, dying, tmp_path, "publish.after_table")
     assert recover(lake) == [f"Finished publication {dying.publication} as release 0."]
 
 
