@@ -162,9 +162,8 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]])
 def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> None:
     """Drop the holds of people that refuse exactly what some days, each a table's, are now."""
     by_people = connection.execute(select(holds.c.table, holds.c.day).where(holds.c.gate == ROLL_BACK)).all()
-    keys = [
-        {"of_table": table, "of_day": day} for table, day in sorted({(row[0], row[1]) for row in by_people} & touched)
-    ]
+    held = {(row[0], row[1]) for row in by_people} & touched
+    keys = [{"of_table": table, "of_day": day} for table, day in sorted(held)]
     if not keys:
         return
     same = or_(holds.c.refused == days.c.fingerprint, holds.c.refused.startswith(days.c.fingerprint + "@"))

@@ -9,21 +9,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.failpoints import POINTS
 from platform_assets_tests.lakehouse.shelf import in_process, killed
-from platform_assets_tests.promises.kills.harness import Rehearsal, kill, look, rehearse
+from platform_assets_tests.promises.kills.harness import ON_PAPER, WITH_SPARK, Rehearsal, kill, look, rehearse
 from platform_assets_tests.promises.kills.paper import PAPER
 from platform_assets_tests.promises.kills.reader import Reader
 from platform_assets_tests.promises.kills.sales import SALES
 from platform_assets_tests.promises.kills.story import Jvm
 
 SEED = 0
-READS = 20
+READS = 10
 """At least so many looks of the reader at each kill; the whole matrix asks for more."""
 
-OF_SPARK = ("ingest", "stage", "gate", "compaction")
-ON_PAPER = [point for phase, points in POINTS.items() if phase not in OF_SPARK for point in points]
-WITH_SPARK = [point for points in POINTS.values() for point in points if point not in ON_PAPER]
 SAMPLE = ("ingest.counted", "gate.before_holds")
 """Of those that take a session, what is looked at every time."""
 
@@ -47,7 +43,7 @@ def of_sales(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> R
 
 @pytest.mark.parametrize("point", ON_PAPER)
 def test_what_takes_no_session(on_paper: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
-    assert not kill([on_paper], point, reader, tmp_path, READS).problems
+    assert not kill(on_paper, point, reader, tmp_path, READS).problems
 
 
 def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper: Rehearsal, tmp_path: Path) -> None:
@@ -64,4 +60,4 @@ def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper
     "point", [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.slow) for point in WITH_SPARK]
 )
 def test_what_takes_a_session(of_sales: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
-    assert not kill([of_sales], point, reader, tmp_path, READS).problems
+    assert not kill(of_sales, point, reader, tmp_path, READS).problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date
 from pathlib import Path
@@ -23,7 +23,10 @@ from platform_assets_tests.lakehouse.shelf import age, in_process, killed
 from platform_assets_tests.promises.kills.reader import Reader, Watched
 from platform_assets_tests.promises.kills.story import Command, Jvm, Story, Sums, sums
 
-PHASE = {point: phase for phase, points in POINTS.items() for point in points}
+OF_SPARK = ("ingest", "stage", "gate", "compaction")
+"""Phases that take a session; all others are passed on paper."""
+ON_PAPER = tuple(point for phase, points in POINTS.items() if phase not in OF_SPARK for point in points)
+WITH_SPARK = tuple(point for phase in OF_SPARK for point in POINTS[phase])
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ def rehearse(story: Story, seed: int, folder: Path, jvm: Jvm | None) -> Rehearsa
     state = folder / "state"
     story.begin(state, seed, jvm)
     for command in story.commands:
-        command.before(state, seed)
+        if command.before:
+            command.before(state, seed)
         found.before[command.name] = Path(shutil.copytree(state, folder / command.name))
         passed = folder / "passed.json"
         ended = in_process(_counted, passed, command, state, seed, jvm)
@@ -117,19 +121,18 @@ def _counted(passed: Path, command: Command, state: Path, seed: int, jvm: Jvm | 
     passed.write_text(json.dumps(PASSED))
 
 
-def kill(rehearsals: Sequence[Rehearsal], point: str, reader: Reader, folder: Path, reads: int) -> Killed:
+def kill(rehearsal: Rehearsal, point: str, reader: Reader, folder: Path, reads: int) -> Killed:
     """Kill one of the commands that pass a point there, run it again, and look.
 
     Args:
-        rehearsals: of one seed; it decides which command is killed, and how often the point is passed before.
+        rehearsal: of the story; its seed decides which command is killed, and how often it comes by there before.
         point: where.
         reader: looks at the newest release all the time.
         folder: for the state; empty afterwards.
         reads: how often the reader has to look, at least.
     """
-    ways = [(one, *way) for one in rehearsals for way in one.passed.get(point, ())]
-    random = Random(f"{rehearsals[0].seed} {point}")
-    rehearsal, command, times = random.choice(ways)
+    random = Random(f"{rehearsal.seed} {point}")
+    command, times = random.choice(rehearsal.passed[point])
     passing = random.randint(1, times)
     story, seed, state = rehearsal.story, rehearsal.seed, folder / "state"
     shutil.copytree(rehearsal.before[command.name], state)

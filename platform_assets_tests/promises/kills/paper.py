@@ -84,12 +84,14 @@ def _digest(rows: Rows) -> str:
 
 
 def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
-    lake, there = Lake(settings(state).lake), _after(seed, command)
+    lake = Lake(settings(state).lake)
+    wanted = {
+        table: {when: sorted(rows) for when, rows in days.items()} for table, days in _after(seed, command).items()
+    }
     return [
-        f"{table} {when} has the rows {found}, not {sorted(rows)}"
-        for table in TABLES
-        for when, rows in there[table].items()
-        if (found := contents(lake, table).get(when)) != sorted(rows)
+        f"{table} has the rows {found}, not {rows}"
+        for table, rows in wanted.items()
+        if (found := contents(lake, table)) != rows
     ]
 
 

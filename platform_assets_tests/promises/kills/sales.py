@@ -1,4 +1,4 @@
-"""A story of till lines, with Spark: a refresh that ingests, computes, judges and publishes, then compaction."""
+"""A story of till lines, with Spark: ingest, a refresh that computes, judges and publishes, then compaction."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.windows import Windowed
 from platform_assets.domains.retail.transforms import gold
+from platform_assets.engine.ingest import ingest
 from platform_assets.engine.maintenance import maintain
 from platform_assets.engine.platform import Author, open_platform
 from platform_assets.engine.refresh import refresh
@@ -104,6 +105,12 @@ def _loses_a_household(transactions: Windowed) -> DataFrame:
     return _right(transactions).where(f"NOT (event_date = DATE'{DAYS[-1]}' AND household_id = {HELD})")
 
 
+def _ingest(state: Path, seed: int, jvm: Jvm | None) -> None:
+    """As a run of the raw table takes what was delivered."""
+    with open_platform(settings(state)) as platform:
+        ingest(platform, lambda: _session(jvm), platform.catalogue[RAW], Author("ingest", "a test"))
+
+
 def _refresh(state: Path, seed: int, jvm: Jvm | None) -> None:
     gold.household_28d = _loses_a_household
     with open_platform(settings(state)) as platform:
@@ -120,19 +127,24 @@ def _session(jvm: Jvm | None) -> SparkSession:
     return jvm.session()
 
 
+def _left(seed: int, command: str) -> list[_Line]:
+    """The lines of silver after a command."""
+    first, second = _lines(seed)
+    return first if command == "ingest" else [line for line in (*first, *second) if line.kept]
+
+
 def _expected(seed: int, command: str) -> Sums:
     first, second = _lines(seed)
-    kept = [line for line in (*first, *second) if line.kept]
+    left = _left(seed, command)
     # Every household's trailing 28 days are all days up to the day; the last day is held and never had any content.
-    spent = sum(Decimal(line.value) for day in DAYS[:-1] for line in kept if line.day <= day)
+    spent = sum(Decimal(line.value) for day in DAYS[:-1] for line in left if line.day <= day)
     delivered = sum(Decimal(line.value) for line in (*first, *second))
-    return delivered, sum(Decimal(line.value) for line in kept), spent
+    return delivered, sum(Decimal(line.value) for line in left), spent
 
 
 def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
-    first, second = _lines(seed)
     lake = Lake(settings(state).lake)
-    wanted = {RAW: (*first, *second), SILVER: tuple(line for line in (*first, *second) if line.kept)}
+    wanted = {RAW: [line for lines in _lines(seed) for line in lines], SILVER: _left(seed, command)}
     return [
         f"{table} has the lines {found}, not {lines}"
         for table, delivered in wanted.items()
@@ -152,7 +164,7 @@ SALES = Story(
     columns=((RAW, "sales_value"), (SILVER, "sales_value"), (GOLD, "spend")),
     settings=settings,
     begin=_begin,
-    commands=(Command("refresh", _refresh), Command("compact", _compact)),
+    commands=(Command("ingest", _ingest), Command("refresh", _refresh), Command("compact", _compact)),
     expected=_expected,
     lost_or_twice=_lost_or_twice,
 )

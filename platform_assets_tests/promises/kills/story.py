@@ -66,7 +66,7 @@ class Command:
 
     name: str
     run: Callable[[Path, int, Jvm | None], None]
-    before: Callable[[Path, int], None] = lambda state, seed: None
+    before: Callable[[Path, int], None] | None = None
 
 
 @dataclass(frozen=True)
