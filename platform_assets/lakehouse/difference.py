@@ -145,6 +145,29 @@ def write_checkpoint(table_path: Path, version: int) -> None:
     failpoint("checkpoint.synced")
 
 
+def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
+    """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
+
+    Until then deltalake and Spark cannot read the table. Older ones are whole: nobody commits before this was asked.
+
+    Returns:
+        Whether there was one.
+    """
+    log = table_path / "_delta_log"
+    single, hint = log / f"{head:020d}.checkpoint.parquet", log / "_last_checkpoint"
+    named = commits.checkpoint_hint(table_path) == head
+    if storage.exists(single):
+        torn = not storage.tail(single, 12).endswith(b"PAR1")
+    else:
+        torn = named and not any(name.startswith(f"{head:020d}.checkpoint.") for name in storage.names(log))
+    if not torn:
+        return False
+    if named:
+        storage.remove(hint)
+    storage.remove(single)
+    return True
+
+
 @contextmanager
 def _errors_numbered(table_path: Path) -> Iterator[None]:
     """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words."""

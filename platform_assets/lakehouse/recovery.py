@@ -15,7 +15,7 @@ from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.chain import said_of
-from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
+from platform_assets.lakehouse.difference import Entry, commit_difference, drop_torn_checkpoint, restore_whole
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
@@ -217,14 +217,17 @@ def _pending(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:
 
 
 def _drop_torn(lake: Lake, table: str) -> list[str]:
-    """Remove a last commit that a power cut tore before it was forced to disk; nobody can have read it."""
+    """Remove a last commit or its checkpoint that a power cut tore before it was forced to disk; it was of no use yet."""
     path = lake.releases_path if table == "_releases" else lake.table_path(table)
     head = commits.head_version(path)
-    if head < 0 or not commits.is_torn(path, head):
+    if head < 0:
         return []
+    done = [f"Removed the torn checkpoint {head} of {table}."] if drop_torn_checkpoint(path, head) else []
+    if not commits.is_torn(path, head):
+        return done
     if table != "_releases" and head <= current_release(lake).versions.get(table, -1):
-        return []  # released, so it was on disk once: that is damage to tell, not to hide
+        return done  # released, so it was on disk once: that is damage to tell, not to hide
     failpoint("recover.before_torn")
     storage.remove(commits.commit_file(path, head))
     failpoint("recover.after_torn")
-    return [f"Removed the torn commit {head} of {table}."]
+    return [*done, f"Removed the torn commit {head} of {table}."]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.difference import write_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
@@ -99,6 +100,27 @@ def test_a_commit_torn_by_a_power_cut_is_removed_and_done_again(
     assert recover(lake)[0] == f"Removed the torn commit 1 of {table}."
     publish(lake, dying)
     assert everything(lake) == AFTER
+
+
+@pytest.mark.parametrize("left", [None, 0, 40])
+@pytest.mark.parametrize("hinted", [True, False])
+def test_a_checkpoint_torn_by_a_power_cut_is_removed(lake: Lake, left: int | None, hinted: bool) -> None:
+    for n in range(3):
+        publish(lake, staged_manifest(lake, {SALES: {day(n): [("n", n)]}}))
+    log, before = lake.table_path(SALES) / "_delta_log", everything(lake)
+    write_checkpoint(lake.table_path(SALES), 2)
+    assert recover(lake) == []
+    torn = log / f"{2:020d}.checkpoint.parquet"
+    torn.write_bytes(torn.read_bytes()[: left or 0])
+    if left is None:
+        torn.unlink()
+    if not hinted:
+        (log / "_last_checkpoint").unlink()
+    done = recover(lake)
+    assert done == ([f"Removed the torn checkpoint 2 of {SALES}."] if hinted or left is not None else [])
+    assert everything(lake) == before
+    publish(lake, staged_manifest(lake, {SALES: {day(3): [("n", 3)]}}))
+    assert recover(lake) == []
 
 
 def test_a_released_commit_that_is_torn_is_damage_and_is_not_hidden(lake: Lake) -> None:
