@@ -29,6 +29,7 @@ ROOMS = (
     "contracts",
     "settings",
     "errors",
+    "failpoints",
 )
 """From top to bottom, as in the architecture."""
 

@@ -30,6 +30,7 @@ COMMANDS = (
     "stage",
     "rollback",
     "doctor",
+    "recover",
     "late",
     "withdraw",
     "maintenance",

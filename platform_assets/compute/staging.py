@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.contracts import DAY
 from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staged import log_stage
 
 _WRITER = {
@@ -59,4 +60,6 @@ def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
     frame = frame if clustered else frame.repartition(DAY)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
+        failpoint("stage.written")
         log_stage(folder, frame.schema.json())
+        failpoint("stage.logged")

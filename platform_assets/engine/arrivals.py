@@ -29,6 +29,7 @@ from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
 from platform_assets.planning.late_queue import late_table
@@ -84,6 +85,7 @@ def _take(
     basis = Basis.now(platform)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
+        failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
         if good and has_rows_without_day(platform.lake, contract.name, publication):
@@ -91,9 +93,11 @@ def _take(
             rejected = _set_aside(refused_rows(staged), folders[letters])
             waiting = _set_aside(late_rows(staged), folders[queue])
             drop_rows_without_day(platform.lake, contract.name, publication)
+            failpoint("ingest.set_aside")
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
             stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
+            failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         counted = (taken, rejected, waiting)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
@@ -103,7 +107,9 @@ def _take(
             appended_change(platform, basis.release, letters, publication, DEAD_LETTERS.json(), rejected),
             appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
+        failpoint("ingest.counted")
         publish_changes(platform, publication, "ingest", changes, author, arrivals)
+        failpoint("ingest.taken")
     return arrivals, dict(changes[0].days)
 
 

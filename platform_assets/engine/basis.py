@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import TypeVar
 
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
@@ -19,6 +20,8 @@ from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark, Marks
+
+_Content = TypeVar("_Content", DayRecord, DayMark)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Basis:
         """
         found = self.platform.ledger.current_days(table, at=self.number, among=among)
         over = {day: one for day, one in self._over(table).items() if among is None or day in among}
-        return dict(sorted({**found, **over}.items())) if over else found
+        return _loaded({**found, **over}) if over else found
 
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
@@ -95,7 +98,7 @@ class Basis:
         found = self.platform.ledger.marks(tables, at=self.number)
         for table in self.staged.keys() & set(tables):
             over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
-            found[table] = dict(sorted({**found[table], **over}.items()))
+            found[table] = _loaded({**found[table], **over})
         return found
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
@@ -118,6 +121,11 @@ class Basis:
 
 def _records(change: TableChange) -> dict[date, DayRecord]:
     return {record.day: record for record in day_records(change, "staged")}
+
+
+def _loaded(days: Mapping[date, _Content]) -> dict[date, _Content]:
+    """Oldest first, without those that a rollback leaves as if they had never been computed."""
+    return {day: found for day, found in sorted(days.items()) if found.digest}
 
 
 def _mark(record: DayRecord, release: int) -> DayMark:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.rollback import as_they_would_be
 from platform_assets.lakehouse.index import SyncResult
@@ -89,7 +90,7 @@ def _hold(platform: Platform, record: DayRecord) -> Hold | None:
         return None
     if any(hold.day == day and hold.is_of_good_content for hold in platform.ledger.holds(table)):
         return None
-    if as_they_would_be(platform, platform.catalogue[table], [day]):
+    if as_they_would_be(Basis.now(platform), platform.catalogue[table], [day]):
         return None
     head = platform.ledger.head(record.publication)
     assert head is not None

@@ -19,6 +19,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
 from platform_assets.engine.results import Progress, no_progress
 from platform_assets.engine.upkeep import ToCompact, Upkeep, plan_maintenance
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.log import snapshot
@@ -53,6 +54,7 @@ def compact(
     platform.settle()
     found = Upkeep()
     for table, days in groupby(plan_maintenance(platform, ["compaction"]).compaction, lambda one: one.table):
+        failpoint("compact.planned")
         found += _compact_table(platform, spark, table, tuple(days), author, progress)
     return found
 
@@ -75,6 +77,7 @@ def _compact_table(
             return Upkeep(
                 busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
             )
+        failpoint("compact.locked")
         for start in range(0, len(days), platform.settings.batch_days):
             batch = days[start : start + platform.settings.batch_days]
             others, met = _compact(platform, spark(), table, batch, author)
@@ -105,6 +108,7 @@ def _compact(
     records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
     with new_stage(platform, [table]) as (publication, folders):
         stage(read_files(spark, path, [file for one in days for file in one.small], schema), folders[table])
+        failpoint("compact.staged")
         staged = staged_at(platform.lake, table, publication)
         files = {
             one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
@@ -118,6 +122,7 @@ def _compact(
             if one.day in records and records[one.day].digest == str(found.get(one.day, Profile()).digest)
         }
         change = TableChange(table=table, schema_string=schema_string, days=contents)
+        failpoint("compact.counted")
         return [one.day for one in days if one.day not in contents], _publish(platform, publication, change, author)
 
 
@@ -137,7 +142,10 @@ def _content(platform: Platform, record: DayRecord, day: ToCompact, files: tuple
 
 def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
     """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
-    met = publish_unless_replaced(platform, publication, "compact", [change], author) if change.days else ()
+    met: tuple[date, ...] = ()
+    if change.days:
+        met = publish_unless_replaced(platform, publication, "compact", [change], author)
+        failpoint("compact.published")
     if change.days.keys() <= set(met):
         discard_stage(platform, publication, [change.table])
     return met

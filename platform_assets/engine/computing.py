@@ -27,6 +27,7 @@ from platform_assets.engine.results import StepResult
 from platform_assets.engine.staging import Staged, stage_days
 from platform_assets.engine.ties import tied_days, ties_among
 from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import TableChange
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.fingerprints import attempt
@@ -160,8 +161,10 @@ def compute(
         staged = stage_days(
             platform, work.spark, contract, state.ready, basis, folders[contract.name], folders[dead], new_code=new_code
         )
+        failpoint("gate.staged")
         earlier = {day: found.rows for day, found in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
+        failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, basis, to_come=to_come)
         for day, root in tied.held.items():
@@ -169,6 +172,7 @@ def compute(
         good = tuple(day for day in state.ready if not checks[day].blocking and day not in tied.blocked)
         changed = effects(platform, work.spark, contract, basis, staged, good, state.before)
         changes = _changes(work, basis, publication, good, staged, state, checks, time.monotonic() - started)
+        failpoint("gate.decided")
         if not good:
             discard_stage(platform, publication, tuple(folders))
 

@@ -17,6 +17,7 @@ from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.results import IngestResult, Progress, no_progress
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import (
     Arrival,
@@ -56,8 +57,10 @@ def ingest(
     """
     started = time.monotonic()
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
+        failpoint("ingest.locked")
         platform.settle()
         listing = list_arrivals(platform, contract, until)
+        failpoint("ingest.listed")
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
         for file in listing.pending:
             by_date[file.arrival_date].append(file)
@@ -73,6 +76,7 @@ def ingest(
         broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
         published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
         loaded = platform.ledger.current_days(contract.name)
+        failpoint("ingest.done")
     return IngestResult(
         table=contract.name,
         arrivals=tuple(arrivals),
@@ -89,6 +93,7 @@ def _load_quiet_days(
 ) -> dict[date, DayContent]:
     contents = loaded_empty(quiet_days(platform, contract, delivered, until))
     if contents:
+        failpoint("ingest.quiet_days")
         change = TableChange(table=contract.name, schema_string=raw_schema(contract).json(), days=contents)
         publish_changes(platform, new_publication(), "ingest", [change], author)
     return contents

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.index import record
 from platform_assets.lakehouse.lock import stage_lock
 from platform_assets.lakehouse.manifest import (
@@ -89,6 +90,7 @@ def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, 
     publication = new_publication()
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
     with stage_lock(platform.lake, publication, platform.lock_url):
+        failpoint("stage.opened")
         try:
             yield publication, folders
         except BaseException as error:

@@ -22,6 +22,7 @@ from platform_assets.engine.undoable import (
     refuse_half_a_move,
     refuse_what_is_deleted,
 )
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.releases import Release, computed_by, current_release, release
@@ -115,7 +116,7 @@ def rollback(
     refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
-    number = _publish(platform, planned, changes, found, histories, author)
+    number = _publish(platform, planned, changes, found, histories, now, author)
     return Rollback(planned.publications, planned.records, raw, planned.stale, number)
 
 
@@ -130,34 +131,38 @@ def _publish(
     changes: Sequence[TableChange],
     found: Restoration,
     histories: Mapping[TableDay, tuple[DayRecord, ...]],
+    now: Release,
     author: Author,
 ) -> int:
-    # Held before anybody sees the old content: a tick in between would compute it anew. What a gate refused since stays
-    # refused; what an earlier rollback did not want back may be what comes back now.
-    holds = list(_holds(platform, found, histories, author))
-    lifted = {table: days for table, days in planned.days.items() if table in platform.catalogue.names}
-    before = [hold for table, days in lifted.items() for hold in platform.ledger.holds(table) if hold.day in days]
-    for table, days in lifted.items():
-        platform.ledger.lift(table, days)
-    platform.ledger.hold([*(hold for hold in before if not hold.is_of_good_content), *holds])
+    # Held before anybody sees the old content: a tick in between would compute it anew. What was held stays so until
+    # then: should this process die, neither this rollback nor an earlier one is undone by the next tick.
+    tables = {table: days for table, days in planned.days.items() if table in platform.catalogue.names}
+    then = Basis(platform, now, {change.table: change for change in changes})
+    free = {table: as_they_would_be(then, platform.catalogue[table], days) for table, days in tables.items()}
+    holds = [hold for hold in _holds(platform, found, histories, author) if hold.day not in free[hold.table]]
+    before = [hold for table, days in tables.items() for hold in platform.ledger.holds(table) if hold.day in days]
+    failpoint("rollback.planned")
+    platform.ledger.hold(holds)
+    failpoint("rollback.held")
     try:
         number = publish_changes(platform, new_publication(), "roll back", changes, author)
     except Exception:
-        for table, days in lifted.items():
-            platform.ledger.lift(table, days)
+        platform.ledger.drop(holds)
         platform.ledger.hold(before)
         refuse_what_is_deleted(platform, changes)
         raise
-    for table, days in lifted.items():
-        platform.ledger.lift(table, as_they_would_be(platform, platform.catalogue[table], days))
+    failpoint("rollback.published")
+    # What a gate refused since stays refused; what an earlier rollback did not want back may be what came back now.
+    renewed = {(hold.table, hold.day, hold.refused, hold.gate) for hold in holds}
+    over = [hold for hold in before if hold.is_of_good_content or hold.day in free[hold.table]]
+    platform.ledger.drop([one for one in over if (one.table, one.day, one.refused, one.gate) not in renewed])
+    failpoint("rollback.done")
     return number
 
 
-def as_they_would_be(platform: Platform, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
+def as_they_would_be(basis: Basis, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
     """Days whose inputs went back with them, so that nothing has to keep them as they are."""
-    return unchanged(
-        contract, days, standing_of(Basis.now(platform), {contract.name, *(read.table for read in contract.inputs)})
-    )
+    return unchanged(contract, days, standing_of(basis, {contract.name, *(read.table for read in contract.inputs)}))
 
 
 def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> TableChange:

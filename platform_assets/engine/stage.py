@@ -21,6 +21,7 @@ from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, publish_changes, without
 from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.open_stages import OpenStage
@@ -113,6 +114,7 @@ class Stage:
             self.results[step.table] = before.without(step.days) + result if before else result
             self._keep(self, "")
             progress(step.table, result.days, len(step.days))
+        failpoint("stage.step_done")
         return result
 
     def publish(self, spark: Callable[[], SparkSession], progress: Progress = no_progress) -> int | None:
@@ -127,10 +129,14 @@ class Stage:
         Raises:
             OvertakenError: others kept publishing.
         """
+        failpoint("stage.before_publish")
         number = self._publish(spark, progress)
+        failpoint("gate.before_holds")
         self.platform.ledger.hold(self.holds.values())
+        failpoint("gate.held")
         for table, days in self.passed.items():
             self.platform.ledger.lift(table, sorted(days))
+        failpoint("gate.lifted")
         return number
 
     def discard(self) -> None:

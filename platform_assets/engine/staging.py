@@ -20,6 +20,7 @@ from platform_assets.engine.frames import InputRows, prepare
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.probe import probe, refuse_what_cannot_repeat
 from platform_assets.engine.reads import files_read, refuse_jobs_of_its_own
+from platform_assets.failpoints import failpoint
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import Fate
@@ -126,6 +127,7 @@ def stage_days(
     stage(frame, folder, clustered=prepared.clustered)
     rows = read_staged(session, folder)
     profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
+    failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
         raise TransformError(
             f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
@@ -138,4 +140,5 @@ def stage_days(
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
+        failpoint("stage.quarantined")
     return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read)

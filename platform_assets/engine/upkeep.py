@@ -21,6 +21,7 @@ from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.open_stages import open_stages
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.stages import forget_dead_holders
 from platform_assets.lakehouse.usage import Usage, usage
 from platform_assets.planning.maintenance import TASKS, Removal, Task, days_to_compact, wants_checkpoint
 
@@ -125,6 +126,8 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
+    if task == "stages":
+        forget_dead_holders(platform.lake, platform.lock_url)
     found = _usage(platform)
     gone = [one for one in removals(found, _safe_age(platform)) if one.task == task]
     return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))

@@ -22,9 +22,9 @@ from deltalake.transaction import (
     create_table_with_add_actions,
 )
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import ForeignCommitError
-from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import table_name
 from platform_assets.lakehouse.manifest import DataFile
 
@@ -128,6 +128,7 @@ def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, 
 def _make_durable(table_path: Path, version: int) -> None:
     log = table_path / "_delta_log"
     storage.sync([commits.commit_file(table_path, version), log, table_path])
+    failpoint("replace.synced")
     if version > 0 and version % CHECKPOINT_INTERVAL == 0:
         # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
         write_checkpoint(table_path, version)
@@ -136,9 +137,35 @@ def _make_durable(table_path: Path, version: int) -> None:
 def write_checkpoint(table_path: Path, version: int) -> None:
     """Sum up a table's log up to a version that is on disk; to be called under the publish lock."""
     log = table_path / "_delta_log"
+    failpoint("checkpoint.before")
     with _errors_numbered(table_path):
         DeltaTable(table_path, version=version).create_checkpoint()
+    failpoint("checkpoint.written")
     storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
+    failpoint("checkpoint.synced")
+
+
+def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
+    """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
+
+    Until then deltalake and Spark cannot read the table. Older ones are whole: nobody commits before this was asked.
+
+    Returns:
+        Whether there was one.
+    """
+    log = table_path / "_delta_log"
+    single, hint = log / f"{head:020d}.checkpoint.parquet", log / "_last_checkpoint"
+    named = commits.checkpoint_hint(table_path) == head
+    if storage.exists(single):
+        torn = not storage.tail(single, 12).endswith(b"PAR1")
+    else:
+        torn = named and not any(name.startswith(f"{head:020d}.checkpoint.") for name in storage.names(log))
+    if not torn:
+        return False
+    if named:
+        storage.remove(hint)
+    storage.remove(single)
+    return True
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.histories import is_of_another_lake, require_one_history
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
@@ -62,7 +63,9 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
             next start indexes it.
     """
     find = _find(lake, lambda publication: ledger.indexed()[publication])
+    failpoint("ledger.before_record")
     ledger.record(flattened(_settled(lake, manifest, release), release, find))
+    failpoint("ledger.recorded")
 
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
@@ -81,6 +84,7 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     require_one_history(lake, indexed, released)
     added = tuple(name for name in released if name not in indexed)
     if added:
+        failpoint("ledger.behind")
         # All manifests are read before the ledger is locked for writing.
         ledger.record(*map(recorder(lake, released), added))
     return SyncResult(added, len(indexed))

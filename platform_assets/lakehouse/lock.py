@@ -105,7 +105,7 @@ def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Ite
         try:
             yield
         finally:
-            _forget_stage(lake, publication)
+            forget_stage(lake, publication)
 
 
 def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> bool:
@@ -114,13 +114,13 @@ def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> boo
         return False
     try:
         with _lock(lake, _stage(publication), lock_url, 0):
-            _forget_stage(lake, publication)
+            forget_stage(lake, publication)
             return False
     except LockTimeoutError:
         return True
 
 
-def _forget_stage(lake: Lake, publication: str) -> None:
+def forget_stage(lake: Lake, publication: str) -> None:
     """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
     for ending in ("lock", "holder.json"):
         storage.unlink(lake.locks_path / f"{_stage(publication)}.{ending}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import (
     Conflict,
@@ -12,7 +13,6 @@ from platform_assets.lakehouse.errors import (
     ManifestError,
     OvertakenError,
 )
-from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import snapshot
@@ -62,6 +62,7 @@ def publish(
     _require_files(lake, manifest)
     failpoint("publish.before_manifest")
     _write(lake, manifest)
+    failpoint("publish.written")
     storage.sync(_staged(lake, manifest))
     failpoint("publish.after_manifest")
     with publish_lock(lake, lock_url, timeout_s) as still_held:
@@ -74,6 +75,7 @@ def publish(
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since.
         _require_files(lake, manifest)
+        failpoint("publish.checked")
         try:
             return finish(lake, manifest, still_held)
         except Exception as error:
@@ -115,10 +117,12 @@ def _write(lake: Lake, manifest: Manifest) -> None:
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Path]:
-    """The files that enter, and the folders that hold them, up to the table's own."""
+    """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table."""
     found: set[Path] = set()
     for change in manifest.tables:
         root = lake.table_path(change.table)
+        if storage.exists(root) and commits.head_version(root) < 0:
+            found |= {root.parent, lake.root}  # made with the first staged file, by nobody who syncs
         for content in change.days.values():
             for path in {file.path for file in content.files} - set(content.base):
                 file = root / path

@@ -12,11 +12,11 @@ from getpass import getuser
 from os import getpid
 
 from platform_assets.contracts import DAY
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.chain import said_of
-from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
+from platform_assets.lakehouse.difference import Entry, commit_difference, drop_torn_checkpoint, restore_whole
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
-from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, snapshot
@@ -73,7 +73,9 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
         manifest = manifest_of(lake, publication)
         if len(pending) > 1 or not _follows(lake, manifest, now):
             raise _ahead(lake, now, pending)
+        failpoint("recover.found")
         number = finish(lake, manifest, still_held)
+        failpoint("recover.finished")
         done.append(f"Finished publication {publication} as release {number}.")
     return done
 
@@ -106,8 +108,8 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
         The number of the release.
     """
     versions = dict(current_release(lake).versions)
-    for place, change in enumerate(manifest.tables):
-        failpoint(f"publish.before_table.{place}")
+    for change in manifest.tables:
+        failpoint("publish.before_table")
         still_held()
         versions[change.table] = replace(
             lake,
@@ -116,7 +118,7 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
             change.schema_string,
             manifest,
         )
-        failpoint(f"publish.after_table.{place}")
+        failpoint("publish.after_table")
     failpoint("publish.before_release")
     still_held()
     number = write_release(lake, versions, manifest).number
@@ -215,12 +217,17 @@ def _pending(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:
 
 
 def _drop_torn(lake: Lake, table: str) -> list[str]:
-    """Remove a last commit that a power cut tore before it was forced to disk; nobody can have read it."""
+    """Remove a last commit, or its checkpoint, that a power cut tore before it was on disk; it was of no use yet."""
     path = lake.releases_path if table == "_releases" else lake.table_path(table)
     head = commits.head_version(path)
-    if head < 0 or not commits.is_torn(path, head):
+    if head < 0:
         return []
+    done = [f"Removed the torn checkpoint {head} of {table}."] if drop_torn_checkpoint(path, head) else []
+    if not commits.is_torn(path, head):
+        return done
     if table != "_releases" and head <= current_release(lake).versions.get(table, -1):
-        return []  # released, so it was on disk once: that is damage to tell, not to hide
+        return done  # released, so it was on disk once: that is damage to tell, not to hide
+    failpoint("recover.before_torn")
     storage.remove(commits.commit_file(path, head))
-    return [f"Removed the torn commit {head} of {table}."]
+    failpoint("recover.after_torn")
+    return [*done, f"Removed the torn commit {head} of {table}."]

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 from pydantic import ValidationError
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.chain import link, said_of
 from platform_assets.lakehouse.difference import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
-from platform_assets.lakehouse.failpoints import failpoint
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange, change_of
 

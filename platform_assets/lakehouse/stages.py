@@ -9,9 +9,10 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from platform_assets.contracts import DAY
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import private_lock, publish_lock
+from platform_assets.lakehouse.lock import forget_stage, is_staging, private_lock, publish_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.usage import added_by
@@ -39,8 +40,18 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
         finish_pending(lake, still_held)
         if _referred_to(lake.table_path(table), publication):
             return False
+        failpoint("stage.before_discard")
         storage.remove(folder)
+        failpoint("stage.after_discard")
         return True
+
+
+def forget_dead_holders(lake: Lake, lock_url: str | None = None) -> None:
+    """Remove what locks of stages left on disk whose holders were killed, whatever became of the stages."""
+    for name in storage.names(lake.locks_path):
+        publication = name.removeprefix("stage-").removesuffix(".holder.json")
+        if name == f"stage-{publication}.holder.json" and not is_staging(lake, publication, lock_url):
+            forget_stage(lake, publication)
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
+from platform_assets.failpoints import failpoint
+
 _SYNC_THREADS = 8
 
 
@@ -84,6 +86,17 @@ def read(path: Path) -> bytes | None:
         return None
 
 
+def tail(path: Path, count: int) -> bytes:
+    """The last bytes of a file; none if there is no such file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(-min(count, file.tell()), os.SEEK_END)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
 def write(path: Path, content: bytes) -> None:
     """Write a file so that it is either not there or whole, also after a power cut."""
     make_folder(path.parent)
@@ -93,6 +106,7 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        failpoint("write.before_rename")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, Select, insert, select
 
+from platform_assets.failpoints import failpoint
 from platform_assets.ledger import schema, statements
 from platform_assets.ledger.connection import (
     memory_engine,
@@ -32,6 +33,7 @@ from platform_assets.ledger.records import (
 )
 from platform_assets.ledger.statements import (
     delete_each,
+    drop_put_back,
     insert_all,
     insert_new,
     mark_replaced,
@@ -112,13 +114,18 @@ class Ledger:
     def record(self, *records: PublicationRecord) -> int:
         """Index publications; those already indexed are left as they are.
 
+        What people had refused and one of them puts back is refused no more.
+
         Returns:
             How many were new.
 
         Raises:
             LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
         """
-        return self.reindex((), records)
+        with self._writing() as connection:
+            new = self._index(connection, (), records)
+            drop_put_back(connection, {(day.table, day.day) for record in new for day in record.days})
+        return len(new)
 
     def reindex(self, forget: Collection[str], records: Iterable[PublicationRecord]) -> int:
         """Forget some publications and index others, in one transaction.
@@ -129,17 +136,23 @@ class Ledger:
         Raises:
             LedgerError: as for `record`.
         """
-        given = {record.publication: record for record in records}
         with self._writing() as connection:
-            touched = {(row[0], row[1]) for name in forget for row in connection.execute(statements.days_of(name))}
-            delete_each(connection, schema.publications, [{"publication": name} for name in forget])
-            indexed = connection.execute(select(schema.publications.c.publication, schema.publications.c.release)).all()
-            new = self._not_in(given, {row.publication: row.release for row in indexed})
-            insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
-            insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
-            insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
-            mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days})
-        return len(new)
+            return len(self._index(connection, forget, records))
+
+    def _index(
+        self, connection: Connection, forget: Collection[str], records: Iterable[PublicationRecord]
+    ) -> list[PublicationRecord]:
+        given = {record.publication: record for record in records}
+        touched = {(row[0], row[1]) for name in forget for row in connection.execute(statements.days_of(name))}
+        delete_each(connection, schema.publications, [{"publication": name} for name in forget])
+        indexed = connection.execute(select(schema.publications.c.publication, schema.publications.c.release)).all()
+        new = self._not_in(given, {row.publication: row.release for row in indexed})
+        insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
+        failpoint("ledger.recording")
+        insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
+        insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
+        mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days})
+        return new
 
     def _not_in(self, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]) -> list[PublicationRecord]:
         owners = {release: publication for publication, release in indexed.items()}
@@ -249,6 +262,7 @@ class Ledger:
         newest = {tuple(getattr(hold, name) for name in key): vars(hold) for hold in holds}
         with self._writing() as connection:
             delete_each(connection, schema.holds, [{name: row[name] for name in key} for row in newest.values()])
+            failpoint("ledger.holding")
             insert_all(connection, schema.holds, list(newest.values()))
 
     def lift(self, table: str, days: Collection[date]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import fields
 from datetime import date
 from importlib import import_module
@@ -17,6 +17,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -24,8 +25,8 @@ from sqlalchemy import (
     update,
 )
 
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
-from platform_assets.ledger.schema import arrivals, days, publications
+from platform_assets.ledger.records import ROLL_BACK, ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.ledger.schema import arrivals, days, holds, publications
 from platform_assets.planning.standing import DayMark
 
 Row = Mapping[str, Any]
@@ -156,6 +157,20 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]])
     one = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
     keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
     connection.execute(update(days).where(*one).values(replaced_at=following), keys)
+
+
+def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> None:
+    """Drop the holds of people that refuse exactly what some days, each a table's, are now."""
+    by_people = connection.execute(select(holds.c.table, holds.c.day).where(holds.c.gate == ROLL_BACK)).all()
+    held = {(row[0], row[1]) for row in by_people} & touched
+    keys = [{"of_table": table, "of_day": day} for table, day in sorted(held)]
+    if not keys:
+        return
+    same = or_(holds.c.refused == days.c.fingerprint, holds.c.refused.startswith(days.c.fingerprint + "@"))
+    is_day = and_(days.c.table == holds.c.table, days.c.day == holds.c.day, days.c.fingerprint != "")
+    there = exists().where(is_day, days.c.replaced_at.is_(None), same)
+    one = (holds.c.table == bindparam("of_table"), holds.c.day == bindparam("of_day"), holds.c.gate == ROLL_BACK)
+    connection.execute(delete(holds).where(*one, there), keys)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -31,6 +31,7 @@ finally:
         (["read", TABLE, "--format", "csv"], ()),
         (["read", TABLE, "--format", "json"], ()),
         (["doctor"], ()),
+        (["recover"], ()),
         (["ledger", "rebuild"], ()),
         (["stale"], ()),
         (["stale", TABLE, "--days", "2017-01-01..2017-01-02", "--json"], ()),

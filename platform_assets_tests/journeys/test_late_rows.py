@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from platform_assets.lakehouse.failpoints import VARIABLE
+from platform_assets.failpoints import VARIABLE
 from platform_assets_tests.cli.test_imports import PROBE
 from platform_assets_tests.conftest import FIRST, JARS, OWN_PROCESS
 from platform_assets_tests.engine.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
@@ -55,7 +55,7 @@ LATE = "transactions/2017-04-10/late.jsonl"
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.slow), "publish.after_table.0"]
+    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.slow), "publish.after_table"]
 )
 def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: History, failpoint: str) -> None:
     dead = command(story, "late", "approve", LATE, *REASON, failpoint=failpoint)

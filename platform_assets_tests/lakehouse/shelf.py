@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.failpoints import VARIABLE as FAILPOINT
+from platform_assets.failpoints import VARIABLE as FAILPOINT
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import (
@@ -33,6 +33,7 @@ from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import Release, current_release
 
 SALES, STORES = "silver.sales", "gold.stores"
+ENDS_WITHIN_S = 300
 SCHEMA = pa.schema(
     [
         ("key", pa.string()),
@@ -42,6 +43,29 @@ SCHEMA = pa.schema(
     ]
 )
 Days = Mapping[date, Iterable[tuple[str, int]]]
+
+PUBLISHING = (
+    "publish.before_manifest",
+    "write.before_rename",
+    "publish.written",
+    "publish.after_manifest",
+    "publish.locked",
+    "publish.checked",
+    "publish.before_table",
+    "replace.before_commit",
+    "replace.after_commit",
+    "replace.synced",
+    "publish.after_table",
+    "publish.before_table:2",
+    "publish.after_table:2",
+    "publish.before_release",
+    "release.after_file",
+    "release.after_commit",
+    "publish.after_release",
+)
+"""Where a publication of two tables can be killed, in the order in which it comes by."""
+HALF_WAY = PUBLISHING[PUBLISHING.index("replace.after_commit") : PUBLISHING.index("release.after_commit")]
+"""Of these, where a table is committed and no release shows it."""
 
 
 def day(n: int) -> date:
@@ -158,16 +182,16 @@ def write_as_long(file: Path, rows: pa.Table) -> None:
     file.write_bytes(written[:footer] + b"\0" * (size - len(written)) + written[footer:])
 
 
-_FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(["platform_assets_tests.lakehouse.shelf"])
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload([f"platform_assets_tests.promises.kills.{name}" for name in ("paper", "sales", "reader")])
 
 
 def in_process(work: Callable[..., object], *args: object, failpoint: str = "", wait: bool = True) -> BaseProcess:
     """Do work in a process of its own, which may die at a fail point; from a fork server, so in milliseconds."""
-    process = _FORKS.Process(target=_work, args=(failpoint, work, args))
+    process = FORKS.Process(target=_work, args=(failpoint, work, args))
     process.start()
     if wait:
-        process.join(60)
+        process.join(ENDS_WITHIN_S)
     return process
 
 

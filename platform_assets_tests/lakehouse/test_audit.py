@@ -18,12 +18,12 @@ from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.audit.faults import Findings, Scope
 from platform_assets.lakehouse.audit.lake import audit
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError, ManifestError
-from platform_assets.lakehouse.failpoints import NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover, revert_foreign
 from platform_assets.lakehouse.releases import current_release, in_its_file, manifest_file, published
 from platform_assets_tests.lakehouse.shelf import (
+    HALF_WAY,
     SALES,
     STORES,
     change,
@@ -228,7 +228,7 @@ def test_releases_from_before_the_chain_are_a_note(lake: Lake) -> None:
     assert "The chain starts at release 1" in found.notes[0]
 
 
-@pytest.mark.parametrize("name", NAMES[NAMES.index("replace.after_commit") : NAMES.index("release.after_commit")])
+@pytest.mark.parametrize("name", HALF_WAY)
 def test_a_publication_that_died_is_a_note_until_somebody_finishes_it(filled: Lake, tmp_path: Path, name: str) -> None:
     publish_elsewhere(filled, staged_manifest(filled, {SALES: {day(0): [("a", 9)]}, STORES: {}}), tmp_path, name)
     found = found_in(filled)

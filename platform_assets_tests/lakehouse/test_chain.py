@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.failpoints import NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import manifest_file
-from platform_assets_tests.lakehouse.shelf import SALES, STORES, day, publish_elsewhere, staged_manifest
+from platform_assets_tests.lakehouse.shelf import PUBLISHING, SALES, STORES, day, publish_elsewhere, staged_manifest
 
 DAYS = {SALES: {day(0): [("a", 1)]}, STORES: {day(0): [("s", 2)]}}
 ESSENTIALS = {
@@ -68,7 +67,7 @@ def test_releases_form_a_chain(lake: Lake) -> None:
     assert links(lake)[0].chain == sha256(links(lake)[0].manifest_hash.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("name", NAMES[NAMES.index("replace.after_commit") :])
+@pytest.mark.parametrize("name", PUBLISHING[PUBLISHING.index("replace.after_commit") :])
 def test_whoever_finishes_a_dead_publication_writes_what_it_would_have(lake: Lake, tmp_path: Path, name: str) -> None:
     publish(lake, staged_manifest(lake, DAYS))
     publish_elsewhere(lake, signed(lake), tmp_path, name)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.difference import write_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.failpoints import NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets_tests.lakehouse.shelf import (
+    PUBLISHING,
     SALES,
     STORES,
     contents,
@@ -28,10 +29,10 @@ from platform_assets_tests.lakehouse.shelf import (
 BEFORE = {SALES: {day(0): [("a", 1)], day(1): [("b", 1)]}, STORES: {day(0): [("s", 2)]}}
 AFTER = {SALES: {day(0): [("a", 5)]}, STORES: {day(0): [("s", 5)]}}
 REPLACES = [day(0), day(1)]
-BEGUN = NAMES.index("replace.after_commit")
+BEGUN = PUBLISHING.index("replace.after_commit")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHING)
 def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishes_it(
     lake: Lake, tmp_path: Path, name: str
 ) -> None:
@@ -44,7 +45,7 @@ def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishe
 
     other = staged_manifest(lake, {"gold.other": {day(3): [("o", 1)]}})
     publish(lake, other)
-    begun = NAMES.index(name) >= BEGUN
+    begun = PUBLISHING.index(name) >= BEGUN
     assert everything(lake) == (AFTER if begun else BEFORE) | {"gold.other": {day(3): [("o", 1)]}}
 
     # Who died asks again, and nothing happens twice.
@@ -55,7 +56,7 @@ def test_readers_see_all_or_nothing_of_a_killed_publication_and_the_next_finishe
     assert recover(lake) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHING)
 def test_the_first_publication_of_a_lake_can_die_anywhere(lake: Lake, tmp_path: Path, name: str) -> None:
     dying = staged_manifest(lake, BEFORE)
     assert killed(publish_elsewhere(lake, dying, tmp_path, name))
@@ -66,7 +67,7 @@ def test_the_first_publication_of_a_lake_can_die_anywhere(lake: Lake, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "name", ["publish.after_table.0", "replace.before_commit", "publish.before_release", "release.after_commit"]
+    "name", ["publish.after_table", "replace.before_commit", "publish.before_release", "release.after_commit"]
 )
 def test_whoever_finishes_a_dead_publication_may_die_too(lake: Lake, tmp_path: Path, name: str) -> None:
     publish(lake, staged_manifest(lake, BEFORE))
@@ -79,7 +80,7 @@ def test_whoever_finishes_a_dead_publication_may_die_too(lake: Lake, tmp_path: P
 
 def test_recovery_says_what_it_did(lake: Lake, tmp_path: Path) -> None:
     dying = staged_manifest(lake, BEFORE)
-    publish_elsewhere(lake, dying, tmp_path, "publish.after_table.0")
+    publish_elsewhere(lake, dying, tmp_path, "publish.after_table")
     assert recover(lake) == [f"Finished publication {dying.publication} as release 0."]
 
 
@@ -99,6 +100,27 @@ def test_a_commit_torn_by_a_power_cut_is_removed_and_done_again(
     assert recover(lake)[0] == f"Removed the torn commit 1 of {table}."
     publish(lake, dying)
     assert everything(lake) == AFTER
+
+
+@pytest.mark.parametrize("left", [None, 0, 40])
+@pytest.mark.parametrize("hinted", [True, False])
+def test_a_checkpoint_torn_by_a_power_cut_is_removed(lake: Lake, left: int | None, hinted: bool) -> None:
+    for n in range(3):
+        publish(lake, staged_manifest(lake, {SALES: {day(n): [("n", n)]}}))
+    log, before = lake.table_path(SALES) / "_delta_log", everything(lake)
+    write_checkpoint(lake.table_path(SALES), 2)
+    assert recover(lake) == []
+    torn = log / f"{2:020d}.checkpoint.parquet"
+    torn.write_bytes(torn.read_bytes()[: left or 0])
+    if left is None:
+        torn.unlink()
+    if not hinted:
+        (log / "_last_checkpoint").unlink()
+    done = recover(lake)
+    assert done == ([f"Removed the torn checkpoint 2 of {SALES}."] if hinted or left is not None else [])
+    assert everything(lake) == before
+    publish(lake, staged_manifest(lake, {SALES: {day(3): [("n", 3)]}}))
+    assert recover(lake) == []
 
 
 def test_a_released_commit_that_is_torn_is_damage_and_is_not_hidden(lake: Lake) -> None:

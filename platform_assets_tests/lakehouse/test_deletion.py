@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
+from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.cut import cut_of, require_whole
 from platform_assets.lakehouse.deletion import delete, removals, removals_asked_for
 from platform_assets.lakehouse.errors import BeyondWindowError, StagedFileError, StillNeededError
-from platform_assets.lakehouse.failpoints import DELETION_NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import stage_lock
 from platform_assets.lakehouse.log import live_files
@@ -43,6 +43,7 @@ from platform_assets_tests.lakehouse.shelf import (
 
 SAFE = timedelta(days=7)
 WINDOW = timedelta(days=90)
+DELETING = POINTS["deletion"]
 
 
 def when(lake: Lake, first: int) -> datetime:
@@ -147,7 +148,7 @@ def _delete(lake: Lake, first: int) -> None:
     delete_before(lake, first, pins=[0])
 
 
-@pytest.mark.parametrize("name", DELETION_NAMES)
+@pytest.mark.parametrize("name", DELETING)
 def test_a_deletion_can_die_anywhere_and_the_next_one_finishes_it(lake: Lake, name: str) -> None:
     corrected(lake, 5)
     stage(lake, STORES, {day(0): [("s", 1)]}, "20200101T000000000000Z-00000000")
@@ -160,7 +161,7 @@ def test_a_deletion_can_die_anywhere_and_the_next_one_finishes_it(lake: Lake, na
         try:
             assert contents(lake, SALES, number)[day(1)] == [("b", 0)]
         except BeyondWindowError:
-            assert name not in DELETION_NAMES[: DELETION_NAMES.index("delete.after_cut")]
+            assert name not in DELETING[: DELETING.index("delete.after_cut")]
     publish(lake, staged_manifest(lake, {SALES: {day(2): [("c", 0)]}}))
     _delete(lake, 3)
     assert {number: contents(lake, SALES, number) for number in kept} == kept

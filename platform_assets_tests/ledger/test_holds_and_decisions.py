@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets_tests.ledger.samples import NOON, TABLE, hold, nth
+from platform_assets.ledger.records import ROLL_BACK
+from platform_assets_tests.ledger.samples import NOON, TABLE, hold, nth, simple
 
 
 def test_a_hold_comes_back_as_it_was_written(ledger: Ledger) -> None:
@@ -37,6 +38,19 @@ def test_lifting_frees_exactly_those_days(ledger: Ledger) -> None:
     assert ledger.holds() == (elsewhere, hold(nth(1)))
     ledger.lift(TABLE, [])
     assert len(ledger.holds()) == 2
+
+
+def test_what_a_person_refused_and_somebody_puts_back_is_refused_no_more(ledger: Ledger) -> None:
+    fingerprint = simple(1, 0).days[0].fingerprint
+    back, alone = (replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{fingerprint}{end}") for end in ("@code", ""))
+    other = replace(back, refused=f"{'e' * 32}@code")
+    by_gate, another_day = replace(back, gate="contract"), replace(back, day=nth(1))
+    ledger.hold([back, alone, other, by_gate, another_day])
+    ledger.record(simple(1, 0))
+    assert set(ledger.holds()) == {other, by_gate, another_day}
+    ledger.hold([back])
+    ledger.record(simple(1, 0))
+    assert back in ledger.holds(), "it was indexed before somebody refused it"
 
 
 def test_decisions_are_kept_in_order_and_found_by_kind_and_subject(ledger: Ledger) -> None:

@@ -22,9 +22,8 @@ from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import chosen_publications
+from platform_assets.failpoints import POINTS
 from platform_assets.lakehouse.audit.faults import Scope
-from platform_assets.lakehouse.failpoints import DELETION_NAMES
-from platform_assets.lakehouse.failpoints import NAMES as PUBLICATION_NAMES
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
@@ -38,6 +37,7 @@ from platform_assets_tests.world import MakeWorld, sale
 
 TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
 KEYS = 6
+PUBLICATION = (*POINTS["manifest"], *POINTS["table commit"], *POINTS["release"], *POINTS["ledger"])
 AUTHOR = Author("machine", "a test")
 MUCH_LATER = timedelta(days=400)
 ZERO = datetime(2017, 1, 3, tzinfo=UTC)
@@ -161,7 +161,7 @@ class Releases(RuleBasedStateMachine):
         self._deleted()
 
     @precondition(lambda self: self.model.stage and self.model.stage[1] and self._is_on_top())
-    @rule(point=st.sampled_from(PUBLICATION_NAMES))
+    @rule(point=st.sampled_from(PUBLICATION))
     def die_publishing(self, point: str) -> None:
         """The process that publishes the stage is killed; whoever comes next finishes it, or nothing happened."""
         number = current_release(self.lake).number
@@ -174,7 +174,7 @@ class Releases(RuleBasedStateMachine):
         self._remember()
 
     @precondition(lambda self: self.model.published)
-    @rule(point=st.sampled_from(PUBLICATION_NAMES))
+    @rule(point=st.sampled_from(PUBLICATION))
     def die_rolling_back(self, point: str) -> None:
         """The process that rolls back is killed; asked once more, it is rolled back."""
         number, newest = current_release(self.lake).number, self._newest()
@@ -184,7 +184,7 @@ class Releases(RuleBasedStateMachine):
             roll_back_newest(self.world.settings, newest)
         self._rolled_back()
 
-    @rule(point=st.sampled_from(DELETION_NAMES))
+    @rule(point=st.sampled_from(POINTS["deletion"]))
     def die_deleting(self, point: str) -> None:
         """The process that deletes is killed; the next one goes on with what is left."""
         in_process(delete_all, self.world.settings, failpoint=point)

@@ -1,0 +1,205 @@
+"""Kill a command at a fail point, run it again, and compare with an undisturbed run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from datetime import date
+from pathlib import Path
+from random import Random
+
+from platform_assets.engine.audit import audit_installation
+from platform_assets.engine.platform import open_platform
+from platform_assets.engine.upkeep import delete_unneeded
+from platform_assets.failpoints import PASSED, POINTS
+from platform_assets.lakehouse.audit.faults import Scope
+from platform_assets.lakehouse.cut import cut_of
+from platform_assets.lakehouse.index import rebuild
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import current_release, release
+from platform_assets_tests.lakehouse.shelf import age, in_process, killed
+from platform_assets_tests.promises.kills.reader import Reader, Watched
+from platform_assets_tests.promises.kills.story import Command, Jvm, Story, Sums, sums
+
+OF_SPARK = ("ingest", "stage", "gate", "compaction")
+"""Phases that take a session; all others are passed on paper."""
+ON_PAPER = tuple(point for phase, points in POINTS.items() if phase not in OF_SPARK for point in points)
+WITH_SPARK = tuple(point for phase in OF_SPARK for point in POINTS[phase])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an installation shows, without what differs from run to run: names and times.
+
+    Args:
+        sums: of the current release.
+        releases: of every release, oldest first; None of those beyond the window.
+        digests: of every day of every table.
+        holds: table, day, what is refused, gate.
+        publications: the kind of every one, oldest first.
+    """
+
+    sums: Sums
+    releases: tuple[Sums | None, ...]
+    digests: dict[str, dict[date, str]]
+    holds: frozenset[tuple[str, date, str, str]]
+    publications: tuple[str, ...]
+
+
+@dataclass
+class Rehearsal:
+    """An undisturbed run of a story.
+
+    Args:
+        story: which.
+        seed: of its rows.
+        jvm: that its processes work with.
+        before: the state folder before every command.
+        after: what is to be seen after it.
+        passed: every fail point with the commands that pass it, and how often.
+    """
+
+    story: Story
+    seed: int
+    jvm: Jvm | None
+    before: dict[str, Path] = field(default_factory=dict)
+    after: dict[str, Seen] = field(default_factory=dict)
+    passed: dict[str, list[tuple[Command, int]]] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> set[Sums]:
+        """What readers may see."""
+        return {one for seen in self.after.values() for one in (*seen.releases, seen.sums) if one is not None}
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What came of killing a command once.
+
+    Args:
+        point: where.
+        command: which.
+        passing: the how manieth time it came by there.
+        seed: of the rows.
+        watched: what the reader saw all through.
+        problems: what differs from the undisturbed run, or is wrong.
+    """
+
+    point: str
+    command: str
+    passing: int
+    seed: int
+    watched: Watched
+    problems: tuple[str, ...]
+
+
+def rehearse(story: Story, seed: int, folder: Path, jvm: Jvm | None) -> Rehearsal:
+    """Run a story without a kill, and keep the state before each command."""
+    found = Rehearsal(story, seed, jvm)
+    state = folder / "state"
+    story.begin(state, seed, jvm)
+    for command in story.commands:
+        if command.before:
+            command.before(state, seed)
+        found.before[command.name] = Path(shutil.copytree(state, folder / command.name))
+        passed = folder / "passed.json"
+        ended = in_process(_counted, passed, command, state, seed, jvm)
+        assert ended.exitcode == 0, f"{command.name} failed undisturbed"
+        for point, times in json.loads(passed.read_text()).items():
+            found.passed.setdefault(point, []).append((command, times))
+        seen = look(story, state)
+        assert seen.sums == story.expected(seed, command.name), command.name
+        assert not (wrong := story.lost_or_twice(state, seed, command.name)), wrong
+        found.after[command.name] = seen
+    return found
+
+
+def _counted(passed: Path, command: Command, state: Path, seed: int, jvm: Jvm | None) -> None:
+    command.run(state, seed, jvm)
+    passed.write_text(json.dumps(PASSED))
+
+
+def kill(rehearsal: Rehearsal, point: str, reader: Reader, folder: Path, reads: int) -> Killed:
+    """Kill one of the commands that pass a point there, run it again, and look.
+
+    Args:
+        rehearsal: of the story; its seed decides which command is killed, and how often it comes by there before.
+        point: where.
+        reader: looks at the newest release all the time.
+        folder: for the state; empty afterwards.
+        reads: how often the reader has to look, at least.
+    """
+    random = Random(f"{rehearsal.seed} {point}")
+    command, times = random.choice(rehearsal.passed[point])
+    passing = random.randint(1, times)
+    story, seed, state = rehearsal.story, rehearsal.seed, folder / "state"
+    shutil.copytree(rehearsal.before[command.name], state)
+    reader.watch(story.settings(state).lake, story.columns, rehearsal.whole)
+    dead = in_process(command.run, state, seed, rehearsal.jvm, failpoint=f"{point}:{passing}")
+    again = in_process(command.run, state, seed, rehearsal.jvm)
+    watched = reader.stop(reads)
+    problems = [] if killed(dead) else [f"it was not killed: {dead.exitcode}"]
+    problems += [] if again.exitcode == 0 else ["run again it failed"]
+    problems += [f"a reader met {watched.count} mixed releases: {watched.mixed}"] if watched.count else []
+    problems += _differences(look(story, state), rehearsal.after[command.name])
+    problems += story.lost_or_twice(state, seed, command.name)
+    problems += _unsound(story, state)
+    shutil.rmtree(state)
+    return Killed(point, command.name, passing, seed, watched, tuple(problems))
+
+
+def look(story: Story, state: Path) -> Seen:
+    """What is there, read from the files of every release."""
+    with open_platform(story.settings(state)) as platform:
+        lake, ledger = platform.lake, platform.ledger
+        now, cut = current_release(lake), cut_of(lake)
+        releases = [release(lake, number) if cut.has(number) else None for number in range(now.number + 1)]
+        heads = [ledger.head(name) for name in ledger.indexed()]
+        return Seen(
+            sums=sums(lake, story.columns, now),
+            releases=tuple(one and sums(lake, story.columns, one) for one in releases),
+            digests={
+                table: {day: record.digest for day, record in ledger.current_days(table).items()}
+                for table in now.versions
+            },
+            holds=frozenset((hold.table, hold.day, hold.refused, hold.gate) for hold in ledger.holds()),
+            publications=tuple(head.kind for head in heads if head),
+        )
+
+
+def _differences(found: Seen, expected: Seen) -> Iterator[str]:
+    for name in (one.name for one in fields(Seen)):
+        have, wanted = getattr(found, name), getattr(expected, name)
+        if have != wanted:
+            yield f"{name} are {have}, undisturbed {wanted}"
+
+
+def _unsound(story: Story, state: Path) -> Iterator[str]:
+    """What audit, a rebuilt ledger and maintenance find."""
+    settings = story.settings(state)
+    audited = audit_installation(settings, Scope(every_release=True), lambda *_: None)
+    yield from (f"audit: {fault.what}" for fault in audited.found.faults)
+    with open_platform(settings) as platform:
+        lake, ledger = platform.lake, platform.ledger
+        before = {name: ledger.publication(name) for name in ledger.indexed()}, ledger.holds()
+        rebuilt = rebuild(lake, ledger)
+        if ({name: ledger.publication(name) for name in ledger.indexed()}, ledger.holds()) != before or rebuilt.added:
+            yield "the ledger is another one when it is rebuilt"
+        shown = current_release(lake).versions
+        folders = sorted(path for path in lake.root.glob("*/*/*Z-*") if path.is_dir())
+        for table in {f"{path.parent.parent.name}.{path.parent.name}" for path in folders}:
+            age(lake, table)
+        delete_unneeded(platform, "stages")
+        left = [path for path in folders if path.is_dir() and not any(_refers(path, table, lake) for table in shown)]
+        yield from (f"a stage was left: {path.relative_to(lake.root)}" for path in left)
+        yield from (f"a lock was left: {path.name}" for path in lake.locks_path.glob("stage-*"))
+
+
+def _refers(folder: Path, table: str, lake: Lake) -> bool:
+    """Whether a commit of a table refers to a file in a folder of its."""
+    if lake.table_path(table) != folder.parent:
+        return False
+    commits = (folder.parent / "_delta_log").glob("*.json")
+    return any(f'"path":"{folder.name}/' in commit.read_text() for commit in commits)

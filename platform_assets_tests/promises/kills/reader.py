@@ -1,0 +1,81 @@
+"""A reader that never stops: a process that adds up all tables of the newest release, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.releases import current_release
+from platform_assets_tests.lakehouse.shelf import FORKS
+from platform_assets_tests.promises.kills.story import Sums, sums
+
+_PATIENCE_S = 120
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the reader saw.
+
+    Args:
+        reads: how often it looked at a release.
+        mixed: what it saw that was no whole release, or could not be read; at most five of them.
+        count: of these, all.
+    """
+
+    reads: int
+    mixed: tuple[str, ...]
+    count: int
+
+
+class Reader:
+    """The process; close it at the end."""
+
+    def __init__(self) -> None:
+        self._pipe, theirs = FORKS.Pipe()
+        self._process = FORKS.Process(target=_read, args=(theirs,), daemon=True)
+        self._process.start()
+
+    def watch(self, lake: Path, columns: tuple[tuple[str, str], ...], whole: Collection[Sums]) -> None:
+        """Look at a lake from now on; returns after the first look."""
+        self._pipe.send((lake, columns, frozenset(whole)))
+        self._answer()
+
+    def stop(self, at_least: int) -> Watched:
+        """Look away, but not before so many looks."""
+        self._pipe.send(at_least)
+        found: Watched = self._answer()
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.send(None)
+        self._process.join(_PATIENCE_S)
+
+    def _answer(self) -> Watched:
+        if not self._pipe.poll(_PATIENCE_S):
+            raise TimeoutError("the reader says nothing")
+        found: Watched = self._pipe.recv()
+        return found
+
+
+def _read(pipe: Connection) -> None:
+    while (asked := pipe.recv()) is not None:
+        lake, columns, whole = asked
+        reads, mixed, at_least = 0, list[str](), None
+        while at_least is None or reads < at_least:
+            try:
+                release = current_release(Lake(lake))
+                seen = sums(Lake(lake), columns, release)
+                if seen not in whole:
+                    mixed.append(f"release {release.number} read as {seen}")
+            except Exception as error:  # noqa: BLE001 - whatever a reader meets is told
+                mixed.append(repr(error))
+            reads += 1
+            if reads == 1:
+                pipe.send(None)
+            if at_least is None and pipe.poll():
+                at_least = pipe.recv()
+        pipe.send(Watched(reads, tuple(mixed[:5]), len(mixed)))

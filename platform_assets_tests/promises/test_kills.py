@@ -1,0 +1,63 @@
+"""Killed at any step and run again, every command ends where an undisturbed run does, and readers never notice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets_tests.lakehouse.shelf import in_process, killed
+from platform_assets_tests.promises.kills.harness import ON_PAPER, WITH_SPARK, Rehearsal, kill, look, rehearse
+from platform_assets_tests.promises.kills.paper import PAPER
+from platform_assets_tests.promises.kills.reader import Reader
+from platform_assets_tests.promises.kills.sales import SALES
+from platform_assets_tests.promises.kills.story import Jvm
+
+SEED = 0
+READS = 10
+"""At least so many looks of the reader at each kill; the whole matrix asks for more."""
+
+SAMPLE = ("ingest.counted", "gate.before_holds")
+"""Of those that take a session, what is looked at every time."""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    found = Reader()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def on_paper(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    return rehearse(PAPER, SEED, tmp_path_factory.mktemp("paper"), None)
+
+
+@pytest.fixture(scope="module")
+def of_sales(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Rehearsal:
+    return rehearse(SALES, SEED, tmp_path_factory.mktemp("sales"), Jvm.of(spark))
+
+
+@pytest.mark.parametrize("point", ON_PAPER)
+def test_what_takes_no_session(on_paper: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
+    assert not kill(on_paper, point, reader, tmp_path, READS).problems
+
+
+def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper: Rehearsal, tmp_path: Path) -> None:
+    command = next(one for one in PAPER.commands if one.name == "roll forward")
+    state = Path(shutil.copytree(on_paper.before[command.name], tmp_path / "state"))
+    before = look(PAPER, state).holds
+    assert before
+    assert killed(in_process(command.run, state, SEED, None, failpoint="rollback.held"))
+    assert look(PAPER, state).holds >= before, "or the next tick would undo it"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "point", [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.slow) for point in WITH_SPARK]
+)
+def test_what_takes_a_session(of_sales: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
+    assert not kill(of_sales, point, reader, tmp_path, READS).problems
