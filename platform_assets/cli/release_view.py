@@ -18,7 +18,7 @@ from platform_assets.ledger.records import DayRecord, PublicationRecord
 
 if TYPE_CHECKING:
     from platform_assets.engine.pins import Pin
-    from platform_assets.engine.release_changes import DayChange
+    from platform_assets.engine.release_changes import DayDifference
 
 _FILES_SHOWN = 5
 _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
@@ -27,7 +27,7 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 def print_release(
     found: Release,
     made: PublicationRecord,
-    changes: Sequence[DayChange],
+    changes: Sequence[DayDifference],
     pin: Pin | None,
     limit: int,
     *,
@@ -66,7 +66,7 @@ def print_release(
 
 
 def print_diff(
-    before: Release, after: Release, changes: Sequence[DayChange], heads: Sequence[PublicationRecord], limit: int
+    before: Release, after: Release, changes: Sequence[DayDifference], heads: Sequence[PublicationRecord], limit: int
 ) -> None:
     """The difference of two releases for people."""
     if not changes:
@@ -80,7 +80,7 @@ def print_diff(
     console.print(grid)
 
 
-def _print_changes(changes: Sequence[DayChange], limit: int, title: str) -> None:
+def _print_changes(changes: Sequence[DayDifference], limit: int, title: str) -> None:
     if not changes:
         console.print("No day differs from the release before.")
         return
@@ -106,7 +106,7 @@ def _print_changes(changes: Sequence[DayChange], limit: int, title: str) -> None
         console.print(f"and {len(changes) - limit:,} more days: --limit {len(changes)}", highlight=False)
 
 
-def _total(changes: Collection[DayChange], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
+def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
     """Before and after; None where no day is there at all."""
     then = [count(change.before) for change in changes if change.before]
     now = [count(change.after) for change in changes if change.after]
@@ -128,7 +128,7 @@ def _grid(title: str, names: Sequence[str], right: Collection[str] = ()) -> Tabl
 def release_json(
     found: Release,
     made: PublicationRecord,
-    changes: Sequence[DayChange],
+    changes: Sequence[DayDifference],
     pin: Pin | None,
     paths: Mapping[str, Path],
     *,
@@ -149,7 +149,7 @@ def release_json(
 
 
 def diff_json(
-    before: Release, after: Release, changes: Sequence[DayChange], heads: Sequence[PublicationRecord]
+    before: Release, after: Release, changes: Sequence[DayDifference], heads: Sequence[PublicationRecord]
 ) -> dict[str, Any]:
     """The difference of two releases for programs."""
     return {
@@ -171,7 +171,7 @@ def pin_json(pin: Pin) -> dict[str, Any]:
     return vars(pin) | {"name": pin.name or None}
 
 
-def _change_json(change: DayChange) -> dict[str, Any]:
+def _change_json(change: DayDifference) -> dict[str, Any]:
     return {
         "table": change.table,
         "day": change.day,

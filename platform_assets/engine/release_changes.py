@@ -13,7 +13,7 @@ from platform_assets.ledger.records import DayRecord
 
 
 @dataclass(frozen=True)
-class DayChange:
+class DayDifference:
     """A day that two releases show differently.
 
     Args:
@@ -46,7 +46,7 @@ def changed_days(
     *,
     table: str | None = None,
     days: Collection[date] | None = None,
-) -> tuple[DayChange, ...]:
+) -> tuple[DayDifference, ...]:
     """The days whose content differs between two releases, by table and day.
 
     A day that was published again with the same content, or put back, does not differ. A day without rows that was
@@ -76,7 +76,7 @@ def changed_days(
 
 def _of_table(
     platform: Platform, table: str, before: int, after: int, days: Collection[date] | None
-) -> list[DayChange]:
+) -> list[DayDifference]:
     then = platform.ledger.current_days(table, at=before, among=days)
     now = platform.ledger.current_days(table, at=after, among=days)
     differing = [day for day in sorted({*then, *now}) if _digest(then.get(day)) != _digest(now.get(day))]
@@ -85,7 +85,7 @@ def _of_table(
     first, last = sorted((before, after))
     history = platform.ledger.revisions(table, differing, at=last)
     return [
-        DayChange(
+        DayDifference(
             table=table,
             day=day,
             before=then.get(day),

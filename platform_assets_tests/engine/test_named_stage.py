@@ -104,7 +104,8 @@ def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(world: Wo
     days = compared(world)
     silver, gold = days[SILVER, DAY], days[GOLD, DAY]
     assert (silver.rows, silver.keys, silver.changed, silver.added, silver.removed) == ((5, 5), (5, 5), 1, 0, 0)
-    assert gold.moved["net"][1] - gold.moved["net"][0] == Decimal("96.50")
+    then, now = gold.moved["net"]
+    assert Decimal(now) - Decimal(then) == Decimal("96.50")
     assert total(world.rows(GOLD, DAYS[1]), "net") == total(world.rows(SILVER, DAYS[1]), "sales_value")
 
     shown = published(world)

@@ -103,7 +103,7 @@ class Model:
 
     landed: list[Sale] = field(default_factory=list)
     now: View = field(default_factory=View)
-    history: dict[int, View] = field(default_factory=dict)
+    history: dict[int, Days] = field(default_factory=dict)
     refused: dict[Day, Any] = field(default_factory=dict)
     published: list[tuple[int, Days, Days]] = field(default_factory=list)
     stage: tuple[View, Days] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -32,7 +33,7 @@ from platform_assets.planning.requests import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.engine.history import WINDOWS
 from platform_assets_tests.lakehouse.shelf import in_process
-from platform_assets_tests.promises.releases_model import DAYS, GOLD, SILVER, Day, Model, Sale
+from platform_assets_tests.promises.releases_model import DAYS, GOLD, SILVER, Day, Made, Model, Sale
 from platform_assets_tests.world import MakeWorld, sale
 
 TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
@@ -110,9 +111,10 @@ class Releases(RuleBasedStateMachine):
     @rule()
     def refresh(self) -> None:
         """Everything that is stale, and nothing else."""
+        before = dict(self.model.now.made)
         done = self.world.refresh()
         assert _days({step.table: step.published for step in done.steps}) == set(self.model.refresh())
-        self._remember()
+        self._remember(before)
 
     @precondition(lambda self: self.model.now.stale(self.model.refused) or self.model.stage)
     @rule()
@@ -241,23 +243,21 @@ class Releases(RuleBasedStateMachine):
         self.whole_from = current_release(self.lake).number
         self.model.published.clear()
 
-    def _remember(self) -> None:
+    def _remember(self, before: Mapping[Day, Made] | None = None) -> None:
         """What new releases show: the last of them what the model has now, those before only took what was landed."""
         newest = current_release(self.lake).number
-        for number in range(max(self.model.history, default=-1) + 1, newest + 1):
-            self.model.history[number] = deepcopy(self.model.now)
-        for number in range(newest):
-            if number not in self.model.history:
-                self.model.history[number] = deepcopy(self.model.now)
+        for number in range(len(self.model.history), newest + 1):
+            shown = self.model.now.made if number == newest or before is None else before
+            self.model.history[number] = dict(shown)
 
     def _seen(self, number: int) -> dict[Day, Any]:
         shown = release(self.lake, number)
         found: dict[Day, Any] = {}
         for table, name in TABLES.items():
-            if name not in shown.versions:
-                continue
             for day in DAYS:
-                rows = read_arrow(self.lake, name, days=[when(day)], release=shown).to_pylist()
+                # A table of which every day is empty has no version yet.
+                there = name in shown.versions
+                rows = read_arrow(self.lake, name, days=[when(day)], release=shown).to_pylist() if there else []
                 found[table, day] = _silver(rows) if table == SILVER else _gold(rows)
         return found
 
@@ -281,9 +281,11 @@ def _gold(rows: list[dict[str, Any]]) -> Any:
 
 def _expected(model: Model, number: int) -> dict[Day, Any]:
     found: dict[Day, Any] = {}
-    for day, made in model.history[number].made.items():
-        spend_is_there = day[0] == SILVER or made.content[1]
-        found[day] = made.content if day[0] == SILVER else [made.content] if spend_is_there else []
+    shown = model.history[number]
+    for day in ((table, number) for table in TABLES for number in DAYS):
+        content = shown[day].content if day in shown else ()
+        has_rows = bool(content) and (day[0] == SILVER or content[1] > 0)
+        found[day] = content if day[0] == SILVER else [content] if has_rows else []
     return found
 
 
