@@ -41,7 +41,7 @@ KEYS = 6
 PUBLICATION = (*POINTS["manifest"], *POINTS["table commit"], *POINTS["release"], *POINTS["ledger"])
 AUTHOR = Author("machine", "a test")
 MUCH_LATER = timedelta(days=400)
-ZERO = datetime(2017, 1, 3, tzinfo=UTC)
+ZERO = datetime(2017, 1, 4, tzinfo=UTC)
 """So many seconds later the versions were written, one each."""
 
 
@@ -77,16 +77,24 @@ class Releases(RuleBasedStateMachine):
     def __init__(self, make_world: MakeWorld) -> None:
         super().__init__()
         self.world = make_world(days=len(DAYS), domains=WINDOWS, compaction_files=1)
-        self.model, self.version, self.whole_from = Model(), 0, 0
+        self.model, self.version, self.whole_from, self.compacted = Model(), 0, 0, 0
         for day in DAYS:
             self.world.deliver("transactions", str(when(day)), "empty.jsonl", "")
-        self.refresh()
+        self._first_load()
+
+    def _first_load(self) -> None:
+        """Rolled back, its days would be as if never computed, and what reads them could not be."""
+        self.world.refresh()
+        self.model.refresh()
+        self.model.published.clear()
+        self._remember({})
 
     @property
     def lake(self) -> Lake:
         """Of the world."""
         return Lake(self.world.settings.lake)
 
+    @precondition(lambda self: not self.model.landed)
     @rule(sales=st.lists(st.tuples(st.integers(0, KEYS - 1), st.integers(1, 3)), min_size=1, max_size=3))
     def land(self, sales: list[tuple[int, int]]) -> None:
         """Versions of a few keys, in one file."""
@@ -108,6 +116,7 @@ class Releases(RuleBasedStateMachine):
         self.model.ingest()
         self._remember()
 
+    @precondition(lambda self: self.model.landed or self.model.now.stale(self.model.refused))
     @rule()
     def refresh(self) -> None:
         """Everything that is stale, and nothing else."""
@@ -148,6 +157,7 @@ class Releases(RuleBasedStateMachine):
         roll_back_newest(self.world.settings, self._newest())
         self._rolled_back()
 
+    @precondition(lambda self: len(self.model.history) > self.compacted)
     @rule()
     def compact(self) -> None:
         """Fewer files, the same rows."""
@@ -155,7 +165,9 @@ class Releases(RuleBasedStateMachine):
             maintain(platform, lambda: self.world.spark, "compaction", AUTHOR)
             maintain(platform, no_spark, "checkpoints", AUTHOR)
         self._remember()
+        self.compacted = len(self.model.history)
 
+    @precondition(lambda self: self.whole_from < len(self.model.history) - 1)
     @rule()
     def delete(self) -> None:
         """What only releases beyond the window need."""
@@ -186,6 +198,7 @@ class Releases(RuleBasedStateMachine):
             roll_back_newest(self.world.settings, newest)
         self._rolled_back()
 
+    @precondition(lambda self: self.whole_from < len(self.model.history) - 1)
     @rule(point=st.sampled_from(POINTS["deletion"]))
     def die_deleting(self, point: str) -> None:
         """The process that deletes is killed; the next one goes on with what is left."""
@@ -307,7 +320,7 @@ def test_any_order_of_what_people_and_processes_do(make_world: MakeWorld, exampl
         lambda: Releases(make_world),  # type: ignore[arg-type]
         settings=settings(
             max_examples=examples,
-            stateful_step_count=10,
+            stateful_step_count=12,
             deadline=None,
             derandomize=True,
             phases=[Phase.generate],
