@@ -109,13 +109,7 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
     for place, change in enumerate(manifest.tables):
         failpoint(f"publish.before_table.{place}")
         still_held()
-        versions[change.table] = replace(
-            lake,
-            change.table,
-            {day: content.files for day, content in change.days.items()},
-            change.schema_string,
-            manifest,
-        )
+        versions[change.table] = replace(lake, change, manifest)
         failpoint(f"publish.after_table.{place}")
     failpoint("publish.before_release")
     still_held()
