@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -52,7 +52,7 @@ def read(
     version_in(lake, table, shown, load_catalogue(settings).names)
     found = whole_snapshot(lake, table, shown, days)
     columns = [field["name"] for field in json.loads(found.schema_string)["fields"]]
-    rows = list(islice(_rows(lake, table, found, days), limit))
+    rows = list(islice(_rows(lake, table, found, columns, days), limit))
     match format:
         case Format.csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -78,15 +78,18 @@ def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _rows(lake: Lake, table: str, found: Snapshot, days: Collection[date] | None) -> Iterator[dict[str, Any]]:
+def _rows(
+    lake: Lake, table: str, found: Snapshot, columns: Sequence[str], days: Collection[date] | None
+) -> Iterator[dict[str, Any]]:
     """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
     import pyarrow.parquet as pq  # which no other command needs
 
+    none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
     live = {day: files for day, files in found.by_day().items() if day is not None and (days is None or day in days)}
     for day in sorted(live):
         for path in sorted(live[day]):
             for batch in pq.ParquetFile(lake.table_path(table) / path).iter_batches(_BATCH_ROWS):
-                yield from (row | {DAY: day} for row in batch.to_pylist())
+                yield from (none | row | {DAY: day} for row in batch.to_pylist())
 
 
 def _text(value: Any) -> str:

@@ -8,8 +8,10 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import refuse_what_tables_cannot_take, takes_deliveries
 from platform_assets.engine.ingest import ingest
-from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take, still_to_do
+from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import (
@@ -31,11 +33,13 @@ class RefreshResult:
         ingests: one per raw table.
         steps: one per table with days to recompute.
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
+        by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
     """
 
     ingests: tuple[IngestResult, ...] = ()
     steps: tuple[StepResult, ...] = ()
     struck: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    by_people: tuple[str, ...] = ()
 
 
 def refresh(
@@ -63,20 +67,24 @@ def refresh(
         request: which tables and days, and whether those that only a person takes.
 
     Raises:
-        ContractError: a table on disk has other columns than its contract; nothing was done.
+        ContractError: a person asks for days of a table that cannot follow its contract with them; nothing was done.
     """
     platform.sync()
     wanted = wanted_days(platform.catalogue, request, platform.calendar)
-    refuse_what_tables_cannot_take(platform, wanted)
+    refuse_what_tables_cannot_take(platform, request)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
-        if contract.source is not None and wanted.get(contract.name):
+        if contract.source is None or not wanted.get(contract.name):
+            continue
+        # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
+        if request.by_person or takes_deliveries(Basis.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     struck: dict[str, tuple[date, ...]] = {}
     stage = Stage(platform, author)
+    plan = plan_steps(platform, request)
     try:
-        for step in plan_steps(platform, request).steps:
+        for step in plan.steps:
             days, unchanged = still_to_do(stage.basis, step, request)
             if unchanged:
                 struck[step.table] = unchanged
@@ -90,7 +98,7 @@ def refresh(
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)
-    return RefreshResult(tuple(ingests), steps, struck)
+    return RefreshResult(tuple(ingests), steps, struck, plan.by_people)
 
 
 def recompute(
