@@ -24,9 +24,10 @@ from platform_assets.cli.progress import counting
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import refuse_what_tables_cannot_take
 from platform_assets.engine.open_stages import opened_stage, stage_basis, without_other_code
 from platform_assets.engine.pending import intakes
-from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take
+from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
@@ -34,7 +35,7 @@ from platform_assets.lakehouse.open_stages import checked_stage, stage_names
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.requests import Request, wanted_days
+from platform_assets.planning.requests import Request
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def refresh(
     started = time.monotonic()
     with reading() as platform:
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
-        refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
+        refuse_what_tables_cannot_take(platform, request)
         basis = _basis(platform, stage)
         plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
         if request.tables and request.days is not None and not plan.intakes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -45,15 +45,15 @@ def print_rows(
         format: how.
     """
     columns = [field["name"] for field in json.loads(schema_string)["fields"]]
-    rows = list(islice(_rows(folder, files), limit))
+    rows = list(islice(_rows(folder, files, columns), limit))
     match format:
         case Format.csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
-            writer.writerows([_text(row.get(name)) for name in columns] for row in rows)
+            writer.writerows([_text(row[name]) for name in columns] for row in rows)
         case Format.json:
             for row in rows:
-                print(json.dumps({name: row.get(name) for name in columns}, default=_text, ensure_ascii=False))
+                print(json.dumps({name: row[name] for name in columns}, default=_text, ensure_ascii=False))
         case Format.table:
             console.print(_grid(title, columns, rows))
             console.print(_caption(len(rows), limit), style="italic")
@@ -64,21 +64,22 @@ def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     ordered = [DAY, *(name for name in columns if name != DAY)]
     for name in ordered:
-        number = all(isinstance(row.get(name), int | float | Decimal | None) for row in rows)
+        number = all(isinstance(row[name], int | float | Decimal | None) for row in rows)
         grid.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=name == DAY)
     for row in rows:
-        grid.add_row(*(escape(_text(row.get(name))) for name in ordered))
+        grid.add_row(*(escape(_text(row[name])) for name in ordered))
     return grid
 
 
-def _rows(folder: Path, files: Mapping[date, Collection[str]]) -> Iterator[dict[str, Any]]:
+def _rows(folder: Path, files: Mapping[date, Collection[str]], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
     import pyarrow.parquet as pq  # which no other command needs
 
+    none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
     for day in sorted(files):
         for path in sorted(files[day]):
             for batch in pq.ParquetFile(folder / path).iter_batches(_BATCH_ROWS):
-                yield from (row | {DAY: day} for row in batch.to_pylist())
+                yield from (none | row | {DAY: day} for row in batch.to_pylist())
 
 
 def _text(value: Any) -> str:

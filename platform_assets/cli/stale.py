@@ -13,7 +13,7 @@ from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days,
 from platform_assets.cli.plan_view import intake_lines, stale_grid, step_json, year_calendars
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import Outlook, outlook
-from platform_assets.planning.configuration import ContractChange
+from platform_assets.planning.configuration import ContractChange, need_of
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.windows import Calendar
 
@@ -40,7 +40,7 @@ def stale(
             {
                 "tables": [step_json(step, waits[step.table]) for step in steps],
                 "contract_changes": {
-                    name: [{"change": c.what, "compatible": c.compatible, "fits": c.fits} for c in some]
+                    name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
                 "waiting_files": sum(intake.files for intake in found.everything.intakes),
@@ -48,7 +48,7 @@ def stale(
         )
     else:
         _print(steps, waits, changes, intake_lines(found.everything.intakes), left_alone, calendar)
-    if steps or any(not change.fits for some in changes.values() for change in some):
+    if steps or any(need_of(some) in ("all days", "another table") for some in changes.values()):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -83,7 +83,8 @@ def _print(
         console.print("[green]Nothing is stale.[/]")
     for table, some in changes.items():
         for change in some:
-            say("[yellow]contract changed[/]" if change.fits else "[red]contract changed[/]", f"{table}: {change}")
+            colour = "red" if change.needs == "another table" else "yellow"
+            say(f"[{colour}]contract changed[/]", f"{table}: {change}")
     for line in files:
         say("[yellow]waiting[/]", line)
     if held:

@@ -18,7 +18,8 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import appended_change, replaced, staged_at
+from platform_assets.engine.changes import appended_change, replaced, schema_to_replace, staged_at
+from platform_assets.engine.columns import refuse_deliveries
 from platform_assets.engine.late_queue import LateQueueError, choose, decide
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
@@ -63,6 +64,7 @@ def approve(
 
     Raises:
         UnknownTableError: there is no such table.
+        ContractError: a table cannot take rows of its contract.
         LateQueueError: nothing selected waits, or the queue's files hold other rows than its records say.
     """
     tables = {rows.table for rows in choose(platform, "approval", selection)}
@@ -71,6 +73,7 @@ def approve(
         if contract.name in tables:
             with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
                 platform.settle()
+                refuse_deliveries(Basis.now(platform), contract)
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
                     decide(platform, "approval", chosen, author)
@@ -100,6 +103,7 @@ def _take(
                 table=queue,
                 schema_string=schema.json(),
                 days=_left(platform, queue, basis, publication, days, left),
+                replaces_schema=schema_to_replace(platform.lake, basis.release, queue, schema.json()),
             ),
         ]
         publish_changes(platform, publication, "approval", changes, author, arrivals)

@@ -11,8 +11,7 @@ from functools import cache
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from platform_assets.compute.profiles import Profile, profile
-from platform_assets.compute.reading import read_days
+from platform_assets.compute.columns import digests_in_files
 from platform_assets.lakehouse.audit.faults import Findings, Progress
 from platform_assets.lakehouse.audit.files import repair_of
 from platform_assets.lakehouse.audit.lake import Audited
@@ -22,7 +21,6 @@ from platform_assets.lakehouse.manifest import change_of
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.steps import batches
-from platform_assets.planning.windows import ranges
 
 
 def hash_days(
@@ -57,7 +55,7 @@ def hash_days(
 def _by_schema(
     lake: Lake, table: TableAudit, broken: set[date | None]
 ) -> Iterator[tuple[StructType, tuple[date, ...]]]:
-    """Days by the columns they were hashed with: a digest depends on their order."""
+    """Days by the columns that their table had when they were published."""
     find = cache(lambda publication: manifest_of(lake, publication))
     groups: defaultdict[str, list[date]] = defaultdict(list)
     for day, content in table.recorded.items():
@@ -70,11 +68,11 @@ def _by_schema(
 
 def _hash(table: TableAudit, schema: StructType, days: tuple[date, ...], spark: SparkSession, found: Findings) -> None:
     path = table.lake.table_path(table.table)
-    files = {day: table.recorded[day].files for day in days}
-    lying = profile(read_days(spark, path, files, schema, ranges(days)), (), ())
+    files = [file.path for day in days for file in table.recorded[day].files]
+    lying = digests_in_files(spark, path, files, schema)
     for day in days:
         found.seen["digests"] += 1
-        digest = lying.get(day, Profile()).digest
+        digest = lying.get(day, Digest())
         if digest != Digest.parse(table.recorded[day].digest):
             found.fault(
                 "digests",

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.columns import schema_at, types_in
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
@@ -31,6 +32,20 @@ def staged_at(lake: Lake, table: str, publication: str) -> Files:
         return {}
     _, files = staged_files(lake, table, publication)
     return files
+
+
+def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:
+    """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
+
+    Args:
+        lake: the lake.
+        release: that was read.
+        table: `<layer>.<table>`.
+        schema_string: Delta schema of the days.
+    """
+    version = release.versions.get(table)
+    there = "" if version is None else schema_at(lake.table_path(table), version)
+    return there if there and types_in(there) != types_in(schema_string) else ""
 
 
 def replaced(
@@ -89,7 +104,8 @@ def appended_change(
         live = files_at(platform.lake, table, release.versions.get(table))
         staged = staged_at(platform.lake, table, publication)
         days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number))
-    return TableChange(table=table, schema_string=schema_string, days=days)
+    before = schema_to_replace(platform.lake, release, table, schema_string)
+    return TableChange(table=table, schema_string=schema_string, days=days, replaces_schema=before)
 
 
 def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from platform_assets.compute.profiles import Profile, profile
+from platform_assets.compute.columns import by_columns, digests_in_files
 from platform_assets.compute.reading import read_files
 from platform_assets.compute.staging import stage
 from platform_assets.engine.changes import staged_at
@@ -26,6 +26,7 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.lakehouse.releases import computed_by, release
 from platform_assets.ledger.records import DayRecord
+from platform_assets.planning.digests import Digest
 
 _INGEST_WAIT_S = 5.0
 """How long the ingest of a raw table is waited for; it may take hours, and another time will do."""
@@ -107,19 +108,19 @@ def _compact(
     schema = StructType.fromJson(json.loads(schema_string))
     records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
     with new_stage(platform, [table]) as (publication, folders):
-        stage(read_files(spark, path, [file for one in days for file in one.small], schema), folders[table])
+        for columns, alike in by_columns(path, [file for one in days for file in one.small], schema):
+            stage(read_files(spark, path, alike, columns), folders[table])
         failpoint("compact.staged")
         staged = staged_at(platform.lake, table, publication)
         files = {
             one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
             for one in days
         }
-        there = read_files(spark, path, [file.path for content in files.values() for file in content], schema)
-        found = profile(there, (), ())
+        found = digests_in_files(spark, path, [file.path for content in files.values() for file in content], schema)
         contents = {
             one.day: _content(platform, records[one.day], one, files[one.day])
             for one in days
-            if one.day in records and records[one.day].digest == str(found.get(one.day, Profile()).digest)
+            if one.day in records and records[one.day].digest == str(found.get(one.day, Digest()))
         }
         change = TableChange(table=table, schema_string=schema_string, days=contents)
         failpoint("compact.counted")

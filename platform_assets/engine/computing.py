@@ -16,10 +16,11 @@ from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import Files, files_at, replaced, staged_at
+from platform_assets.engine.changes import Files, files_at, replaced, schema_to_replace, staged_at
+from platform_assets.engine.columns import needs_all_days
 from platform_assets.engine.effects import effects
 from platform_assets.engine.judging import judge
-from platform_assets.engine.planner import reasons_now, refuse_what_tables_cannot_take
+from platform_assets.engine.planner import reasons_now
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.readiness import Readiness, readiness
@@ -56,6 +57,8 @@ class Work:
         reasons: why each day is computed.
         force: whether days are computed whatever their state.
         accept: checks whose findings a person has found to be true.
+        replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
+        all_days: whether the table can follow its contract only with all its days in one publication.
     """
 
     platform: Platform
@@ -67,6 +70,8 @@ class Work:
     reasons: Mapping[date, Reasons]
     force: bool
     accept: frozenset[Check]
+    replaces_schema: str
+    all_days: bool
 
 
 @dataclass(frozen=True)
@@ -96,19 +101,20 @@ def begin(
     *,
     force: bool,
     accept: Collection[Check],
+    at_once: bool,
 ) -> Work:
-    """What a step is going to do, decided before anything is computed.
+    """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
 
     Raises:
         AcceptError: a check is none of those that can be accepted.
-        ContractError: the table on disk has other columns than its contract.
+        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
     """
     if refused := set(accept) - ACCEPTABLE:
         raise AcceptError(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
         )
     platform, contract = basis.platform, basis.platform.catalogue[step.table]
-    refuse_what_tables_cannot_take(platform, [step.table])
+    all_days = needs_all_days(basis, contract, step.days, at_once=at_once)
     state = readiness(platform, contract, step.days, basis, force=force, accept=accept)
     return Work(
         platform,
@@ -120,6 +126,8 @@ def begin(
         reasons_now(basis, contract, state.ready, asked=force),
         force,
         frozenset(accept),
+        schema_to_replace(platform.lake, basis.release, step.table, spark_schema(contract).json()),
+        all_days,
     )
 
 
@@ -218,7 +226,8 @@ def _changes(
         day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
     }
     contents = replaced(*_files(basis, contract.name, publication), found, state.made_from, figures)
-    changes = [made(table=contract.name, schema_string=spark_schema(contract).json(), days=contents)]
+    schema = spark_schema(contract).json()
+    changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
     if contract.rules:
         dead = quarantine_table(contract)
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}

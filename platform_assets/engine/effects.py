@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from platform_assets.compute.comparison import day_changes
 from platform_assets.compute.differences import DayChange
@@ -15,8 +18,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.staging import Staged
-from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.replace import check_schema
+from platform_assets.lakehouse.columns import schema_at, types_in
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.windows import ranges
 
@@ -42,9 +44,6 @@ def effects(
         staged: as the days lie in the stage.
         days: that are to be published.
         before: their content until now.
-
-    Raises:
-        SchemaMismatchError: the table has other columns than its contract, so the days cannot be published either.
     """
     differing = [
         day for day in days if day in before and before[day].rows and before[day].digest != str(staged.digest(day))
@@ -52,8 +51,30 @@ def effects(
     if not differing:
         return {}
     session, schema = spark(), spark_schema(contract)
-    path = platform.lake.table_path(contract.name)
-    check_schema(contract.name, schema.json(), snapshot(path, basis.version(contract.name)).schema_string)
     spans = ranges(differing)
+    until_now = _until_now(session, contract, basis, schema, spans)
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
-    return day_changes(read_days(session, path, basis.files(contract.name), schema, spans), rows, contract)
+    return day_changes(until_now, rows, contract) if until_now else {}
+
+
+def _until_now(
+    session: SparkSession, contract: Contract, basis: Basis, schema: StructType, spans: Collection[tuple[date, date]]
+) -> DataFrame | None:
+    """The published days in the columns of the contract, as far as they have them; None if they have another key."""
+    path = basis.platform.lake.table_path(contract.name)
+    there = StructType.fromJson(json.loads(schema_at(path, basis.release.versions[contract.name])))
+    rows = read_days(session, path, basis.files(contract.name), there, spans)
+    if types_in(there.json()) == types_in(schema.json()):
+        return rows
+    if not set(contract.key) <= set(there.fieldNames()):
+        return None
+    return rows.select(
+        *(
+            (
+                F.col(field.name).try_cast(field.dataType)
+                if field.name in there.fieldNames()
+                else F.lit(None).cast(field.dataType)
+            ).alias(field.name)
+            for field in schema
+        )
+    )

@@ -12,7 +12,9 @@ from pyspark.sql import SparkSession
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import Contract
 from platform_assets.engine.arrivals import take
-from platform_assets.engine.changes import loaded_empty
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import loaded_empty, schema_to_replace
+from platform_assets.engine.columns import refuse_deliveries
 from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
@@ -25,6 +27,7 @@ from platform_assets.lakehouse.manifest import (
     TableChange,
     new_publication,
 )
+from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.steps import arrival_batches
 from platform_assets.sources.landing import LandedFile
 
@@ -53,12 +56,14 @@ def ingest(
         until: newest arrival date to take; all by default.
 
     Raises:
+        ContractError: the table cannot take rows of its contract; nothing was taken.
         IngestError: rows were lost or won, or a file changed while it was read; nothing of that batch was published.
     """
     started = time.monotonic()
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
         failpoint("ingest.locked")
         platform.settle()
+        refuse_deliveries(Basis.now(platform), contract)
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
@@ -94,6 +99,8 @@ def _load_quiet_days(
     contents = loaded_empty(quiet_days(platform, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
-        change = TableChange(table=contract.name, schema_string=raw_schema(contract).json(), days=contents)
+        schema, now = raw_schema(contract).json(), current_release(platform.lake)
+        before = schema_to_replace(platform.lake, now, contract.name, schema)
+        change = TableChange(table=contract.name, schema_string=schema, days=contents, replaces_schema=before)
         publish_changes(platform, new_publication(), "ingest", [change], author)
     return contents

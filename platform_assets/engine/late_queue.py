@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import takes_deliveries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lock import ingest_lock
@@ -68,7 +70,7 @@ def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[
     found = (
         deep_restatement(queue, contract.name, most)
         for contract in raw_tables(platform)
-        if (most := contract.deep_restatement_days) is not None
+        if (most := contract.deep_restatement_days) is not None and takes_deliveries(Basis.now(platform), contract)
     )
     return tuple(selection for selection in found if selection)
 

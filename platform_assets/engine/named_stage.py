@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime
 
 from pyspark.sql import SparkSession
 
+from platform_assets.engine.columns import refuse_what_tables_cannot_take
 from platform_assets.engine.open_stages import opened_stage, refuse_other_code, without_other_code
-from platform_assets.engine.planner import refuse_what_tables_cannot_take, standing_of
+from platform_assets.engine.planner import plan_steps, standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill
@@ -26,7 +27,7 @@ from platform_assets.lakehouse.open_stages import (
     write_stage,
 )
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.planning.requests import BY_PERSON, Request, wanted_days
+from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets.planning.standing import stale
 from platform_assets.planning.steps import Step
 
@@ -76,7 +77,7 @@ def refresh_stage(
         ContractError: a table on disk has other columns than its contract; nothing was done.
     """
     platform.sync()
-    refuse_what_tables_cannot_take(platform, wanted_days(platform.catalogue, request, platform.calendar))
+    refuse_what_tables_cannot_take(platform, request)
     with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
         _close_if_over(platform, name)
         if name in stage_names(platform.lake):
@@ -84,7 +85,9 @@ def refresh_stage(
         else:
             before = _new(platform, author, name)
         write_stage(platform.lake, before)
-        steps, struck = fill(Stage(platform, author, before, _keep(platform, before)), spark, progress, request)
+        stage = Stage(platform, author, before, _keep(platform, before))
+        plan = plan_steps(platform, request, basis=stage.basis)
+        steps, struck = fill(stage, plan, spark, progress, request)
     return RefreshResult((), steps, struck)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
@@ -54,11 +54,12 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         platform: what to look at.
         most_files: that one refresh should take, oldest arrival dates first.
     """
-    listings = {contract: list_arrivals(platform, contract) for contract in platform.catalogue if contract.source}
     basis = Basis.now(platform)
     standing = standing_of(basis)
     every_stale_day = stale_days(platform, standing)
     plan = make_plan(platform.catalogue, standing, every_stale_day, past_of(basis, standing, every_stale_day))
+    touched = [contract for contract in platform.catalogue if contract.name not in plan.by_people]
+    listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
     pending = [file for listing in listings.values() for file in listing.pending]
     until = newest_to_take(Counter(file.arrival_date for file in pending), most_files)
     files: dict[str, tuple[LandedFile, ...]] = {}
@@ -77,7 +78,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         growing=tuple(problem for listing in listings.values() for problem in listing.growing),
         problems=tuple(problem for listing in listings.values() for problem in listing.problems),
         quiet=_without_empty(quiet),
-        stale=_recomputable(platform, every_stale_day),
+        stale=_recomputable(platform, touched, every_stale_day),
         plan=plan,
         missing=_without_empty(missing),
     )
@@ -140,11 +141,11 @@ def quiet_days(
     )
 
 
-def _recomputable(platform: Platform, every_stale_day: Stale) -> dict[str, dict[date, str]]:
+def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:
     """Stale days, without those that wait for the hold of a day they read to be lifted."""
     held = {(hold.table, hold.day) for hold in platform.ledger.holds() if not hold.is_of_good_content}
     found: dict[str, dict[date, str]] = {}
-    for contract in platform.catalogue:
+    for contract in tables:
         if days := every_stale_day.get(contract.name):
             same_day = [read.table for read in contract.inputs if read.window == Span(0, 0)]
             free = {day: mark for day, mark in days.items() if not held & {(table, day) for table in same_day}}

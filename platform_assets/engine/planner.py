@@ -5,29 +5,26 @@ The only rows read are those of reference data whose content is new (`engine.vie
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from platform_assets.contracts import DAY, Contract, ContractError
+from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import changes_of_contract, changing
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.errors import BeyondWindowError
-from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.releases import Release, current_release, made_by, release
-from platform_assets.planning.configuration import ContractChange, columns_that_do_not_fit, contract_changes
+from platform_assets.lakehouse.releases import current_release, release
+from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.fingerprints import View, refused_now
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.standing import DayMark, Stale, Standing, stale
 from platform_assets.planning.ties import Tie
-
-_CONTRACT_TYPES = {"integer": "int"}
 
 
 def standing_of(basis: Basis, tables: Collection[str] | None = None) -> Standing:
@@ -42,13 +39,15 @@ def standing_of(basis: Basis, tables: Collection[str] | None = None) -> Standing
         elif hold.table in platform.code_versions:
             mark = refused_now(hold.refused, platform.version(hold.table))
             refused.setdefault(hold.table, set()).add((hold.day, mark))
+    marks = basis.marks(names)
     return Standing(
-        marks=basis.marks(names),
+        marks=marks,
         refused=refused,
         calendar=platform.calendar,
         views=views_read([platform.catalogue[name] for name in names], basis),
         tied=tied,
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
+        changing=changing(basis, [platform.catalogue[name] for name in names], marks),
     )
 
 
@@ -93,7 +92,7 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     everything, automatic = (
         make_plan(platform.catalogue, standing, found, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
     )
-    changes = {contract.name: changes_of_contract(platform, contract, standing) for contract in platform.catalogue}
+    changes = {c.name: changes_of_contract(basis, c, standing.marks.get(c.name, {})) for c in platform.catalogue}
     return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
 
 
@@ -158,41 +157,6 @@ def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> tuple[tupl
     return left_to_do(contract, step, standing, request)
 
 
-def refuse_what_tables_cannot_take(platform: Platform, tables: Iterable[str]) -> None:
-    """Compare contracts with the tables on disk before any work is done for them.
-
-    Raises:
-        ContractError: a table has other columns than its contract; nothing is cast, dropped or filled in silently.
-    """
-    now = current_release(platform.lake)
-    for table in tables:
-        contract = platform.catalogue[table]
-        if changes := _do_not_fit(platform, contract, now):
-            raise ContractError(
-                f"{table} on disk cannot take days of its contract: {'; '.join(change.what for change in changes)}.",
-                "Take the change back, or declare the table under a new name and fill it with `refresh`.",
-            )
-
-
-def changes_of_contract(platform: Platform, contract: Contract, standing: Standing) -> tuple[ContractChange, ...]:
-    """What was changed in a contract since days that are still there were computed, each change once."""
-    found: dict[str, ContractChange] = {}
-    for change in _do_not_fit(platform, contract, current_release(platform.lake)):
-        found[change.what] = change
-    now = standing.versions.get(contract.name)
-    if now is None:
-        return tuple(found.values())
-    marks = standing.marks.get(contract.name, {})
-    one_of_each = {mark.configuration: day for day, mark in marks.items() if mark.configuration}
-    for made, day in one_of_each.items():
-        if made != now.configuration:
-            record = platform.ledger.current_days(contract.name, among=[day])[day]
-            before = made_by(platform.lake, record.publication, contract.name, day).configuration
-            for change in contract_changes(before, platform.configurations[contract.name].parts):
-                found.setdefault(change.what, change)
-    return tuple(found.values())
-
-
 class ReleaseIndex:
     """Which release last showed a version of a table; versions only grow, so few releases have to be looked at."""
 
@@ -231,12 +195,3 @@ class ReleaseIndex:
 
 def _published_after(marks: Mapping[date, DayMark], number: int) -> list[date]:
     return [day for day, mark in marks.items() if mark.release > number]
-
-
-def _do_not_fit(platform: Platform, contract: Contract, now: Release) -> tuple[ContractChange, ...]:
-    if (version := now.versions.get(contract.name)) is None:
-        return ()
-    fields = json.loads(snapshot(platform.lake.table_path(contract.name), version).schema_string)["fields"]
-    ours = {field["name"]: _CONTRACT_TYPES.get(field["type"], field["type"]) for field in fields}
-    declared = {name: type_ for name, type_ in ours.items() if name != DAY and not name.startswith("_")}
-    return columns_that_do_not_fit(declared, contract)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.planner import ReleaseIndex, changes_of_contract, past_of, standing_of
+from platform_assets.engine.columns import changes_of_contract
+from platform_assets.engine.planner import ReleaseIndex, past_of, standing_of
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
@@ -106,7 +107,9 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
         differences=_differences(platform, contract, record, standing) if record else (),
-        changes=changes_of_contract(platform, contract, standing) if "configuration" in reasons else (),
+        changes=changes_of_contract(Basis.now(platform), contract, standing.marks.get(table, {}))
+        if "configuration" in reasons
+        else (),
     )
 
 

@@ -13,6 +13,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract, Input, Span
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import changes_on_disk
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import views_read
 from platform_assets.ledger.records import DayRecord, Hold
@@ -90,12 +91,13 @@ def readiness(
         by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
         refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
         held = {hold.day: hold for hold in holds if hold.day in refused.intersection(left)}
+        unknown = not changes_on_disk(basis, contract)  # which says that a day of unknown columns has other ones
         still_right = {
             day
             for day, found in before.items()
             if made_from.get(day) == found.fingerprint
             and found.code_version == version.code
-            and found.configuration in ("", version.configuration)
+            and (found.configuration == version.configuration or (unknown and not found.configuration))
         }
         up_to_date = tuple(day for day in left if day in still_right - {hold.day for hold in holds})
     ready = tuple(day for day in left if day not in held and day not in up_to_date)

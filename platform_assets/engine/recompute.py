@@ -50,13 +50,13 @@ def recompute_step(
 
     Raises:
         AcceptError: a check is none of those that can be accepted.
-        ContractError: the table on disk has other columns than its contract.
+        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
         TransformError: the transform does not return what the contract declares.
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform is new, and does not always give the same.
         Conflict: others kept publishing the same days.
     """
-    work = begin(Basis.now(platform), spark, step, author, force=force, accept=accept)
+    work = begin(Basis.now(platform), spark, step, author, force=force, accept=accept, at_once=False)
     result = StepResult(step.table)
     to_come = set(step.days)
     for batch in work.batches:

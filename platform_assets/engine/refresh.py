@@ -8,8 +8,10 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import refuse_what_tables_cannot_take, takes_deliveries
 from platform_assets.engine.ingest import ingest
-from platform_assets.engine.planner import plan_steps, refuse_what_tables_cannot_take, still_to_do
+from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import (
@@ -19,6 +21,7 @@ from platform_assets.engine.results import (
     no_progress,
 )
 from platform_assets.engine.stage import Stage
+from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 
@@ -31,11 +34,13 @@ class RefreshResult:
         ingests: one per raw table.
         steps: one per table with days to recompute.
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
+        by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
     """
 
     ingests: tuple[IngestResult, ...] = ()
     steps: tuple[StepResult, ...] = ()
     struck: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    by_people: tuple[str, ...] = ()
 
 
 def refresh(
@@ -63,19 +68,23 @@ def refresh(
         request: which tables and days, and whether those that only a person takes.
 
     Raises:
-        ContractError: a table on disk has other columns than its contract; nothing was done.
+        ContractError: a person asks for days of a table that cannot follow its contract with them; nothing was done.
     """
     platform.sync()
     wanted = wanted_days(platform.catalogue, request, platform.calendar)
-    refuse_what_tables_cannot_take(platform, wanted)
+    refuse_what_tables_cannot_take(platform, request)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
-        if contract.source is not None and wanted.get(contract.name):
+        if contract.source is None or not wanted.get(contract.name):
+            continue
+        # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
+        if request.by_person or takes_deliveries(Basis.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     stage = Stage(platform, author)
+    plan = plan_steps(platform, request)
     try:
-        _, struck = fill(stage, spark, progress, request)
+        _, struck = fill(stage, plan, spark, progress, request)
         stage.publish(spark, progress)
     except BaseException:
         stage.discard()
@@ -83,20 +92,27 @@ def refresh(
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)
-    return RefreshResult(tuple(ingests), steps, struck)
+    return RefreshResult(tuple(ingests), steps, struck, plan.by_people)
 
 
 def fill(
-    stage: Stage, spark: Callable[[], SparkSession], progress: Progress = no_progress, request: Request = AUTOMATIC
+    stage: Stage, plan: Plan, spark: Callable[[], SparkSession], progress: Progress, request: Request
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
-    """Compute into a stage exactly the days that are stale on what it shows, in dependency order.
+    """Compute into a stage what is left to do of a plan, in dependency order.
+
+    Args:
+        stage: where the days go.
+        plan: made on what the stage shows.
+        spark: gives the session; not called where there is nothing to do.
+        progress: told after every batch.
+        request: that was planned.
 
     Returns:
         What became of the days of each table, and by table the days that were struck.
     """
     done: list[StepResult] = []
     struck: dict[str, tuple[date, ...]] = {}
-    for step in plan_steps(stage.platform, request, basis=stage.basis).steps:
+    for step in plan.steps:
         days, unchanged = still_to_do(stage.basis, step, request)
         if unchanged:
             struck[step.table] = unchanged

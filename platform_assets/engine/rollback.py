@@ -22,7 +22,9 @@ from platform_assets.engine.undoable import (
     refuse_half_a_move,
     refuse_what_is_deleted,
 )
+from platform_assets.engine.undone_columns import refuse_what_would_not_read, schema_before
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.columns import types_in
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.releases import Release, computed_by, current_release, release
@@ -85,8 +87,8 @@ def rollback(
         dry_run: change nothing.
 
     Raises:
-        RollbackError: a later publication builds on it, records moved between a day and another that would stay, or
-            there is nothing to roll back.
+        RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
+            another that would stay; or there is nothing to roll back.
         Conflict: somebody published one of the days at this very moment; nothing was changed.
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
@@ -112,7 +114,7 @@ def rollback(
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
     refuse_half_a_move(platform, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
-    changes = [_change(platform, table, planned, now) for table in planned.days]
+    changes = [_change(platform, table, planned, now, _undone(found, table)) for table in planned.days]
     refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
@@ -165,7 +167,11 @@ def as_they_would_be(basis: Basis, contract: Contract, days: Collection[date]) -
     return unchanged(contract, days, standing_of(basis, {contract.name, *(read.table for read in contract.inputs)}))
 
 
-def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> TableChange:
+def _undone(found: Restoration, table: str) -> set[str]:
+    return {name for (of_table, _), names in found.undone.items() if of_table == table for name in names}
+
+
+def _change(platform: Platform, table: str, planned: Rollback, now: Release, undone: Collection[str]) -> TableChange:
     version = now.versions[table]
     live = files_at(platform.lake, table, version)
     known: dict[int, Files] = {}
@@ -190,8 +196,11 @@ def _change(platform: Platform, table: str, planned: Rollback, now: Release) -> 
             figures=then.figures,
             restores=computed_by(platform.lake, then.publication, table, day),
         )
-    schema = snapshot(platform.lake.table_path(table), version).schema_string
-    return TableChange(table=table, schema_string=schema, days=contents)
+    there = snapshot(platform.lake.table_path(table), version).schema_string
+    schema = schema_before(platform, table, undone) or there
+    refuse_what_would_not_read(platform, table, schema, contents, now, known)
+    replaced = there if types_in(there) != types_in(schema) else ""
+    return TableChange(table=table, schema_string=schema, days=contents, replaces_schema=replaced)
 
 
 def _compactions(platform: Platform, names: Collection[str]) -> set[str]:

@@ -17,6 +17,7 @@ from platform_assets.compute.failures import full_disk_explained
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import files_at
+from platform_assets.engine.columns import refuse_days_left
 from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, publish_changes, without
@@ -97,9 +98,12 @@ class Stage:
         """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
 
         `published` of the result are the days that the stage will publish.
+
+        Raises:
+            ContractError: the table follows its contract only with all its days, and not all of them came out good.
         """
         self._forget(step.table, step.days)
-        work = begin(self.basis, spark, step, self.author, force=force, accept=accept)
+        work = begin(self.basis, spark, step, self.author, force=force, accept=accept, at_once=True)
         before, result = self.results.get(step.table), StepResult(step.table)
         to_come = set(step.days)
         for batch in work.batches:
@@ -114,6 +118,8 @@ class Stage:
             self.results[step.table] = before.without(step.days) + result if before else result
             self._keep(self, "")
             progress(step.table, result.days, len(step.days))
+        if work.all_days:
+            refuse_days_left(self.basis, step.table, self.results[step.table].not_published)
         failpoint("stage.step_done")
         return result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from platform_assets.compute.schemas import spark_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.columns import changes_on_disk
 from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import Progress, no_progress
@@ -95,6 +96,7 @@ class _Work:
     records: Mapping[date, DayRecord]
     intact: Intact
     folder: Path
+    columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def verified(self, progress: Progress) -> list[TableVerified]:
         """The days of the table and, of a silver table with rules, those of its quarantine."""
@@ -141,7 +143,17 @@ class _Work:
                 return f"it is not on record which version of {read.table} it was made from"
             if version >= 0 and (problem := self.intact.problem(read.table, version, first, last)):
                 return f"what it was made from is not there any more: {problem}"
+            if version >= 0 and (others := self._other_columns(read.table, version)):
+                return f"{read.table}, which it was made from, has other columns now: {others}"
         return None
+
+    def _other_columns(self, table: str, version: int) -> str:
+        """What keeps the rows of an older version from being read by today's contract; empty if nothing does."""
+        if (table, version) not in self.columns:
+            then = Basis(self.platform, Release(self.basis.number, {table: version}))
+            changes = changes_on_disk(then, self.platform.catalogue[table])
+            self.columns[table, version] = "; ".join(one.what for one in changes if one.needs != "any days")
+        return self.columns[table, version]
 
     def _contract_changes(self, record: DayRecord) -> str:
         table = self.contract.name

@@ -15,6 +15,7 @@ from operator import add
 from platform_assets.contracts import DAY, AsOf, Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.columns import schema_at, types_in
 from platform_assets.lakehouse.cut import require_whole
 from platform_assets.lakehouse.read import rows_of_files
 from platform_assets.planning.fingerprints import View, Views
@@ -38,6 +39,8 @@ def view_of(table: str, basis: Basis) -> View:
     known = ledger.view(table, content)
     if known is not None:
         return known
+    if not set(history_key(basis.platform, table)) <= set(_columns(table, basis)):
+        return {}  # of no use until the table follows its contract: what reads it waits for that
     found = _computed(table, basis) if any(mark.rows for mark in marks.values()) else {}
     ledger.keep_view(table, content, found)
     return found
@@ -63,15 +66,15 @@ def _computed(table: str, basis: Basis) -> View:
     import duckdb  # which planning mostly does without
 
     require_whole(basis.platform.lake, basis.number)
-    values = ", ".join(f"coalesce({name}::VARCHAR, chr(30))" for name in basis.platform.catalogue[table].column_names)
+    rows = rows_of_files(basis.platform.lake.table_path(table), basis.files(table))
+    texts = (f"{name}::VARCHAR" if name in rows.schema.names else "NULL" for name in _columns(table, basis))
+    values = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
     key = ", ".join(history_key(basis.platform, table))
     before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        texts = database.from_arrow(rows_of_files(basis.platform.lake.table_path(table), basis.files(table))).project(
-            f"{DAY}, {key}, concat_ws(chr(31), {values}) AS text"
-        )
-        hashed = texts.project(
+        texts_of = database.from_arrow(rows).project(f"{DAY}, {key}, concat_ws(chr(31), {values}) AS text")
+        hashed = texts_of.project(
             f"{DAY}, {key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
         )
         changes = hashed.project(
@@ -79,9 +82,20 @@ def _computed(table: str, basis: Basis) -> View:
             f"low - coalesce(lag(low) {before}, 0) AS low, high - coalesce(lag(high) {before}, 0) AS high"
         )
         by_day = changes.aggregate(f"{DAY}, sum(things) AS things, sum(low) AS low, sum(high) AS high", DAY)
-        rows = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
-    totals = accumulate((tuple(map(int, parts)) for _, *parts in rows), _added)
-    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(rows, totals, strict=True)}
+        found = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
+    totals = accumulate((tuple(map(int, parts)) for _, *parts in found), _added)
+    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(found, totals, strict=True)}
+
+
+def _columns(table: str, basis: Basis) -> list[str]:
+    """The columns that the rows have, which may not be those of the contract yet."""
+    if table in basis.staged:
+        schema_string = basis.staged[table].schema_string
+    elif (version := basis.version(table)) is None:
+        return list(basis.platform.catalogue[table].column_names)
+    else:
+        schema_string = schema_at(basis.platform.lake.table_path(table), version)
+    return [name for name in types_in(schema_string) if name != DAY]
 
 
 def _added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_i
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
+from platform_assets.engine.columns import refuse_deliveries
 from platform_assets.engine.moved_keys import standing_rows
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
@@ -128,6 +129,7 @@ def _withdraw(
     author: Author,
 ) -> Withdrawal:
     basis = Basis.now(platform)
+    refuse_deliveries(basis, contract)
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         rows: Mapping[str, int] = {}

@@ -1,8 +1,8 @@
 """One commit of an explicit difference: these files leave a table, those enter it.
 
 deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
-contents, depending on the filter. So the mode is always `append`, without filters and retries, and whoever calls
-compares with the live files first.
+contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
+the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from deltalake.transaction import (
     create_table_with_add_actions,
 )
 
+from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import ForeignCommitError
@@ -53,6 +54,8 @@ def commit_difference(
     schema_string: str,
     said: Mapping[str, str],
     partition_by: Sequence[str],
+    *,
+    new_columns: bool = False,
 ) -> int:
     """Commit removes and adds on the version just read, and force the commit to disk.
 
@@ -64,6 +67,8 @@ def commit_difference(
         schema_string: Delta schema of the table.
         said: metadata of the commit, as `chain.said_of` makes it.
         partition_by: partition columns.
+        new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
+            leaves, all that are live leave.
 
     Returns:
         The new version.
@@ -89,14 +94,18 @@ def commit_difference(
                 post_commithook_properties=_NO_HOOKS,
             )
         else:
-            now_ms = time.time_ns() // 1_000_000
-            leaving = [RemoveAction(f.path, True, now_ms, f.size, dict(values)) for f, values in removes]
+            # Appending leaves the columns as they are, whatever schema it is given. Overwriting takes no removes but
+            # finds them by the day, so that whole days have to leave.
+            mode, leaving, only = "append", [_leaves(file, values) for file, values in removes], None
+            if new_columns:
+                mode, leaving, only = "overwrite", [], [(DAY, "in", sorted({str(v[DAY]) for _, v in removes}))]
             try:
                 DeltaTable(table_path, version=head).create_write_transaction(
                     [*leaving, *entering],
-                    mode="append",
+                    mode=mode,
                     schema=schema,
                     partition_by=list(partition_by),
+                    partition_filters=only,
                     commit_properties=properties,
                     post_commithook_properties=_NO_HOOKS,
                 )
@@ -108,6 +117,10 @@ def commit_difference(
     failpoint("replace.after_commit")
     _make_durable(table_path, head + 1)
     return head + 1
+
+
+def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
+    return RemoveAction(file.path, True, time.time_ns() // 1_000_000, file.size, dict(values))
 
 
 def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, str]) -> int:

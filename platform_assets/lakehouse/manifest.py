@@ -80,6 +80,8 @@ class TableChange(_Value):
         seconds: spent on computing the days.
         configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where
             nobody recorded it.
+        replaces_schema: Delta schema that the table had when the days were made, where they bring it another one;
+            empty where the columns stay.
     """
 
     table: str
@@ -89,6 +91,7 @@ class TableChange(_Value):
     code_version: str = ""
     seconds: float = 0.0
     configuration: dict[str, Any] = {}
+    replaces_schema: str = ""
 
 
 class Arrival(_Value):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.columns import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
     InterruptedPublicationError,
@@ -19,7 +20,7 @@ from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
 from platform_assets.lakehouse.releases import current_release, manifest_file, parsed, released_as
-from platform_assets.lakehouse.replace import changed_since, check_file, check_schema
+from platform_assets.lakehouse.replace import changed_since, check_file
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
 
@@ -52,7 +53,7 @@ def publish(
         Conflict: days were replaced by somebody else since they were read; nothing was published.
         OvertakenError: another release is current than `on_release`; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
-        SchemaMismatchError: files have other columns than their table; nothing was published.
+        SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
         StagedFileError: a file is missing, short or misplaced; nothing was published.
         ManifestError: the manifest names a table twice, or another one has its name.
         LockTimeoutError: somebody else held the lock for too long.
@@ -137,7 +138,7 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, int]:
     for change in manifest.tables:
         path = lake.table_path(change.table)
         head = snapshot(path) if commits.head_version(path) >= 0 else None
-        check_schema(change.table, change.schema_string, head.schema_string if head else None)
+        check_columns(path, change, head)
         heads[change.table] = head.version if head else -1
         if days := changed_since(change, head):
             conflicts[change.table] = tuple(days)

@@ -196,7 +196,7 @@ def dataset(
 
 
 def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
-    """The rows of some days, from their files, whether a release has them or a stage.
+    """The rows of some days, from their files, whether a release has them or a stage, with every column that one has.
 
     Args:
         table_path: folder of the table.
@@ -204,9 +204,16 @@ def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) ->
     """
     import pyarrow as pa
     import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
     paths = [str(table_path / file.path) for of_day in files.values() for file in of_day]
-    return ds.dataset(paths, format="parquet", partitioning=ds.HivePartitioning(pa.schema([(DAY, pa.date32())])))
+    day = pa.schema([(DAY, pa.date32())])
+    fields: dict[str, pa.Field] = {}
+    for path in paths:
+        for field in pq.read_schema(path):
+            fields.setdefault(field.name, field)
+    schema = pa.schema([*fields.values(), *day])
+    return ds.dataset(paths, schema=schema, format="parquet", partitioning=ds.HivePartitioning(day))
 
 
 def read_arrow(

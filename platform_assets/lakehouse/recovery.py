@@ -111,13 +111,7 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
     for change in manifest.tables:
         failpoint("publish.before_table")
         still_held()
-        versions[change.table] = replace(
-            lake,
-            change.table,
-            {day: content.files for day, content in change.days.items()},
-            change.schema_string,
-            manifest,
-        )
+        versions[change.table] = replace(lake, change, manifest)
         failpoint("publish.after_table")
     failpoint("publish.before_release")
     still_held()

@@ -5,18 +5,17 @@ Publishing, rolling back, emptying a day and compacting it are all the same: som
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.chain import said_of
+from platform_assets.lakehouse.columns import check_columns, types_in
 from platform_assets.lakehouse.difference import Entry, commit_difference
-from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
+from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import Snapshot, snapshot
 from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
@@ -24,49 +23,43 @@ from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 
 
-def replace(
-    lake: Lake,
-    table: str,
-    days: Mapping[date, Sequence[DataFile]],
-    schema_string: str,
-    manifest: Manifest,
-) -> int:
+def replace(lake: Lake, change: TableChange, manifest: Manifest) -> int:
     """Make the named days consist of exactly these files; every other day stays as it is.
 
-    To be called under the publish lock. Makes the table on first use. Nothing is committed where nothing differs, so
-    that repeating it is harmless.
+    To be called under the publish lock. Makes the table on first use. Where the change brings other columns, they enter
+    with the days in one commit. Nothing is committed where nothing differs, so that repeating it is harmless.
 
     Args:
         lake: the lake.
-        table: `<layer>.<table>`.
-        days: the whole content of each day; no files empty it.
-        schema_string: Delta schema of the files.
+        change: the whole content of each day; no files empty it.
         manifest: on whose behalf; its essentials are recorded in the commit.
 
     Returns:
         The version of the table that has this content.
 
     Raises:
-        SchemaMismatchError: the files have other columns than the table.
+        SchemaMismatchError: the files have other columns than the table, and are not to bring them or cannot.
         StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
         ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
     """
-    path = lake.table_path(table)
+    path = lake.table_path(change.table)
     before = snapshot(path) if commits.head_version(path) >= 0 else None
-    check_schema(table, schema_string, before.schema_string if before else None)
-    removes, adds = difference(before, days)
-    if before and not removes and not adds:
+    check_columns(path, change, before)
+    removes, adds = difference(before, {day: content.files for day, content in change.days.items()})
+    same_columns = before is None or types_in(before.schema_string) == types_in(change.schema_string)
+    if before and same_columns and not removes and not adds:
         return before.version
     for file, values in adds:
-        check_file(path, table, file, str(values[DAY]))
+        check_file(path, change.table, file, str(values[DAY]))
     return commit_difference(
         path,
         before.version if before else -1,
         removes,
         adds,
-        before.schema_string if before else schema_string,
+        before.schema_string if before and same_columns else change.schema_string,
         said_of(manifest),
         [DAY],
+        new_columns=not same_columns,
     )
 
 
@@ -94,32 +87,6 @@ def changed_since(change: TableChange, head: Snapshot | None) -> list[date]:
     ]
 
 
-def check_schema(table: str, new: str, current: str | None) -> None:
-    """Refuse files whose columns are not those of the table; an engine reading them would cast or drop silently.
-
-    Whether a column may be null is not compared: the writers here always say it may.
-
-    Raises:
-        SchemaMismatchError: naming every column that is missing, unknown or of another type.
-    """
-    got = _types(new)
-    wanted = got if current is None else _types(current)
-    problems = [f"{name} is missing" for name in wanted if name not in got]
-    problems += [f"{name} is not in the table" for name in got if name not in wanted]
-    problems += [
-        f"{name} is {got[name]}, in the table {wanted[name]}"
-        for name in wanted
-        if name in got and got[name] != wanted[name]
-    ]
-    if got.get(DAY) != "date":
-        problems.append(f"{DAY} is {got.get(DAY, 'missing')}, not date")
-    if problems:
-        raise SchemaMismatchError(
-            f"The files staged for {table} do not fit it: {'; '.join(dict.fromkeys(problems))}.",
-            "Stage the days with the table's columns, or publish under a new table name if the contract changed.",
-        )
-
-
 def check_file(table_path: Path, table: str, file: DataFile, day: str) -> None:
     """Refuse a file that is not what its manifest says.
 
@@ -139,23 +106,3 @@ def check_file(table_path: Path, table: str, file: DataFile, day: str) -> None:
             f"recorded were {file.size} bytes.",
             "Compute the day again; what was staged is not complete.",
         )
-
-
-def _types(schema_string: str) -> dict[str, str]:
-    fields = json.loads(schema_string)["fields"]
-    return {field["name"]: _type(field["type"]) for field in fields}
-
-
-def _type(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    match value["type"]:
-        case "struct":
-            inner = ", ".join(f"{f['name']}: {_type(f['type'])}" for f in value["fields"])
-            return f"struct<{inner}>"
-        case "array":
-            return f"array<{_type(value['elementType'])}>"
-        case "map":
-            return f"map<{_type(value['keyType'])}, {_type(value['valueType'])}>"
-        case other:
-            return str(other)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from typing import Literal
 
 from platform_assets.contracts import DAY
@@ -79,9 +79,18 @@ def _select(lake: Lake, table: str, found: Snapshot) -> str:
     shown = ", ".join(_column(name, type_) for name, type_ in columns.items())
     path = lake.table_path(table)
     files = ",\n  ".join(_file(str(path / name)) for name in sorted(found.files))
-    return (
-        f"SELECT {shown}\nFROM read_parquet([\n  {files}\n], hive_partitioning = true, hive_types = {{'{DAY}': DATE}})"
-    )
+    options = [f"[\n  {files}\n]", "hive_partitioning = true", f"hive_types = {{'{DAY}': DATE}}"]
+    if _all_have(found, columns.keys() - {DAY}):
+        return f"SELECT {shown}\nFROM read_parquet({', '.join(options)})"
+    # Of files that lack a column, DuckDB has to be told; and its type, for the case that all of them do.
+    none = ", ".join(f"CAST(NULL AS {_type_in_file(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
+    rows = f"read_parquet({', '.join([*options, 'union_by_name = true'])})"
+    return f"FROM (FROM {rows}\nUNION ALL BY NAME SELECT {none} WHERE false)\nSELECT {shown}"
+
+
+def _all_have(found: Snapshot, columns: Set[str]) -> bool:
+    """Whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
+    return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in found.files.values())
 
 
 def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str]) -> None:
@@ -100,6 +109,11 @@ def _column(name: str, type_: str) -> str:
     if type_ == "timestamp":
         return f"make_timestamptz(epoch_us({_quoted(name)})) AS {_quoted(name)}"
     return _quoted(name)
+
+
+def _type_in_file(type_: str) -> str:
+    # Beside a type with a time zone, DuckDB would take moments without one for local ones.
+    return "TIMESTAMP" if type_ == "timestamp" else _duckdb_type(type_)
 
 
 def _duckdb_type(type_: str) -> str:

@@ -1,5 +1,6 @@
 """Jobs over days that no single partition range can name."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import date
 from typing import Any, cast
@@ -62,6 +63,8 @@ def refresh_tables(
         )
         for table, days in result.struck.items():
             context.log.info(f"{table}: {len(days):,} days struck: their inputs came out as they were")
+        if result.by_people:
+            context.log.warning(describe_by_people(result.by_people))
         for fresh in freshness_events(context.instance, opened):
             context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
     refused = [
@@ -72,6 +75,11 @@ def refresh_tables(
             f"Days not published: {len(refused):,}.\n" + "\n".join(refused[:20]),
             allow_retries=False,
         )
+
+
+def describe_by_people(tables: Collection[str]) -> str:
+    """Tables that no run touches because their contracts, or those of their inputs, ask for other columns or keys."""
+    return f"left alone since a contract changed, as `platform-assets stale` says: {', '.join(tables)}"
 
 
 def _report(context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult) -> None:

@@ -14,7 +14,7 @@ import dagster as dg
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 
 from platform_assets.engine.pending import Waiting
-from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.jobs import describe_by_people, refresh_job
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
 from platform_assets.planning.windows import ranges
@@ -139,12 +139,15 @@ def describe_reasons(steps: Iterable[PlannedStep]) -> str:
 def describe_waiting(plan: Plan) -> str:
     """Days that no run takes by itself, and what does; empty if there are none."""
     count = sum(len(step.days) for step in plan.waiting)
-    if not count:
-        return ""
-    return (
-        f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person ({describe_reasons(plan.waiting)}): "
-        "`platform-assets refresh` or a backfill takes them"
-    )
+    parts: list[str] = []
+    if count:
+        parts.append(
+            f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person "
+            f"({describe_reasons(plan.waiting)}): `platform-assets refresh` or a backfill takes them"
+        )
+    if plan.by_people:
+        parts.append(describe_by_people(plan.by_people))
+    return "; ".join(parts)
 
 
 def describe_missing(missing: Mapping[str, Collection[date]]) -> str:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from platform_assets.contracts import AsOf, Catalogue, Contract
 from platform_assets.planning.windows import window_text
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 Parts = dict[str, Any]
 """The parts as JSON has them: lists, mappings and scalars."""
@@ -34,6 +37,12 @@ class Configuration:
         return hashlib.sha256(json.dumps(self.parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
+Need = Literal["nothing", "any days", "all days", "another table"]
+"""What the table on disk needs to follow a change, from least to most."""
+
+NEEDS: tuple[Need, ...] = get_args(Need)
+
+
 @dataclass(frozen=True)
 class ContractChange:
     """One difference between the contract that a day was computed under and today's.
@@ -41,17 +50,31 @@ class ContractChange:
     Args:
         what: of one of the kinds below, for a person, with the column or rule by name.
         compatible: what readers had is still there and means the same.
-        fits: the table on disk can take days of today's contract.
+        needs: `nothing` where days of both contracts can lie side by side; `any days` where the table gets other
+            columns with the first days that are computed anew, and the others read right; `all days` where it has to
+            get all of them in one publication; `another table` where it cannot follow.
     """
 
     what: str
     compatible: bool
-    fits: bool = True
+    needs: Need = "nothing"
 
     def __str__(self) -> str:
-        if not self.fits:
-            return f"{self.what}: the table cannot take it"
-        return f"{self.what}: {'compatible' if self.compatible else 'another content'}, its days are stale"
+        means = "compatible" if self.compatible else "another content"
+        match self.needs:
+            case "nothing":
+                return f"{self.what}: {means}, its days are stale"
+            case "any days":
+                return f"{self.what}: {means}; enters with the next days that are published, the others show nulls"
+            case "all days":
+                return f"{self.what}: {means}; enters with all days of the table in one publication"
+            case "another table":
+                return f"{self.what}: the table cannot take it, since raw rows are kept as they were delivered"
+
+
+def need_of(changes: Iterable[ContractChange]) -> Need:
+    """What a table needs to follow all of some changes."""
+    return max((change.needs for change in changes), key=NEEDS.index, default="nothing")
 
 
 def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
@@ -70,9 +93,9 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
 def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
     """What differs between two configurations of a table, part by part, columns first.
 
-    A column that is added with nulls allowed is compatible; one that is dropped, renamed, retyped or made to have no
-    nulls is not, nor is another key, rule, input, window or order of versions. A table on disk takes neither more nor
-    fewer columns nor other types: its days cannot lie beside those it has.
+    A column that is added with nulls allowed, or widened, is compatible; one that is dropped, renamed, retyped or made
+    to have no nulls is not, nor is another key, rule, input, window or order of versions. Days with another key cannot
+    lie beside each other, nor can files with another type for a column or with one that the table has no more.
     """
     return (
         *_columns(before.get("columns", {}), after.get("columns", {})),
@@ -83,8 +106,8 @@ def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
     )
 
 
-def columns_that_do_not_fit(table: Mapping[str, str], contract: Contract) -> tuple[ContractChange, ...]:
-    """What keeps days of today's contract out of a table on disk.
+def column_changes(table: Mapping[str, str], contract: Contract) -> tuple[ContractChange, ...]:
+    """What differs between the columns of a table on disk and today's contract.
 
     Args:
         table: type of every declared column that the table has, by name, in the contract's words.
@@ -93,7 +116,10 @@ def columns_that_do_not_fit(table: Mapping[str, str], contract: Contract) -> tup
     now = {column.name: [column.type, column.nullable] for column in contract.columns}
     # A Delta table does not say which nulls its contract allowed.
     before = {name: [type_, now.get(name, [type_, True])[1]] for name, type_ in table.items()}
-    return tuple(change for change in _columns(before, now) if not change.fits)
+    found = _columns(before, now)
+    if contract.source is None:
+        return tuple(found)
+    return tuple(change if change.needs == "any days" else replace(change, needs="another table") for change in found)
 
 
 def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) -> list[ContractChange]:
@@ -105,24 +131,33 @@ def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) ->
         if [old] == [n for n, s in dropped.items() if s[0] == spec[0]] and len(
             new := [n for n, s in added.items() if s[0] == spec[0]]
         ) == 1:
-            found.append(ContractChange(f"column {old!r} renamed to {new[0]!r}", compatible=False, fits=False))
+            found.append(ContractChange(f"column {old!r} renamed to {new[0]!r}", compatible=False, needs="all days"))
             del dropped[old], added[new[0]]
-    found += [ContractChange(f"column {name!r} dropped", compatible=False, fits=False) for name in dropped]
-    found += [
-        ContractChange(
-            f"column {name!r} ({type_}{'' if nullable else ', no nulls'}) added", compatible=nullable, fits=False
-        )
-        for name, (type_, nullable) in added.items()
-    ]
+    found += [ContractChange(f"column {name!r} dropped", compatible=False, needs="all days") for name in dropped]
+    for name, (type_, nullable) in added.items():
+        what = f"column {name!r} ({type_}{'' if nullable else ', no nulls'}) added"
+        found.append(ContractChange(what, compatible=nullable, needs="any days" if nullable else "all days"))
     for name in before.keys() & after.keys():
         (old_type, old_nulls), (new_type, new_nulls) = before[name], after[name]
         if old_type != new_type:
-            what = f"column {name!r} retyped from {old_type} to {new_type}"
-            found.append(ContractChange(what, compatible=False, fits=False))
+            wider = is_wider(new_type, old_type)
+            what = f"column {name!r} {'widened' if wider else 'retyped'} from {old_type} to {new_type}"
+            found.append(ContractChange(what, compatible=wider, needs="all days"))
         elif old_nulls != new_nulls:
             what = f"column {name!r} {'may' if new_nulls else 'may not'} be null now"
             found.append(ContractChange(what, compatible=new_nulls))
     return sorted(found, key=lambda change: change.what)
+
+
+def is_wider(new: str, old: str) -> bool:
+    """Whether a type holds every value of another one exactly, in a contract's words."""
+    if old == "int":
+        return new in ("long", "double")
+    spans = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
+    if not spans[0] or not spans[1]:
+        return False
+    (digits, scale), (new_digits, new_scale) = ([int(part) for part in span.groups()] for span in spans if span)
+    return new_scale >= scale and new_digits - new_scale >= digits - scale and new != old
 
 
 def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ContractChange]:
@@ -141,7 +176,9 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
 def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> list[ContractChange]:
     if before == after or before is None:
         return []
-    return [ContractChange(f"{noun} changed from {shown(before)} to {shown(after)}", compatible=False)]
+    return [
+        ContractChange(f"{noun} changed from {shown(before)} to {shown(after)}", compatible=False, needs="all days")
+    ]
 
 
 def _listed(names: list[str]) -> str:

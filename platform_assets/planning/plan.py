@@ -27,7 +27,7 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.standing import Stale, Standing, outdated, stale, unchanged
+from platform_assets.planning.standing import Stale, Standing, left_to_people, outdated, stale, unchanged
 from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached
 
 
@@ -90,14 +90,18 @@ class Plan:
     Args:
         intakes: what raw tables take first; the days that this touches join the steps.
         steps: each after those it reads.
-        waiting: days that are stale only through code or configuration and that nobody asked for.
-        unready: days asked for by name that cannot be computed, by table, each with an input day that was never loaded.
+        waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
+            a table that no run touches by itself until it follows its contract.
+        unready: days asked for by name, or needed together with others, that cannot be computed, by table, each with
+            an input day that was never loaded.
+        by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
     """
 
     intakes: tuple[Intake, ...] = ()
     steps: tuple[PlannedStep, ...] = ()
     waiting: tuple[PlannedStep, ...] = ()
     unready: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
+    by_people: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> Estimate | None:
@@ -135,6 +139,7 @@ def make_plan(
     """
     calendar = standing.calendar
     wanted = wanted_days(catalogue, request, calendar)
+    by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, standing)
     steps: dict[str, PlannedStep] = {}
     waiting: list[PlannedStep] = []
     unready: dict[str, dict[date, Lacking]] = {}
@@ -146,9 +151,18 @@ def make_plan(
         by_version = through_version(contract, days, standing)
         missing = _missing(contract, standing, steps)
         found = _through_inputs(contract, days, standing, stale_days.get(table, {}), past, steps, missing)
+        if table in by_people:
+            left = {day: ordered({*found[day], *by_version.get(day, ())}) for day in sorted({*found, *by_version})}
+            if left:
+                waiting.append(PlannedStep(table, left, estimate(left, known)))
+            continue
         asked = request.asked(table, days)
-        if lacking := _lacking_each(contract, asked - known.keys() - found.keys(), missing, calendar):
+        needed = asked - known.keys() - found.keys()
+        if standing.changing.get(table) == "all days":
+            needed |= by_version.keys()
+        if lacking := _lacking_each(contract, needed, missing, calendar):
             unready[table] = lacking
+            by_version = {day: why for day, why in by_version.items() if day not in lacking}
         for day in asked - lacking.keys() if request.force else ():
             found[day].add("asked for")
         for day, reasons in by_version.items():
@@ -158,8 +172,8 @@ def make_plan(
             steps[table] = PlannedStep(table, by_day, estimate(by_day, known))
         if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
-    takes = tuple(intake for intake in intakes if wanted.get(intake.table))
-    return Plan(takes, tuple(steps.values()), tuple(waiting), unready)
+    takes = tuple(one for one in intakes if wanted.get(one.table) and one.table not in by_people)
+    return Plan(takes, tuple(steps.values()), tuple(waiting), unready, tuple(sorted(by_people)))
 
 
 def left_to_do(

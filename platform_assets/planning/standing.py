@@ -8,8 +8,9 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from platform_assets.contracts import Contract
+from platform_assets.contracts import Catalogue, Contract
 from platform_assets.planning.code_version import Version
+from platform_assets.planning.configuration import Need
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints
 from platform_assets.planning.ties import Tie, still_refused
 from platform_assets.planning.windows import Calendar
@@ -59,6 +60,8 @@ class Standing:
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
         views: of every table that is read as of a day.
         tied: days that are held only because another one is, with that day, by table.
+        changing: tables that have other columns, or days of another key, than their contract says today, and what each
+            needs to follow it.
     """
 
     marks: Marks
@@ -67,6 +70,7 @@ class Standing:
     versions: Mapping[str, Version] = field(default_factory=dict)
     views: Views = field(default_factory=dict)
     tied: Mapping[str, Collection[Tie]] = field(default_factory=dict)
+    changing: Mapping[str, Need] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:
@@ -113,4 +117,16 @@ def outdated(contract: Contract, days: Collection[date], standing: Standing) -> 
         made: Version(*made).differs(version) for made in {(m.code_version, m.configuration) for m in have.values()}
     }
     found = {day: differs[have[day].code_version, have[day].configuration] for day in days if day in have}
+    if contract.name in standing.changing:  # whatever is on record of its days, none has today's columns
+        found = {day: (other_code, True) for day, (other_code, _) in found.items()}
     return {day: which for day, which in found.items() if any(which)}
+
+
+def left_to_people(catalogue: Catalogue, standing: Standing) -> frozenset[str]:
+    """Tables that no run of a sensor or schedule touches: those that have to follow their contract, and their readers.
+
+    What reads such a table would read other columns than it was written for. Raw tables take added columns by
+    themselves, with the next delivery.
+    """
+    own = {name for name, need in standing.changing.items() if catalogue[name].inputs or need != "any days"}
+    return frozenset(own | {c.name for c in catalogue if any(read.table in own for read in c.inputs)})

@@ -126,15 +126,22 @@ def test_days_computed_under_other_code_or_another_contract_wait_for_a_person(ru
     assert "contract changed rule 'department_given'" in why.out
 
 
-def test_a_table_with_other_columns_than_its_contract_is_named_before_any_work(run, published):
+def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, published):
     said = run("stale")
     assert said.code == 1
-    assert "contract changed gold.daily_sales: column 'cents' dropped: the table cannot take it" in said.out
-    refused = run("refresh")
+    needs = "column 'cents' dropped: another content; enters with all days of the table in one publication"
+    assert f"contract changed gold.daily_sales: {needs}" in said.out
+    [change, *_] = run("stale", "--json").json["contract_changes"][TABLE]
+    assert change == {"change": "column 'baskets' (long, no nulls) added", "compatible": False, "needs": "all days"}
+    refused = run("refresh", TABLE, "--days", "2017-01-01")
     assert refused.code == 3
-    assert "gold.daily_sales on disk cannot take days of its contract: column" in refused.err
-    assert "declare the table under a new name" in refused.err
+    assert "gold.daily_sales follows its contract (column" in refused.err
+    assert "only with all its 2 days in one publication, and 2017-01-02 would be left out" in refused.err
+    assert "Run `platform-assets refresh gold.daily_sales`, which publishes all days together" in refused.err
     assert refused.out == ""
+    everything = run("refresh", "--explain")
+    assert (everything.code, everything.err) == (0, "")
+    assert "cannot be computed gold.daily_sales 2017-01-01 and 1 other day: silver.transactions has" in everything.out
 
 
 def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):

@@ -167,8 +167,7 @@ def test_a_foreign_commit_on_a_half_published_table_is_undone_and_the_publicatio
     file.parent.mkdir(parents=True)
     file.write_text(what.model_dump_json())
     for change in what.tables:
-        days = {when: found.files for when, found in change.days.items()}
-        replace(filled, change.table, days, change.schema_string, what)
+        replace(filled, change, what)
     _append(str(filled.table_path(SALES)))
     with pytest.raises(ForeignCommitError):
         recover(filled)

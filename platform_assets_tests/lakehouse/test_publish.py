@@ -98,8 +98,7 @@ def test_publishing_again_does_not_undo_who_came_later(lake: Lake) -> None:
 def test_replacing_a_day_by_the_files_it_has_commits_nothing(lake: Lake) -> None:
     first = staged_manifest(lake, {SALES: {day(0): [("a", 1)], day(1): [("b", 2)]}})
     publish(lake, first)
-    files = live(lake, SALES)
-    assert replace(lake, SALES, files, first.tables[0].schema_string, first) == 0
+    assert replace(lake, first.tables[0], first) == 0
     assert head(lake) == 0
 
 
@@ -109,7 +108,8 @@ def test_a_live_file_named_again_beside_a_new_one_is_added_once(lake: Lake) -> N
     more = stage(lake, SALES, {day(0): [("b", 2)]})
     _, staged = staged_files(lake, SALES, more)
     both = (*live(lake, SALES)[day(0)], *staged[day(0)])
-    replace(lake, SALES, {day(0): both}, first.tables[0].schema_string, manifest(more))
+    again = first.tables[0].model_copy(update={"days": {day(0): content(both)}})
+    replace(lake, again, manifest(more))
     actions = commits.actions(lake.table_path(SALES), 1)
     assert [next(iter(action)) for action in actions] == ["commitInfo", "add"]
     assert live_files(lake.table_path(SALES))[day(0)] == tuple(sorted(both, key=lambda file: file.path))

@@ -11,7 +11,7 @@ from platform_assets.domains.retail import DOMAIN
 from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.platform import code_versions
 from platform_assets.planning.code_version import ENGINE_SEMANTICS, Version
-from platform_assets.planning.configuration import columns_that_do_not_fit, configuration, contract_changes
+from platform_assets.planning.configuration import column_changes, configuration, contract_changes, is_wider, need_of
 
 AMOUNT = Column("amount", "long", "An amount.")
 
@@ -29,7 +29,7 @@ def parts(contract, *others):
 
 def changes(before, after):
     return [
-        (change.what, change.compatible, change.fits)
+        (change.what, change.compatible, change.needs)
         for change in contract_changes(parts(before).parts, parts(after).parts)
     ]
 
@@ -79,40 +79,74 @@ def test_changes_are_told_apart():
     renamed = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, name="total")))
     retyped = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, type="string")))
     required = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, nullable=False)))
-    assert changes(SILVER_TRANSACTIONS, plain) == [("column 'amount' (long) added", True, False)]
-    assert changes(SILVER_TRANSACTIONS, required) == [("column 'amount' (long, no nulls) added", False, False)]
-    assert changes(plain, SILVER_TRANSACTIONS) == [("column 'amount' dropped", False, False)]
-    assert changes(plain, renamed) == [("column 'amount' renamed to 'total'", False, False)]
-    assert changes(plain, retyped) == [("column 'amount' retyped from long to string", False, False)]
-    assert changes(plain, required) == [("column 'amount' may not be null now", False, True)]
-    assert changes(required, plain) == [("column 'amount' may be null now", True, True)]
+    longer = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, type="double")))
+    whole = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, type="int")))
+    assert changes(SILVER_TRANSACTIONS, plain) == [("column 'amount' (long) added", True, "any days")]
+    assert changes(SILVER_TRANSACTIONS, required) == [("column 'amount' (long, no nulls) added", False, "all days")]
+    assert changes(plain, SILVER_TRANSACTIONS) == [("column 'amount' dropped", False, "all days")]
+    assert changes(plain, renamed) == [("column 'amount' renamed to 'total'", False, "all days")]
+    assert changes(plain, retyped) == [("column 'amount' retyped from long to string", False, "all days")]
+    assert changes(plain, longer) == [("column 'amount' retyped from long to double", False, "all days")]
+    assert changes(whole, plain) == [("column 'amount' widened from int to long", True, "all days")]
+    assert changes(plain, required) == [("column 'amount' may not be null now", False, "nothing")]
+    assert changes(required, plain) == [("column 'amount' may be null now", True, "nothing")]
     assert changes(plain, plain) == []
     other_key = replace(plain, key=("basket_id",))
-    assert changes(plain, other_key) == [("key changed from (basket_id, product_id) to (basket_id)", False, True)]
+    assert changes(plain, other_key) == [("key changed from (basket_id, product_id) to (basket_id)", False, "all days")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wider"),
+    [
+        ("int", "long", True),
+        ("int", "double", True),
+        ("long", "double", False),
+        ("long", "int", False),
+        ("decimal(12,2)", "decimal(18,2)", True),
+        ("decimal(12,2)", "decimal(13,3)", True),
+        ("decimal(12,2)", "decimal(13,4)", False),
+        ("decimal(12,2)", "decimal(12,1)", False),
+        ("decimal(12,2)", "double", False),
+        ("date", "timestamp", False),
+    ],
+)
+def test_a_type_is_wider_if_it_holds_every_value_exactly(old, new, wider):
+    assert is_wider(new, old) is wider
 
 
 def test_changed_rules_and_windows_are_named():
     rule = Rule("week_of_year", "week > 0", "Weeks are counted from 1.")
     fewer = tuple(r for r in SILVER_TRANSACTIONS.rules if r.name != rule.name)
     without, changed = replace(SILVER_TRANSACTIONS, rules=fewer), replace(SILVER_TRANSACTIONS, rules=(*fewer, rule))
-    assert changes(SILVER_TRANSACTIONS, without) == [("rule 'week_of_year' removed", False, True)]
-    assert changes(without, changed) == [("rule 'week_of_year' added (week > 0)", False, True)]
+    assert changes(SILVER_TRANSACTIONS, without) == [("rule 'week_of_year' removed", False, "nothing")]
+    assert changes(without, changed) == [("rule 'week_of_year' added (week > 0)", False, "nothing")]
     [(what, _, _)] = changes(SILVER_TRANSACTIONS, changed)
     assert what == "rule 'week_of_year' changed from week BETWEEN 1 AND 53 to week > 0"
     wider = replace(DAILY_SALES, inputs=(DAILY_SALES.inputs[0], Input("silver.products", span(9))))
-    assert ("input 'silver.products' changed from as_of to span(9, 0)", False, True) in changes(DAILY_SALES, wider)
+    assert ("input 'silver.products' changed from as_of to span(9, 0)", False, "nothing") in changes(DAILY_SALES, wider)
 
 
-def test_a_table_takes_just_the_columns_it_has():
+def test_what_a_table_on_disk_needs_to_follow_its_contract():
     types = {column.name: column.type for column in DAILY_SALES.columns}
-    assert columns_that_do_not_fit(types, DAILY_SALES) == ()
-    fewer = {name: type_ for name, type_ in types.items() if name != "net"}
-    [added] = columns_that_do_not_fit(fewer | {"lines": "int"}, DAILY_SALES)[:1]
-    assert not added.fits
-    assert {change.what for change in columns_that_do_not_fit(fewer | {"lines": "int"}, DAILY_SALES)} == {
-        "column 'net' (decimal(18,2), no nulls) added",
-        "column 'lines' retyped from int to long",
+    assert column_changes(types, DAILY_SALES) == ()
+    fewer = {name: type_ for name, type_ in types.items() if name != "net"} | {"lines": "int"}
+    found = column_changes(fewer, DAILY_SALES)
+    assert {(change.what, change.needs) for change in found} == {
+        ("column 'net' (decimal(18,2), no nulls) added", "all days"),
+        ("column 'lines' widened from int to long", "all days"),
     }
+    assert need_of(found) == "all days"
+    assert need_of(()) == "nothing"
+
+
+def test_raw_tables_take_added_columns_and_no_other_change():
+    types = {column.name: column.type for column in RAW_TRANSACTIONS.columns}
+    fewer = {name: type_ for name, type_ in types.items() if name != "household_id"}
+    assert [change.needs for change in column_changes(fewer, RAW_TRANSACTIONS)] == ["any days"]
+    found = column_changes(types | {"colour": "string"}, RAW_TRANSACTIONS)
+    assert [str(change) for change in found] == [
+        "column 'colour' dropped: the table cannot take it, since raw rows are kept as they were delivered"
+    ]
 
 
 def test_a_version_that_nobody_recorded_does_not_differ():

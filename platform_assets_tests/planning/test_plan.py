@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import AllHistory, MonthToDate, Span
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import Intake, make_plan, reason_counts
+from platform_assets.planning.plan import Intake, Lacking, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets_tests.planning.worlds import (
@@ -104,6 +104,38 @@ def test_a_day_stale_through_data_and_code_does_not_wait_and_says_both():
     assert plan.steps[0].reasons == {nth(5): ("correction", "code", "configuration")}
     assert plan.waiting[0].reasons == {nth(4): ("code", "configuration")}
     assert reason_counts([*plan.steps, *plan.waiting]) == {"correction": 1, "code": 2, "configuration": 2}
+
+
+def test_a_table_that_has_to_follow_its_contract_is_left_to_people_with_what_reads_it():
+    catalogue = chain(Span(0, 0), Span(0, 0))
+    changed = computed(catalogue, changed={"raw.t0": nths(5), "gold.t2": nths(7)})
+    standing = replace(changed, changing={"silver.t1": "all days"})
+    plan = planned(catalogue, standing)
+    assert plan.by_people == ("gold.t2", "silver.t1")
+    assert days_of(plan) == {"gold.t3": set(nths(7))}, "what does not read it goes on"
+    assert [(step.table, len(step.days)) for step in plan.waiting] == [("silver.t1", 60)]
+    assert plan.waiting[0].reasons[nth(5)] == ("correction", "configuration")
+    taken = planned(catalogue, standing, BY_PERSON)
+    assert (taken.by_people, taken.waiting) == ((), ())
+    assert days_of(taken)["silver.t1"] == days_of(taken)["gold.t2"] == set(CALENDAR.days())
+
+
+def test_days_needed_together_that_lack_an_input_are_named():
+    catalogue = chain()
+    standing = replace(computed(catalogue, lacking={"raw.t0": nths(3)}), changing={"silver.t1": "all days"})
+    plan = planned(catalogue, standing, BY_PERSON)
+    assert plan.unready == {"silver.t1": {nth(3): Lacking("raw.t0", nth(3))}}
+    assert days_of(plan)["silver.t1"] == set(CALENDAR.days()) - {nth(3)}
+
+
+def test_raw_tables_take_added_columns_by_themselves_and_wait_for_a_person_with_any_other_change():
+    catalogue = chain()
+    standing = computed(catalogue)
+    assert planned(catalogue, replace(standing, changing={"raw.t0": "any days"})).by_people == ()
+    assert planned(catalogue, replace(standing, changing={"raw.t0": "another table"})).by_people == (
+        "raw.t0",
+        "silver.t1",
+    )
 
 
 def test_a_version_nobody_recorded_makes_nothing_stale():

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.audit.chain import Shown
 from platform_assets.lakehouse.audit.faults import Findings, Scope
+from platform_assets.lakehouse.columns import differing_columns, types_in
 from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
@@ -85,6 +86,7 @@ class TableAudit:
             self.recorded.pop(day, None)
         self.recorded |= changes
         self.made_by |= dict.fromkeys(changes, shown.publication)
+        self._compare_columns(shown)
         for day in sorted(after, key=str):
             self._compare(shown, day, changes.get(day), before.get(day, {}), after[day])
         if shown.number == self._cut.before or shown.number in self._cut.kept:
@@ -169,6 +171,18 @@ class TableAudit:
             if (day := self._state.days[path]) in found:
                 found[day][path] = file
         return found
+
+    def _compare_columns(self, shown: Shown) -> None:
+        changes = shown.manifest.tables if shown.manifest else ()
+        for change in (change for change in changes if change.table == self.table):
+            if differing := differing_columns(types_in(change.schema_string), types_in(self._state.schema_string)):
+                self.found.fault(
+                    "commits",
+                    f"{self.table} has at release {shown.number} other columns than the manifest of publication "
+                    f"{shown.publication} says: {', '.join(sorted(differing))}.",
+                    f"Restore `{self.table.replace('.', '/')}/_delta_log` from a backup.",
+                    table=self.table,
+                )
 
     def _compare(self, shown: Shown, day: date | None, change: DayContent | None, before: Files, after: Files) -> None:
         if shown.manifest is None or not self.scope.has_day(day):

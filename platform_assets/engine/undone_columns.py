@@ -1,0 +1,100 @@
+"""The columns of a table that is rolled back: those from before, where what is undone had brought others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+from pathlib import Path
+
+from platform_assets.engine.changes import Files
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.undoable import RollbackError
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.columns import differing_columns, files_with, types_in
+from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.manifest import DayContent
+from platform_assets.lakehouse.releases import Release, release
+
+
+def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
+    """The Delta schema that a table had before the first of some publications changed its columns.
+
+    Args:
+        platform: what to look at.
+        table: its name.
+        undone: publications that are rolled back.
+
+    Returns:
+        The schema; empty where none of them changed the columns.
+    """
+    path, indexed = platform.lake.table_path(table), platform.ledger.indexed()
+    for name in sorted(undone, key=lambda name: indexed[name]):
+        version = release(platform.lake, indexed[name]).versions[table]
+        said = commits.actions(path, version)
+        is_its_own = commits.made_by(version, said).publication == name
+        if is_its_own and version > 0 and any("metaData" in action for action in said):
+            return snapshot(path, version - 1).schema_string
+    return ""
+
+
+def refuse_what_would_not_read(
+    platform: Platform,
+    table: str,
+    schema: str,
+    contents: Mapping[date, DayContent],
+    now: Release,
+    known: Mapping[int, Files],
+) -> None:
+    """Refuse columns that files which stay, or come back, were not written for.
+
+    Args:
+        platform: what to look at.
+        table: its name.
+        schema: Delta schema that the table is to have.
+        contents: what the days are to be.
+        now: the release that is current.
+        known: versions from which files come back.
+
+    Raises:
+        RollbackError: naming the day and who published it.
+    """
+    path, wanted = platform.lake.table_path(table), types_in(schema)
+    live = snapshot(path, now.versions[table])
+    staying = [name for name, day in live.days.items() if day not in contents]
+    if wrong := _misread(path, live, staying, wanted):
+        raise _stays(platform, table, min(day for name in wrong if (day := live.days[name])), _named(live, wanted))
+    for version, files in known.items():
+        then = snapshot(path, version)
+        if wrong := _misread(path, then, _back(contents, files), wanted):
+            raise RollbackError(
+                f"What {table} was on {min(str(then.days[name]) for name in wrong)} before had other columns than the "
+                f"table keeps ({_named(then, wanted)}); nothing was rolled back.",
+                "Roll back the publication that brought the columns, with all its days.",
+            )
+
+
+def _misread(path: Path, had: Snapshot, files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
+    """Those of some files that have a column which is to be another one, or none."""
+    differing = differing_columns(types_in(had.schema_string), wanted)
+    return files_with(path, files, differing) if differing else []
+
+
+def _named(had: Snapshot, wanted: Mapping[str, str]) -> str:
+    return ", ".join(sorted(differing_columns(types_in(had.schema_string), wanted)))
+
+
+def _back(contents: Mapping[date, DayContent], files: Files) -> list[str]:
+    there = {file.path for of_day in files.values() for file in of_day}
+    return [file.path for content in contents.values() for file in content.files if file.path in there]
+
+
+def _stays(platform: Platform, table: str, day: date, columns: str) -> RollbackError:
+    record = platform.ledger.current_days(table, among=[day])[day]
+    head = platform.ledger.head(record.publication)
+    who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
+    return RollbackError(
+        f"{table} {day} stays as {record.publication}{who} published it, with columns that would go back to what they "
+        f"were before ({columns}); nothing was rolled back.",
+        f"Roll back all days with these columns together: `platform-assets rollback {record.publication}` with all its "
+        "days, or everything since a release with --to.",
+    )
