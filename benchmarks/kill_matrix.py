@@ -1,6 +1,6 @@
 """Every fail point, several seeds: killed, run again, compared. Prints the table of docs/reliability.md.
 
-python -m benchmarks.kill_matrix paper sales --seeds 0 1 2 3 4 --out FOLDER
+python -m benchmarks.kill_matrix --kill paper sales --seeds 0 1 2 3 4 --out FOLDER
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     log = asked.out / "kills.jsonl"
     reader, started = Reader(), time.monotonic()
-    for name in asked.stories:
+    for name in asked.kill:
         story, points = STORIES[name]
         with _jvm(asked.out) if story is SALES else _none() as jvm:
             for seed in asked.seeds:
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stories", nargs="*", choices=sorted(STORIES), help="what is killed; nothing: only the table")
+    parser.add_argument("--kill", nargs="+", choices=sorted(STORIES), default=[], help="nothing: only the table")
     parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
     parser.add_argument("--reads", type=int, default=50, help="looks of the reader at each kill, at least")
     parser.add_argument("--out", type=Path, required=True, help="folder for what came of it")

@@ -20,7 +20,7 @@ def named_in_the_code() -> Counter[str]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "failpoint":
                 [name] = node.args
                 assert isinstance(name, ast.Constant), f"{module}:{node.lineno}"
-                found[name.value] += 1
+                found[str(name.value)] += 1
     return found
 
 

@@ -211,7 +211,7 @@ def _pending(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:
 
 
 def _drop_torn(lake: Lake, table: str) -> list[str]:
-    """Remove a last commit, or its checkpoint, that a power cut tore before it was on disk; it was of no use yet."""
+    """Remove a last commit, or its checkpoint, that a power cut tore before it was forced to disk."""
     path = lake.releases_path if table == "_releases" else lake.table_path(table)
     head = commits.head_version(path)
     if head < 0:

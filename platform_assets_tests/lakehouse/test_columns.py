@@ -12,7 +12,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from platform_assets.lakehouse.failpoints import NAMES
 from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse import commits
@@ -27,6 +26,7 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.sql_views import statements
 from platform_assets_tests.lakehouse.shelf import (
+    PUBLISHING,
     SALES,
     STORES,
     Days,
@@ -153,7 +153,7 @@ def test_nobody_changes_columns_who_did_not_see_those_that_are_there(lake: Lake)
         publish(lake, show(lake, unasked))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHING)
 def test_whoever_finishes_a_killed_publication_brings_its_columns_too(lake: Lake, tmp_path: Path, name: str) -> None:
     publish(lake, staged_manifest(lake, {SALES: BEFORE, STORES: BEFORE}))
     after: Days = {day(0): [("a", 5)], day(1): [("b", 6)]}

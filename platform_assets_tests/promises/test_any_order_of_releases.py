@@ -32,13 +32,13 @@ from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.engine.history import WINDOWS
-from platform_assets_tests.lakehouse.shelf import in_process
+from platform_assets_tests.lakehouse.shelf import PUBLISHING, in_process
 from platform_assets_tests.promises.releases_model import DAYS, GOLD, SILVER, Day, Made, Model, Sale
 from platform_assets_tests.world import MakeWorld, sale
 
 TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
 KEYS = 6
-PUBLICATION = (*POINTS["manifest"], *POINTS["table commit"], *POINTS["release"], *POINTS["ledger"])
+PUBLICATION = (*PUBLISHING, *POINTS["ledger"])
 AUTHOR = Author("machine", "a test")
 MUCH_LATER = timedelta(days=400)
 ZERO = datetime(2017, 1, 4, tzinfo=UTC)
@@ -296,7 +296,7 @@ def _expected(model: Model, number: int) -> dict[Day, Any]:
     found: dict[Day, Any] = {}
     shown = model.history[number]
     for day in ((table, number) for table in TABLES for number in DAYS):
-        content = shown[day].content if day in shown else ()
+        content: tuple[Any, ...] = shown[day].content if day in shown else ()
         has_rows = bool(content) and (day[0] == SILVER or content[1] > 0)
         found[day] = content if day[0] == SILVER else [content] if has_rows else []
     return found

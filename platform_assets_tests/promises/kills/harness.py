@@ -159,7 +159,7 @@ def look(story: Story, state: Path) -> Seen:
         heads = [ledger.head(name) for name in ledger.indexed()]
         return Seen(
             sums=sums(lake, story.columns, now),
-            releases=tuple(one and sums(lake, story.columns, one) for one in releases),
+            releases=tuple(None if one is None else sums(lake, story.columns, one) for one in releases),
             digests={
                 table: {day: record.digest for day, record in ledger.current_days(table).items()}
                 for table in now.versions

@@ -137,7 +137,7 @@ def _undo(run: str, by: str, state: Path, seed: int, _: Jvm | None) -> None:
             rollback(platform, chosen_publications(platform, run=run), Author(by, "it was wrong"))
         except RollbackError as error:
             # Who died after the release is told that it was done.
-            *_, newest = platform.ledger.indexed()
+            newest = list(platform.ledger.indexed())[-1]
             head = platform.ledger.head(newest)
             if head is None or head.run != by or newest not in error.what:
                 raise
