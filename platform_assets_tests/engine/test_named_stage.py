@@ -149,7 +149,7 @@ def test_days_that_others_published_meanwhile_are_computed_again(world: World, t
     else:
         assert SILVER not in again
         assert GOLD not in again
-        assert theirs in again[MONTH]
+        assert theirs in again["gold.household_28d"]
     assert not stale(world)
     for day in DAYS:
         assert total(world.rows(GOLD, day), "net") == total(world.rows(SILVER, day), "sales_value")
