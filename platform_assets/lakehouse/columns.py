@@ -16,7 +16,7 @@ from typing import Any
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
-from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.log import Snapshot, schema_string_at
 from platform_assets.lakehouse.manifest import TableChange
 
 
@@ -33,7 +33,7 @@ def schema_at(table_path: Path, version: int) -> str:
 @lru_cache(maxsize=512)
 def _schema_at(table_path: Path, version: int, committed: datetime | None) -> str:
     """With the time of the commit: a lake that was put in another's place may have the same versions."""
-    return snapshot(table_path, version).schema_string
+    return schema_string_at(table_path, version)
 
 
 def types_in(schema_string: str) -> dict[str, str]:

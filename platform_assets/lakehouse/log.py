@@ -82,17 +82,38 @@ def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
         DamagedTableError: there is no such version, or the table needs Delta features beyond protocol 1/2.
     """
     wanted = commits.head_version(table_path) if version is None else version
-    if wanted < 0 or not storage.exists(commits.commit_file(table_path, wanted)):
-        raise DamagedTableError(
-            f"{table_name(table_path)} has no version {wanted}.",
-            "Check that the lake's folder is complete; restore the table from a backup if it was deleted.",
-        )
+    _require(table_path, wanted)
     start, state = _from_checkpoint(table_path, wanted)
     for number in range(start + 1, wanted + 1):
         state.apply(commits.actions(table_path, number))
     return Snapshot(
         wanted, state.schema_string, state.metadata, state.files, {path: state.days[path] for path in state.files}
     )
+
+
+def schema_string_at(table_path: Path, version: int) -> str:
+    """The Delta schema of a table at a version, without looking at its files.
+
+    Raises:
+        DamagedTableError: there is no such version.
+    """
+    _require(table_path, version)
+    summed_up = commits.checkpoint_hint(table_path)
+    for number in range(version, -1, -1):
+        for action in commits.actions(table_path, number):
+            if "metaData" in action:
+                return str(action["metaData"]["schemaString"])
+        if number - 1 <= summed_up:
+            break
+    return _checkpointed_schema(table_path, version) or snapshot(table_path, version).schema_string
+
+
+def _require(table_path: Path, version: int) -> None:
+    if version < 0 or not storage.exists(commits.commit_file(table_path, version)):
+        raise DamagedTableError(
+            f"{table_name(table_path)} has no version {version}.",
+            "Check that the lake's folder is complete; restore the table from a backup if it was deleted.",
+        )
 
 
 def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
@@ -254,6 +275,24 @@ def _checkpointed(table_path: Path, files: list[Path]) -> State | None:
     except (pa.ArrowInvalid, OSError):
         return None  # torn by a power cut: the commits it sums up are all still there
     return state
+
+
+def _checkpointed_schema(table_path: Path, version: int) -> str:
+    """What a checkpoint says of a table's columns; empty where it cannot be told from one file."""
+    hint = commits.checkpoint_hint(table_path)
+    file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
+    if not 0 <= hint <= version or not storage.exists(file):
+        return ""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as parquet:
+            column = parquet.read(columns=["metaData.schemaString"]).column("metaData")
+    except (pa.ArrowInvalid, OSError):
+        return ""
+    said = [one["schemaString"] for one in column.combine_chunks().drop_null().to_pylist()]
+    return next((schema for schema in said if schema), "")
 
 
 def _rows(table: Any) -> Iterator[commits.Action]:
