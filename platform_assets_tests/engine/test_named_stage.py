@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +29,9 @@ from platform_assets.lakehouse.open_stages import OpenStage, read_stage, stage_n
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON, Request
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets.settings import load_settings
+from platform_assets_tests.conftest import JARS
+from platform_assets_tests.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 DAY = date.fromisoformat(DAYS[1])
@@ -35,10 +39,10 @@ SILVER, GOLD, MONTH = "silver.transactions", "gold.daily_sales", "gold.sales_mon
 LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 
 
-@pytest.fixture
-def world(make_world: MakeWorld) -> World:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> World:
     """Four days of five sales each, loaded; a correction of the second is in raw and in nothing else."""
-    world = make_world(days=len(DAYS))
+    world = installed(tmp_path_factory.mktemp("prepared") / "state", spark)
     world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
     for number, day in enumerate(DAYS):
         world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
@@ -47,6 +51,17 @@ def world(make_world: MakeWorld) -> World:
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("ingest", "a test"))
     return world
+
+
+@pytest.fixture
+def world(prepared: World, tmp_path: Path) -> World:
+    """A copy of it: nothing in an installation says where it lies."""
+    return installed(Path(shutil.copytree(prepared.settings.state, tmp_path / "state")), prepared.spark)
+
+
+def installed(state: Path, spark: SparkSession) -> World:
+    dates = dict(zip(("calendar_first", "calendar_last", "today"), (DAYS[0], DAYS[-1], DAYS[-1]), strict=True))
+    return World(load_settings(state=state, jars=JARS, **dates), spark)
 
 
 def correct(world: World, day: str, name: str, updated_at: str = LATER, value: str = "99.00") -> None:

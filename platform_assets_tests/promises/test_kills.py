@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
 from platform_assets_tests.lakehouse.shelf import in_process, killed
@@ -20,8 +21,12 @@ SEED = 0
 READS = 10
 """At least so many looks of the reader at each kill; the whole matrix asks for more."""
 
-SAMPLE = ("ingest.counted", "gate.before_holds")
-"""Of those that take a session, what is looked at every time."""
+SAMPLE = ("ingest.counted", "gate.before_holds", *ON_PAPER[::2])
+"""What is looked at every time: of all phases some, and few of those that take a session."""
+
+
+def sampled(points: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.slow) for point in points]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +46,7 @@ def of_sales(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> R
     return rehearse(SALES, SEED, tmp_path_factory.mktemp("sales"), Jvm.of(spark))
 
 
-@pytest.mark.parametrize("point", ON_PAPER)
+@pytest.mark.parametrize("point", sampled(ON_PAPER))
 def test_what_takes_no_session(on_paper: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
     assert not kill(on_paper, point, reader, tmp_path, READS).problems
 
@@ -56,8 +61,6 @@ def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "point", [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.slow) for point in WITH_SPARK]
-)
+@pytest.mark.parametrize("point", sampled(WITH_SPARK))
 def test_what_takes_a_session(of_sales: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
     assert not kill(of_sales, point, reader, tmp_path, READS).problems
