@@ -165,6 +165,8 @@ def test_days_that_others_published_meanwhile_are_computed_again(world: World, t
         assert SILVER not in again
         assert GOLD not in again
         assert theirs in again["gold.household_28d"]
+        assert stale(world)[GOLD] == (date.fromisoformat(theirs),), "what was not staged is left for a refresh"
+        world.refresh()
     assert not stale(world)
     for day in DAYS:
         assert total(world.rows(GOLD, day), "net") == total(world.rows(SILVER, day), "sales_value")
