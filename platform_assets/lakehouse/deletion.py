@@ -64,11 +64,8 @@ def removals_asked_for(
     gone = removals(replace(found, folders=tuple(folders)), safe_age)
     for folder in folders:
         if folder.table not in {one.table for one in gone}:
-            doing = (
-                "in use, by `stage list` or a process"
-                if folder.in_use
-                else f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
-            )
+            written = f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
+            doing = "a process is working on it or `stage list` has it" if folder.in_use else written
             raise StillNeededError(
                 f"{publication} is an open stage of {folder.table}, {doing}.",
                 f"Publish or drop it, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
