@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine import recompute
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.publishing import publish_unless_replaced
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Kind, TableChange
 from platform_assets.lakehouse.recovery import recover
@@ -219,13 +220,13 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
 
         def overtaken(
             platform: Platform, publication: str, kind: str, tables: Sequence[TableChange], *more: Any
-        ) -> int:
+        ) -> tuple[date, ...]:
             if tables[0].table == table and not overtaking:
                 overtaking.extend(wide.queued())
                 wide.launch()
-            return publish_changes(platform, publication, cast("Kind", kind), tables, *more)
+            return publish_unless_replaced(platform, publication, cast("Kind", kind), tables, *more)
 
-        monkeypatch.setattr(recompute, "publish_changes", overtaken)
+        monkeypatch.setattr(recompute, "publish_unless_replaced", overtaken)
         runs = [run for backfill in backfills for run in complete(wide, backfill)]
     assert len(overtaking) == 1
     assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
