@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,6 +124,7 @@ class Sides:
 
         @contextmanager
         def timed(name: str) -> Iterator[None]:
+            os.sync()  # what the other side left to write is not this one's to wait for
             started = time.monotonic()
             yield
             took[name] = time.monotonic() - started
