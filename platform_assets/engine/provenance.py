@@ -107,7 +107,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
         differences=_differences(platform, contract, record, standing) if record else (),
-        changes=changes_of_contract(Basis.now(platform), contract, standing.marks.get(table, {}))
+        changes=changes_of_contract(basis, contract, standing.marks.get(table, {}))
         if "configuration" in reasons
         else (),
     )
@@ -161,11 +161,8 @@ def _origin(
 ) -> Origin:
     names = {record.publication for record in days.values()}
     compacted = [name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION]
-    names |= {
-        computed_by(platform.lake, record.publication, record.table, day)
-        for day, record in days.items()
-        if record.publication in compacted
-    }
+    took_over = {day: record.publication for day, record in days.items() if record.publication in compacted}
+    names |= set(computed_by(platform.lake, contract.name, took_over).values())
     heads = [head for name in sorted(names, reverse=True) if (head := platform.ledger.head(name))]
     return Origin(
         table=contract.name,

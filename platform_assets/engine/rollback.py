@@ -6,13 +6,12 @@ No row is read or written: the files of before are still in the table's folder, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
@@ -25,9 +24,9 @@ from platform_assets.engine.undoable import (
 from platform_assets.engine.undone_columns import refuse_what_would_not_read, schema_before
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.columns import types_in
-from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
-from platform_assets.lakehouse.releases import Release, computed_by, current_release, release
+from platform_assets.lakehouse.log import files_of_days, snapshot
+from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
+from platform_assets.lakehouse.releases import Release, current_release, manifest_of
 from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.rollback import Restoration, TableDay, restoration
@@ -101,7 +100,7 @@ def rollback(
     touched = sorted(day for day in made if day[0] not in raw)
     if not touched:
         raise nothing_to_undo(publications, raw, days)
-    histories = {day: platform.ledger.history(*day) for day in touched}
+    histories = _histories(platform, touched)
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
     found = restoration(
         {one.publication for one in chosen},
@@ -114,12 +113,26 @@ def rollback(
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
     refuse_half_a_move(platform, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
-    changes = [_change(platform, table, planned, now, _undone(found, table)) for table in planned.days]
+    manifests = {
+        name: manifest_of(platform.lake, name) for name in {then.publication for _, then in records.values() if then}
+    }
+    changes = [_change(platform, table, planned, now, _undone(found, table), manifests) for table in planned.days]
     refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
     number = _publish(platform, planned, changes, found, histories, now, author)
     return Rollback(planned.publications, planned.records, raw, planned.stale, number)
+
+
+def _histories(platform: Platform, touched: Iterable[TableDay]) -> dict[TableDay, tuple[DayRecord, ...]]:
+    by_table: defaultdict[str, list[date]] = defaultdict(list)
+    for table, day in touched:
+        by_table[table].append(day)
+    return {
+        (table, day): history
+        for table, days in by_table.items()
+        for day, history in platform.ledger.histories(table, days).items()
+    }
 
 
 def _loaded(record: DayRecord | None) -> DayRecord | None:
@@ -171,35 +184,27 @@ def _undone(found: Restoration, table: str) -> set[str]:
     return {name for (of_table, _), names in found.undone.items() if of_table == table for name in names}
 
 
-def _change(platform: Platform, table: str, planned: Rollback, now: Release, undone: Collection[str]) -> TableChange:
-    version = now.versions[table]
-    live = files_at(platform.lake, table, version)
-    known: dict[int, Files] = {}
-    shown_by = platform.ledger.indexed()
-    contents: dict[date, DayContent] = {}
-    for day in planned.days[table]:
-        _, then = planned.records[table, day]
-        base = tuple(file.path for file in live.get(day, ()))
-        if then is None:
-            contents[day] = DayContent(files=(), base=base, digest="", rows=0, bytes=0)
-            continue
-        shown = release(platform.lake, shown_by[then.publication]).versions[table]
-        if shown not in known:
-            known[shown] = files_at(platform.lake, table, shown)
-        contents[day] = DayContent(
-            files=known[shown].get(day, ()),
-            base=base,
-            digest=then.digest,
-            fingerprint=then.fingerprint,
-            rows=then.rows,
-            bytes=then.bytes,
-            figures=then.figures,
-            restores=computed_by(platform.lake, then.publication, table, day),
-        )
-    there = snapshot(platform.lake.table_path(table), version).schema_string
-    schema = schema_before(platform, table, undone) or there
-    refuse_what_would_not_read(platform, table, schema, contents, now, known)
-    replaced = there if types_in(there) != types_in(schema) else ""
+def _change(
+    platform: Platform,
+    table: str,
+    planned: Rollback,
+    now: Release,
+    undone: Collection[str],
+    manifests: Mapping[str, Manifest],
+) -> TableChange:
+    there = snapshot(platform.lake.table_path(table), now.versions[table])
+    live = files_of_days(there, table)
+    became = {day: then for day in planned.days[table] if (then := planned.records[table, day][1])}
+    before = {name: change_of(manifests[name], table) for name in {then.publication for then in became.values()}}
+    base = {day: tuple(file.path for file in live.get(day, ())) for day in planned.days[table]}
+    contents = {day: DayContent(files=(), base=paths, digest="", rows=0, bytes=0) for day, paths in base.items()}
+    for day, then in became.items():
+        content = before[then.publication].days[day]
+        restores = content.restores or then.publication
+        contents[day] = content.model_copy(update={"base": base[day], "restores": restores})
+    schema = schema_before(platform, table, undone) or there.schema_string
+    refuse_what_would_not_read(platform, table, schema, contents, there, before.values())
+    replaced = there.schema_string if types_in(there.schema_string) != types_in(schema) else ""
     return TableChange(table=table, schema_string=schema, days=contents, replaces_schema=replaced)
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 
-from platform_assets.engine.changes import Files
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.undoable import RollbackError
 from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.columns import differing_columns, files_with, types_in
-from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import DayContent
-from platform_assets.lakehouse.releases import Release, release
+from platform_assets.lakehouse.columns import differing_columns, files_with, schema_at, types_in
+from platform_assets.lakehouse.log import Snapshot
+from platform_assets.lakehouse.manifest import DayContent, TableChange
+from platform_assets.lakehouse.releases import release
 
 
 def schema_before(platform: Platform, table: str, undone: Collection[str]) -> str:
@@ -33,7 +32,7 @@ def schema_before(platform: Platform, table: str, undone: Collection[str]) -> st
         said = commits.actions(path, version)
         is_its_own = commits.made_by(version, said).publication == name
         if is_its_own and version > 0 and any("metaData" in action for action in said):
-            return snapshot(path, version - 1).schema_string
+            return schema_at(path, version - 1)
     return ""
 
 
@@ -42,8 +41,8 @@ def refuse_what_would_not_read(
     table: str,
     schema: str,
     contents: Mapping[date, DayContent],
-    now: Release,
-    known: Mapping[int, Files],
+    now: Snapshot,
+    before: Iterable[TableChange],
 ) -> None:
     """Refuse columns that files which stay, or come back, were not written for.
 
@@ -52,40 +51,37 @@ def refuse_what_would_not_read(
         table: its name.
         schema: Delta schema that the table is to have.
         contents: what the days are to be.
-        now: the release that is current.
-        known: versions from which files come back.
+        now: the table as it is.
+        before: what published the days that come back.
 
     Raises:
         RollbackError: naming the day and who published it.
     """
     path, wanted = platform.lake.table_path(table), types_in(schema)
-    live = snapshot(path, now.versions[table])
-    staying = [name for name, day in live.days.items() if day not in contents]
-    if wrong := _misread(path, live, staying, wanted):
-        raise _stays(platform, table, min(day for name in wrong if (day := live.days[name])), _named(live, wanted))
-    for version, files in known.items():
-        then = snapshot(path, version)
-        if wrong := _misread(path, then, _back(contents, files), wanted):
+    there = types_in(now.schema_string)
+    staying = [name for name, day in now.days.items() if day not in contents]
+    if wrong := _misread(path, there, staying, wanted):
+        raise _stays(platform, table, min(day for name in wrong if (day := now.days[name])), _named(there, wanted))
+    back = {file.path for content in contents.values() for file in content.files}
+    for change in before:
+        had = types_in(change.schema_string)
+        days = {file.path: day for day, content in change.days.items() for file in content.files if file.path in back}
+        if wrong := _misread(path, had, days, wanted):
             raise RollbackError(
-                f"What {table} was on {min(str(then.days[name]) for name in wrong)} before had other columns than the "
-                f"table keeps ({_named(then, wanted)}); nothing was rolled back.",
+                f"What {table} was on {min(days[name] for name in wrong)} before had other columns than the "
+                f"table keeps ({_named(had, wanted)}); nothing was rolled back.",
                 "Roll back the publication that brought the columns, with all its days.",
             )
 
 
-def _misread(path: Path, had: Snapshot, files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
+def _misread(path: Path, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
     """Those of some files that have a column which is to be another one, or none."""
-    differing = differing_columns(types_in(had.schema_string), wanted)
+    differing = differing_columns(had, wanted)
     return files_with(path, files, differing) if differing else []
 
 
-def _named(had: Snapshot, wanted: Mapping[str, str]) -> str:
-    return ", ".join(sorted(differing_columns(types_in(had.schema_string), wanted)))
-
-
-def _back(contents: Mapping[date, DayContent], files: Files) -> list[str]:
-    there = {file.path for of_day in files.values() for file in of_day}
-    return [file.path for content in contents.values() for file in content.files if file.path in there]
+def _named(had: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    return ", ".join(sorted(differing_columns(had, wanted)))
 
 
 def _stays(platform: Platform, table: str, day: date, columns: str) -> RollbackError:

@@ -127,7 +127,7 @@ def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple
         NullDayError: rows have no day.
         DamagedTableError: there is no such version.
     """
-    return _days_of(snapshot(table_path, version), table_name(table_path))
+    return files_of_days(snapshot(table_path, version), table_name(table_path))
 
 
 def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
@@ -150,7 +150,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
             file.model_copy(update={"path": f"{publication}/{file.path}", "stats": _exact(file.stats, scales)})
             for file in files
         )
-        for day, files in _days_of(staged, table).items()
+        for day, files in files_of_days(staged, table).items()
     }
     return staged.schema_string, files
 
@@ -179,7 +179,12 @@ def _exact(stats: str, scales: Mapping[str, int]) -> str:
     return json.dumps(found) if rounded else stats
 
 
-def _days_of(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
+def files_of_days(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
+    """The live files of each day of a table that was read, sorted by path.
+
+    Raises:
+        NullDayError: rows have no day.
+    """
     by_day: dict[date, tuple[DataFile, ...]] = {}
     for day, files in found.by_day().items():
         if day is None:

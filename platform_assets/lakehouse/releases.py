@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -109,6 +109,17 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
         yield number, commits.require_ours("_releases", commits.commit(lake.releases_path, number))
 
 
+def publication_of(lake: Lake, number: int) -> str | None:
+    """The publication that made a release; None if there is none of this number.
+
+    Raises:
+        ForeignCommitError: it was written by something else than a publication.
+    """
+    if not 0 <= number <= newest_release(lake):
+        return None
+    return commits.require_ours("_releases", commits.commit(lake.releases_path, number))
+
+
 def manifest_of(lake: Lake, publication: str) -> Manifest:
     """The manifest of a publication.
 
@@ -156,14 +167,21 @@ def parsed(lake: Lake, publication: str, content: bytes) -> Manifest:
     return manifest
 
 
-def computed_by(lake: Lake, publication: str, table: str, day: date) -> str:
-    """The publication that computed a day that another published: itself, or the one whose content it took over."""
-    return change_of(manifest_of(lake, publication), table).days[day].restores or publication
+def computed_by(lake: Lake, table: str, published_by: Mapping[date, str]) -> dict[date, str]:
+    """The publications that computed days of a table: those that published them, or whose content these took over.
+
+    Args:
+        lake: the lake.
+        table: its name.
+        published_by: the publication of each day; the manifest of each is read once.
+    """
+    changes = {name: change_of(manifest_of(lake, name), table) for name in set(published_by.values())}
+    return {day: changes[name].days[day].restores or name for day, name in published_by.items()}
 
 
 def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
-    """As `computed_by`, what that publication made of the table."""
-    return change_of(manifest_of(lake, computed_by(lake, publication, table, day)), table)
+    """As `computed_by` of one day, what that publication made of the table."""
+    return change_of(manifest_of(lake, computed_by(lake, table, {day: publication})[day]), table)
 
 
 def manifest_file(lake: Lake, publication: str) -> Path:

@@ -226,7 +226,15 @@ class Ledger:
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
         """Everything a day has ever been, newest first."""
-        return tuple(map(to_day, self._rows(statements.history(table, day))))
+        return self.histories(table, [day])[day]
+
+    def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
+        """As `history`, of several days of a table at once."""
+        found: dict[date, list[DayRecord]] = {day: [] for day in among}
+        for row in self._rows(statements.histories(table, among)):
+            if row["day"] in found:
+                found[row["day"]].append(to_day(row))
+        return {day: tuple(records) for day, records in found.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
         """What was delivered, oldest first. A file refused and then delivered again is there once for each time.

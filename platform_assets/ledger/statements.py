@@ -88,9 +88,9 @@ def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
     return select(func.count().label("days")).select_from(newer.distinct().subquery())
 
 
-def history(table: str, day: date) -> Select[Any]:
-    """All that one day of a table has ever been, newest first."""
-    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, days.c.day == day)
+def histories(table: str, among: Collection[date]) -> Select[Any]:
+    """All that some days of a table have ever been, newest first."""
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, *_among(among))
     return query.order_by(_release.desc())
 
 
