@@ -29,7 +29,7 @@ from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import chosen_publications
 from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.planning.requests import Request
 from platform_assets.planning.windows import day_range
 from platform_assets.settings import load_settings
@@ -67,8 +67,7 @@ class Sides:
 
     def roll_back(self) -> None:
         """Undo what was published last."""
-        newest = current_release(self.platform.lake).number
-        [(_, publication)] = published(self.platform.lake, after=newest - 1)
+        publication = publication_of(self.platform.lake, newest_release(self.platform.lake))
         rollback(self.platform, chosen_publications(self.platform, publication), _AUTHOR)
 
     def replace_where(self) -> None:

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from platform_assets.cli.console import (
     EXIT_LOOK,
@@ -23,6 +21,7 @@ from platform_assets.cli.console import (
     say,
 )
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.life_view import life_json, print_life
 from platform_assets.cli.progress import counting
 from platform_assets.cli.session import session_on_demand
@@ -121,10 +120,8 @@ def _known(settings: Settings, table: str) -> str:
 def _print(done: Audit) -> None:
     from platform_assets.lakehouse.audit.faults import CHECKS
 
-    grid = Table(title="Audit", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    grid.add_column("check", no_wrap=True)
-    for heading in ("looked at", "faults"):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    names = ("check", "looked at", "faults")
+    grid = new_grid("Audit", names, right=names[1:], whole=names)
     for check, what in CHECKS.items():
         faults = done.found.of(check)
         if faults or done.found.seen[check]:

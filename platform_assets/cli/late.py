@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from platform_assets.cli.console import UsageError, console, parse_days, print_json, reading
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, Selection, waiting_rows
 from platform_assets.settings import load_settings
@@ -115,10 +114,8 @@ def _selection(arrival: str | None, table: str | None, days: str | None) -> Sele
 
 
 def _print(queue: Sequence[LateRows]) -> None:
-    grid = Table(title="The late queue", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("table", "day", "days late", "arrival", "rows", "amounts", "state"):
-        right = name in ("days late", "rows")
-        grid.add_column(name, justify="right" if right else "left", no_wrap=name in ("table", "day"), overflow="fold")
+    names = ("table", "day", "days late", "arrival", "rows", "amounts", "state")
+    grid = new_grid("The late queue", names, right=("days late", "rows"), whole=("table", "day"))
     for rows in queue:
         state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
         amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)

@@ -9,18 +9,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, reading, say
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.cli.progress import counting
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.maintenance import TASKS, Removal, Task
 
 if TYPE_CHECKING:
+    from platform_assets.engine.maintenance import Maintenance
     from platform_assets.engine.platform import Platform
-    from platform_assets.engine.upkeep import Upkeep
 
 
 class Only(StrEnum):
@@ -67,29 +67,29 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete the files of one publication; refused by name while a release that stays needs them."""
-    from platform_assets.engine.upkeep import Upkeep, delete_publication
+    from platform_assets.engine.maintenance import Maintenance, delete_publication
 
     with reading() as platform:
         gone = delete_publication(platform, publication, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "deleted": _removals_json(gone)})
     else:
-        console.print(_grid(Upkeep(removals=gone), dry_run))
+        console.print(_grid(Maintenance(removals=gone), dry_run))
 
 
-def _planned(platform: Platform, tasks: Sequence[Task]) -> Upkeep:
-    from platform_assets.engine.upkeep import plan_maintenance
+def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+    from platform_assets.engine.maintenance import plan_maintenance
 
     return plan_maintenance(platform, tasks)
 
 
-def _done(platform: Platform, tasks: Sequence[Task]) -> Upkeep:
-    from platform_assets.engine.maintenance import maintain
+def _done(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+    from platform_assets.engine.maintenance import Maintenance
+    from platform_assets.engine.maintenance_tasks import maintain
     from platform_assets.engine.platform import Author
-    from platform_assets.engine.upkeep import Upkeep
 
     author = Author(run=f"process {os.getpid()}", why="maintenance", who=getpass.getuser())
-    found = Upkeep()
+    found = Maintenance()
     with session_on_demand(platform.settings) as spark, counting("compacting") as progress:
         for task in tasks:
             found += maintain(platform, spark, task, author, progress)
@@ -98,7 +98,7 @@ def _done(platform: Platform, tasks: Sequence[Task]) -> Upkeep:
     return found
 
 
-def _print(done: Upkeep, dry_run: bool, window: int) -> None:
+def _print(done: Maintenance, dry_run: bool, window: int) -> None:
     if not (done.compaction or done.checkpoints or done.removals or done.busy or done.differing):
         console.print(f"Nothing to do: releases of the last {window} days need everything that is there.")
         return
@@ -115,18 +115,16 @@ def _print(done: Upkeep, dry_run: bool, window: int) -> None:
         console.print("Nothing was changed: this was a dry run.")
 
 
-def _grid(done: Upkeep, dry_run: bool) -> Table:
+def _grid(done: Maintenance, dry_run: bool) -> Table:
     title = "Maintenance that is due" if dry_run else "Maintenance done"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("task", "table", "what", "files", "bytes"):
-        right = name in ("files", "bytes")
-        grid.add_column(name, justify="right" if right else "left", no_wrap=name in ("task", "table"), overflow="fold")
+    names = ("task", "table", "what", "files", "bytes")
+    grid = new_grid(title, names, right=("files", "bytes"), whole=("task", "table"))
     for row in (*_compaction_rows(done), *_checkpoint_rows(done), *_removal_rows(done.removals)):
         grid.add_row(*row)
     return grid
 
 
-def _compaction_rows(done: Upkeep) -> Iterator[tuple[str, ...]]:
+def _compaction_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
     for table in _tables(done.compaction):
         days = [one for one in done.compaction if one.table == table]
         files, bytes_ = sum(len(one.small) for one in days), sum(one.bytes for one in days)
@@ -134,7 +132,7 @@ def _compaction_rows(done: Upkeep) -> Iterator[tuple[str, ...]]:
         yield "compaction", table, what, f"{files:,} → {len(days):,}", size(bytes_)
 
 
-def _checkpoint_rows(done: Upkeep) -> Iterator[tuple[str, ...]]:
+def _checkpoint_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
     for table, version in done.checkpoints.items():
         yield "checkpoints", table, f"log up to version {version:,}", "", ""
 
@@ -151,7 +149,7 @@ def _tables(found: Iterable[Any]) -> list[str]:
     return sorted({one.table for one in found})
 
 
-def _json(done: Upkeep) -> dict[str, Any]:
+def _json(done: Maintenance) -> dict[str, Any]:
     return {
         "compaction": [
             {"table": one.table, "day": one.day, "files": len(one.small), "bytes": one.bytes} for one in done.compaction

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from platform_assets.cli.console import counted
+from platform_assets.cli.grids import new_grid
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
@@ -71,13 +71,8 @@ def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date
 
 
 def _grid(title: str, *more: str) -> Table:
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    grid.add_column("table", no_wrap=True)
-    grid.add_column("days", justify="right", no_wrap=True)
-    grid.add_column("why", no_wrap=True)
-    for name in ("which", *more):
-        grid.add_column(name, overflow="fold")
-    return grid
+    whole = ("table", "days", "why")
+    return new_grid(title, (*whole, "which", *more), right=("days",), whole=whole)
 
 
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:

@@ -7,11 +7,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from platform_assets.cli.console import console, counted
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, PublicationRecord
@@ -59,7 +58,7 @@ def print_release(
         tables = sorted({table for table, _ in same})
         shown = "; ".join(f"{table} {which([day for name, day in same if name == table])}" for table in tables)
         console.print(f"Published with the content they had: {shown}", highlight=False, soft_wrap=True)
-    grid = _grid("Versions it shows", ("table", "version"), right=("version",))
+    grid = new_grid("Versions it shows", ("table", "version"), right=("version",))
     for table, version in found.versions.items():
         grid.add_row(table, str(version))
     console.print(grid)
@@ -73,7 +72,7 @@ def print_diff(
         console.print(f"Releases {before.number} and {after.number} show the same there.", highlight=False)
         return
     _print_changes(changes, limit, f"From release {before.number} to {after.number}")
-    grid = _grid("Made by", ("release", "publication", "kind", "by", "run", "why"), right=("release",))
+    grid = new_grid("Made by", ("release", "publication", "kind", "by", "run", "why"), right=("release",))
     for head in heads:
         cells = (str(head.release), head.publication, head.kind, head.who, head.run, head.why)
         grid.add_row(*map(escape, cells))
@@ -84,14 +83,14 @@ def _print_changes(changes: Sequence[DayDifference], limit: int, title: str) -> 
     if not changes:
         console.print("No day differs from the release before.")
         return
-    sums = _grid(title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"))
+    sums = new_grid(title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"))
     for table in sorted({change.table for change in changes}):
         of_it = [change for change in changes if change.table == table]
         rows, stored = _became(*_total(of_it, _rows)), _became(*_total(of_it, _bytes), size)
         sums.add_row(table, f"{len(of_it):,}", which([change.day for change in of_it]), rows, stored)
     console.print(sums)
     right = ("rows", "bytes")
-    grid = _grid("Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right)
+    grid = new_grid("Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right)
     for change in changes[:limit]:
         grid.add_row(
             change.table,
@@ -116,13 +115,6 @@ def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]
 def _became(then: int | None, now: int | None, shown: Callable[[int], str] = "{:,}".format) -> str:
     before, after = ("not there" if one is None else shown(one) for one in (then, now))
     return after if then == now else f"{before} → {after}"
-
-
-def _grid(title: str, names: Sequence[str], right: Collection[str] = ()) -> Table:
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in names:
-        grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return grid
 
 
 def release_json(

@@ -6,10 +6,10 @@ import getpass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import which
 from platform_assets.planning.windows import day_range
 
@@ -51,9 +51,9 @@ def rollback(
 
 
 def _print(done: Rollback) -> None:
-    grid = Table(title="rolled back" if done.release is not None else "would be rolled back", title_justify="left")
-    for heading in ("table", "days", "rows now", "rows before"):
-        grid.add_column(heading, justify="right" if heading.startswith("rows") else "left")
+    title = "Rolled back" if done.release is not None else "Would be rolled back"
+    counts = ("rows now", "rows before")
+    grid = new_grid(title, ("table", "days", *counts), right=counts, whole=("table",))
     for table, days in done.days.items():
         now, then = zip(*(done.records[table, day] for day in days), strict=True)
         rows = sum(record.rows for record in then if record)

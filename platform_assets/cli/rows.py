@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.console import console
+from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 
 _BATCH_ROWS = 1000
@@ -61,11 +61,9 @@ def print_rows(
 
 def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     """The day first, and whole; a table too wide for the screen folds its other values."""
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     ordered = [DAY, *(name for name in columns if name != DAY)]
-    for name in ordered:
-        number = all(isinstance(row[name], int | float | Decimal | None) for row in rows)
-        grid.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=name == DAY)
+    numbers = [name for name in columns if all(isinstance(row[name], int | float | Decimal | None) for row in rows)]
+    grid = new_grid(title, ordered, right=numbers, whole=(DAY,))
     for row in rows:
         grid.add_row(*(escape(_text(row[name])) for name in ordered))
     return grid

@@ -10,6 +10,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, parse_days, print_json, reading, say
 from platform_assets.cli.progress import counting
+from platform_assets.cli.rows import Format, print_rows
 from platform_assets.cli.session import session_on_demand
 
 app = typer.Typer(
@@ -68,15 +69,12 @@ def read(
     table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
     days: Days = None,
     limit: Annotated[int, typer.Option(min=1, help="Most rows to print.")] = 20,
-    format: Annotated[str, typer.Option(help="table for people, csv or json lines for programs.")] = "table",
+    format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
-    from platform_assets.cli.rows import Format, print_rows
     from platform_assets.engine.open_stages import opened_stage, stage_basis
     from platform_assets.lakehouse.read import version_in
 
-    if format not in list(Format):
-        raise UsageError(f"{format!r} is not a format.", f"Name one of {', '.join(Format)}.")
     with reading() as platform:
         only = parse_days(days, platform.settings) if days else None
         basis = stage_basis(platform, opened_stage(platform, name))
@@ -86,7 +84,7 @@ def read(
         files = {day: [file.path for file in found] for day, found in basis.files(table).items()}
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only is None or day in only}
-    print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, Format(format))
+    print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
 
 
 @app.command()

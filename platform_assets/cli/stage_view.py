@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
 
 from platform_assets.cli.console import console, counted, say
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.lakehouse.open_stages import OpenStage
 from platform_assets.planning.reasons import Reasons
@@ -28,7 +27,7 @@ def print_stages(stages: Sequence[OpenStage]) -> None:
         console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False)
         return
     right = ("over", "days", "size")
-    grid = _grid("Open stages", ("name", "over", "by", "last changed", "tables", "days", "size", "why"), right)
+    grid = new_grid("Open stages", ("name", "over", "by", "last changed", "tables", "days", "size", "why"), right)
     for stage in stages:
         days = sum(map(len, stage.days.values()))
         grid.add_row(
@@ -53,7 +52,7 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
     }
     for name, text in facts.items():
         console.print(f"[bold]{name:6}[/] {escape(text)}", highlight=False, soft_wrap=True)
-    grid = _grid("Days", ("table", "days", "why", "which", "rows", "size"), right=("days", "rows", "size"))
+    grid = new_grid("Days", ("table", "days", "why", "which", "rows", "size"), right=("days", "rows", "size"))
     for change in stage.tables:
         by_reasons: dict[Reasons, list[date]] = {}
         for day in sorted(change.days):
@@ -73,7 +72,7 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
 
 def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) -> None:
     """A line for each table, then one for each day that differs."""
-    sums = _grid(
+    sums = new_grid(
         f"Stage {stage.name} beside release {stage.release}",
         ("table", "days", "equal", "rows", "keys added", "removed", "changed", "sums"),
         right=("days", "equal", "rows", "keys added", "removed", "changed"),
@@ -98,7 +97,7 @@ def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) ->
     differing = [day for day in days if not day.is_equal]
     if not differing:
         return
-    grid = _grid(
+    grid = new_grid(
         "Days that differ",
         ("table", "day", "rows", "keys", "added", "removed", "changed", "sums"),
         right=("rows", "keys", "added", "removed", "changed"),
@@ -208,10 +207,3 @@ def _became(then: Number, now: Number) -> str:
 
 def _plus(one: Number, other: Number) -> Number:
     return one + other  # type: ignore[operator]
-
-
-def _grid(title: str, names: Sequence[str], right: Collection[str] = ()) -> Table:
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in names:
-        grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return grid

@@ -8,10 +8,9 @@ from datetime import date
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
+from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.pending import list_arrivals
@@ -98,13 +97,9 @@ def _print(
     pending: int,
     late: int,
 ) -> None:
-    grid = Table(
-        title="Tables as readers see them", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
-    )
-    grid.add_column("table", no_wrap=True)
-    grid.add_column("newest", no_wrap=True)
-    for name in ("days", "missing", "held", "rows", "aside"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    counts = ("days", "missing", "held", "rows", "aside")
+    names = ("table", "newest", *counts)
+    grid = new_grid("Tables as readers see them", names, right=counts, whole=names)
     for found in tables:
         grid.add_row(
             found.table,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.panel import Panel
 from rich.table import Table
 
 from platform_assets.cli.console import console
+from platform_assets.cli.grids import new_grid
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.platform import Platform
 from platform_assets.planning.late_queue import waiting_rows
@@ -55,10 +55,8 @@ def summarise(platform: Platform) -> list[TableSummary]:
 
 def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float) -> None:
     """The whole demo at a glance."""
-    grid = Table(title="The platform now", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    grid.add_column("table", no_wrap=True)
-    for name in ("days", "rows", "aside", *(phase.name for phase in phases)):
-        grid.add_column(name, justify="right")
+    counts = ("days", "rows", "aside", *(phase.name for phase in phases))
+    grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))
     for found in tables:
         changed = [phase.changed.get(found.table, 0) for phase in phases]
         cells = [f"{found.days:,}", f"{found.rows:,}", f"{found.set_aside:,}" if found.set_aside else ""]

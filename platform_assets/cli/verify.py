@@ -11,10 +11,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, parse_days, print_json, reading, say
+from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import counting
 from platform_assets.lakehouse.stages import private_folder
 from platform_assets.settings import Settings, load_settings
@@ -106,16 +105,8 @@ def _ended_by_a_signal() -> Iterator[None]:
 
 
 def _print(found: Sequence[TableVerified], seed: int | None) -> None:
-    grid = Table(
-        title="Computed again and compared",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    grid.add_column("table", no_wrap=True)
-    for name in ("days", "equal", "different", "not verifiable"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    names = ("table", "days", "equal", "different", "not verifiable")
+    grid = new_grid("Computed again and compared", names, right=names[1:], whole=names)
     for one in found:
         different = len(one.of("different"))
         grid.add_row(

@@ -15,7 +15,7 @@ from platform_assets.compute.failures import full_disk_explained
 from platform_assets.contracts import DAY
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.staged import log_stage
+from platform_assets.lakehouse.stages import log_stage
 
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file

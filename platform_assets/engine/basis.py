@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.columns import schema_at
 from platform_assets.lakehouse.index import day_records
-from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import STAGED, TableChange
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.records import DayRecord, Hold
@@ -76,7 +76,7 @@ class Basis:
         """
         if table in self.staged:
             return self.staged[table].schema_string
-        return snapshot(self.platform.lake.table_path(table), self.release.versions[table]).schema_string
+        return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
         """What is known of every loaded day of a table, oldest first.

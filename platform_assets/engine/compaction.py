@@ -15,10 +15,10 @@ from platform_assets.compute.columns import by_columns, digests_in_files
 from platform_assets.compute.reading import read_files
 from platform_assets.compute.staging import stage
 from platform_assets.engine.changes import staged_at
+from platform_assets.engine.maintenance import Maintenance, ToCompact, plan_maintenance
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
 from platform_assets.engine.results import Progress, no_progress
-from platform_assets.engine.upkeep import ToCompact, Upkeep, plan_maintenance
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.lock import ingest_lock
@@ -34,7 +34,7 @@ _INGEST_WAIT_S = 5.0
 
 def compact(
     platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: Progress = no_progress
-) -> Upkeep:
+) -> Maintenance:
     """Make one file of the small files of every day that has too many.
 
     Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
@@ -53,7 +53,7 @@ def compact(
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
-    found = Upkeep()
+    found = Maintenance()
     for table, days in groupby(plan_maintenance(platform, ["compaction"]).compaction, lambda one: one.table):
         failpoint("compact.planned")
         found += _compact_table(platform, spark, table, tuple(days), author, progress)
@@ -67,7 +67,7 @@ def _compact_table(
     days: Sequence[ToCompact],
     author: Author,
     progress: Progress,
-) -> Upkeep:
+) -> Maintenance:
     busy: dict[date, str] = {}
     differing: tuple[date, ...] = ()
     with ExitStack() as locks:
@@ -75,7 +75,7 @@ def _compact_table(
             for raw in _ingested_with(platform, table):
                 locks.enter_context(ingest_lock(platform.lake, raw, platform.lock_url, _INGEST_WAIT_S))
         except LockTimeoutError:
-            return Upkeep(
+            return Maintenance(
                 busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
             )
         failpoint("compact.locked")
@@ -84,7 +84,7 @@ def _compact_table(
             others, met = _compact(platform, spark(), table, batch, author)
             differing, busy = (*differing, *others), {**busy, **dict.fromkeys(met, "it was published again meanwhile")}
             progress(table, start + len(batch), len(days))
-    return Upkeep(
+    return Maintenance(
         compaction=tuple(one for one in days if one.day not in busy and one.day not in differing),
         busy={table: busy} if busy else {},
         differing={table: differing} if differing else {},
@@ -117,17 +117,17 @@ def _compact(
             for one in days
         }
         found = digests_in_files(spark, path, [file.path for content in files.values() for file in content], schema)
-        contents = {
-            one.day: _content(platform, records[one.day], one, files[one.day])
-            for one in days
-            if one.day in records and records[one.day].digest == str(found.get(one.day, Digest()))
-        }
+        equal = [
+            one for one in days if one.day in records and records[one.day].digest == str(found.get(one.day, Digest()))
+        ]
+        computed = computed_by(platform.lake, table, {one.day: records[one.day].publication for one in equal})
+        contents = {one.day: _content(records[one.day], one, files[one.day], computed[one.day]) for one in equal}
         change = TableChange(table=table, schema_string=schema_string, days=contents)
         failpoint("compact.counted")
         return [one.day for one in days if one.day not in contents], _publish(platform, publication, change, author)
 
 
-def _content(platform: Platform, record: DayRecord, day: ToCompact, files: tuple[DataFile, ...]) -> DayContent:
+def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
     """What the day was, in other files."""
     return DayContent(
         files=files,
@@ -137,7 +137,7 @@ def _content(platform: Platform, record: DayRecord, day: ToCompact, files: tuple
         rows=record.rows,
         bytes=sum(file.size for file in files),
         figures=record.figures,
-        restores=computed_by(platform.lake, record.publication, record.table, record.day),
+        restores=computed,
     )
 
 

@@ -1,41 +1,218 @@
-"""Maintenance: one task of it at a time, as the command line and Dagster's job have it done."""
+"""What maintenance would do now, and all of it that needs no Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow.parquet as pq
 
-from platform_assets.engine.compaction import compact
-from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.results import Progress, no_progress
-from platform_assets.engine.upkeep import Upkeep, delete_unneeded, sum_up
-from platform_assets.planning.maintenance import Task
+from platform_assets.compute.kinds import TOMBSTONE
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.changes import files_at
+from platform_assets.engine.pins import pinned_releases
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.deletion import delete, removals, removals_asked_for
+from platform_assets.lakehouse.difference import write_checkpoint
+from platform_assets.lakehouse.lock import publish_lock
+from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.lakehouse.open_stages import open_stages
+from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.stages import forget_dead_holders
+from platform_assets.lakehouse.usage import Usage, usage
+from platform_assets.planning.maintenance import TASKS, Removal, Task, days_to_compact, wants_checkpoint
+
+RELEASES = "_releases"
+"""In place of a table's name: the table whose versions are the releases."""
 
 
-def maintain(
-    platform: Platform,
-    spark: Callable[[], SparkSession],
-    task: Task,
-    author: Author,
-    progress: Progress = no_progress,
-) -> Upkeep:
-    """Do one task; killed at any moment, the next one goes on with what is left.
+@dataclass(frozen=True)
+class ToCompact:
+    """A day with too many small files.
 
     Args:
-        platform: what to work with.
-        spark: gives the session; called only where there is something to compact.
-        task: which.
-        author: on whose behalf.
-        progress: told after every batch.
+        table: its name.
+        day: the day.
+        small: the files that become one, paths from the table's folder.
+        files: all files of the day.
+        release: that was looked at.
+    """
+
+    table: str
+    day: date
+    small: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    release: int
+
+    @property
+    def bytes(self) -> int:
+        """Of the files that become one."""
+        return sum(file.size for file in self.files if file.path in self.small)
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """What maintenance does, would do, or did.
+
+    Args:
+        compaction: days to compact, or that were.
+        checkpoints: version of every log that is summed up, by table.
+        removals: files and folders, of stages that were left behind and of history.
+        busy: days that were not compacted because somebody else works on them, by table, and who.
+        differing: days that were not compacted because their files hold other rows than were published, by table.
+    """
+
+    compaction: tuple[ToCompact, ...] = ()
+    checkpoints: Mapping[str, int] = field(default_factory=dict)
+    removals: tuple[Removal, ...] = ()
+    busy: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    differing: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+
+    def __add__(self, other: Maintenance) -> Maintenance:
+        return Maintenance(
+            (*self.compaction, *other.compaction),
+            {**self.checkpoints, **other.checkpoints},
+            (*self.removals, *other.removals),
+            {**self.busy, **other.busy},
+            {**self.differing, **other.differing},
+        )
+
+
+def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
+    """What is to be done now; starts nothing and changes nothing.
+
+    Args:
+        platform: what to look at.
+        tasks: only these.
+
+    Raises:
+        PlatformError: a log cannot be read, or a table was changed by something else than a publication.
+    """
+    gone = removals(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
+    return Maintenance(
+        compaction=_to_compact(platform) if "compaction" in tasks else (),
+        checkpoints=_to_sum_up(platform) if "checkpoints" in tasks else {},
+        removals=tuple(one for one in gone if one.task in tasks),
+    )
+
+
+def sum_up(platform: Platform) -> dict[str, int]:
+    """Write checkpoints where enough was committed since the last; the version of each, by table.
 
     Raises:
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
-    match task:
-        case "compaction":
-            return compact(platform, spark, author, progress)
-        case "checkpoints":
-            return Upkeep(checkpoints=sum_up(platform))
-        case "stages" | "deletion":
-            return Upkeep(removals=delete_unneeded(platform, task))
+    done: dict[str, int] = {}
+    with publish_lock(platform.lake, platform.lock_url) as still_held:
+        finish_pending(platform.lake, still_held)
+        for table, version in _to_sum_up(platform).items():
+            still_held()
+            write_checkpoint(_path(platform, table), version)
+            done[table] = version
+    return done
+
+
+def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
+    """Delete what nobody needs: of history, or of stages that were left behind.
+
+    Args:
+        platform: what to work with.
+        task: `deletion` or `stages`.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    platform.settle()
+    if task == "stages":
+        forget_dead_holders(platform.lake, platform.lock_url)
+    found = _usage(platform)
+    gone = [one for one in removals(found, _safe_age(platform)) if one.task == task]
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+
+
+def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Removal, ...]:
+    """Delete the files of one publication, if nobody needs them.
+
+    Args:
+        platform: what to work with.
+        publication: its name.
+        dry_run: change nothing.
+
+    Raises:
+        StillNeededError: a release in the rollback window or a pinned one needs them, or they are an open stage; the
+            message says which. Nothing was deleted.
+    """
+    platform.settle()
+    found = _usage(platform)
+    gone = removals_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
+    if dry_run:
+        return gone
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+
+
+def _usage(platform: Platform) -> Usage:
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform), platform.lock_url)
+
+
+def _pinned(platform: Platform) -> tuple[int, ...]:
+    """Releases that stay because somebody pinned them, or because an open stage lies over them."""
+    return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
+
+
+def _window(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.rollback_window_days)
+
+
+def _safe_age(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.stage_safe_days)
+
+
+def _path(platform: Platform, table: str) -> Path:
+    return platform.lake.releases_path if table == RELEASES else platform.lake.table_path(table)
+
+
+def _to_sum_up(platform: Platform) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for table in (*current_release(platform.lake).versions, RELEASES):
+        path = _path(platform, table)
+        head = commits.head_version(path)
+        if wants_checkpoint(head, commits.checkpoint_hint(path)):
+            found[table] = head
+    return found
+
+
+def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
+    found: list[ToCompact] = []
+    held: defaultdict[str, set[date]] = defaultdict(set)
+    silver = {contract.name: contract for contract in platform.catalogue if contract.layer == "silver"}
+    for hold in platform.ledger.holds():
+        held[hold.table].add(hold.day)
+        if hold.table in silver:
+            held[quarantine_table(silver[hold.table])].add(hold.day)
+    most = platform.settings.compaction_files
+    now = current_release(platform.lake)
+    for table, version in now.versions.items():
+        live = files_at(platform.lake, table, version)
+        sizes = {day: {file.path: file.size for file in files} for day, files in live.items() if len(files) > most}
+        crowded = days_to_compact(sizes, held[table], most)
+        if table.startswith("raw."):
+            path = platform.lake.table_path(table)
+            kept = {day: {file for file in small if _has_tombstones(path / file)} for day, small in crowded.items()}
+            sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
+            crowded = days_to_compact(sizes, (), most)
+        found += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
+    return tuple(found)
+
+
+def _has_tombstones(file: Path) -> bool:
+    """Whether a raw file says that records moved away. Such files stay as they are: the new ones tell of new moves."""
+    return any(
+        kind == TOMBSTONE
+        for batch in pq.ParquetFile(file).iter_batches(columns=["_kind"])
+        for kind in batch.column(0).to_pylist()
+    )

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.columns import refuse_what_tables_cannot_take
-from platform_assets.engine.open_stages import opened_stage, refuse_other_code, without_other_code
+from platform_assets.engine.open_stages import refuse_damaged, refuse_other_code, without_other_code
 from platform_assets.engine.planner import plan_steps, standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
@@ -26,7 +26,7 @@ from platform_assets.lakehouse.open_stages import (
     stage_names,
     write_stage,
 )
-from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.releases import newest_release, publication_of, published
 from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets.planning.standing import stale
 from platform_assets.planning.steps import Step
@@ -79,11 +79,7 @@ def refresh_stage(
     platform.sync()
     refuse_what_tables_cannot_take(platform, request)
     with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
-        _close_if_over(platform, name)
-        if name in stage_names(platform.lake):
-            before = without_other_code(platform, opened_stage(platform, name))
-        else:
-            before = _new(platform, author, name)
+        before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
         plan = plan_steps(platform, request, basis=stage.basis)
@@ -112,9 +108,10 @@ def publish_stage(
     platform.sync()
     with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
         before = read_stage(platform.lake, name)
-        if (number := _close_if_over(platform, name)) is not None:
+        if (number := _shown_as(platform, before)) is not None:
+            forget_stage(platform.lake, name)
             return StagePublished(number, before.days)
-        before = opened_stage(platform, name)
+        refuse_damaged(platform, before)
         refuse_other_code(platform, before)
         if not before.days and not before.holds:
             raise StageError(
@@ -153,17 +150,17 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
 
 
 def _new(platform: Platform, author: Author, name: str) -> OpenStage:
-    now = current_release(platform.lake)
-    if now.number < 0:
+    number = newest_release(platform.lake)
+    publication = publication_of(platform.lake, number)
+    if publication is None:
         raise StageError(
             f"Nothing was published yet, so the stage {name} has nothing to lie over.",
             "Run `platform-assets refresh` first.",
         )
-    [(_, publication)] = published(platform.lake, after=now.number - 1)
     moment = datetime.now(UTC)
     return OpenStage(
         name=name,
-        release=now.number,
+        release=number,
         publication=publication,
         opened_at=moment,
         changed_at=moment,
@@ -173,13 +170,13 @@ def _new(platform: Platform, author: Author, name: str) -> OpenStage:
 
 
 def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
-    """Writes down what lies in a stage."""
+    """What writes down what lies in a stage that was opened as it was before."""
 
     def keep(stage: Stage, publishing: str) -> None:
         now = before.model_copy(
             update={
                 "release": stage.release.number,
-                "publication": dict(published(platform.lake, after=stage.release.number - 1))[stage.release.number],
+                "publication": publication_of(platform.lake, stage.release.number),
                 "changed_at": datetime.now(UTC),
                 "tables": tuple(stage.changes.values()),
                 "holds": tuple(stage.holds.values()),
@@ -194,15 +191,24 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
     return keep
 
 
-def _close_if_over(platform: Platform, name: str) -> int | None:
-    """Finish what somebody began who died between publishing a stage and closing it; its release, if so."""
+def _found(platform: Platform, name: str) -> OpenStage | None:
+    """A stage as it can be gone on with; None if there is none, or it is over."""
     if name not in stage_names(platform.lake):
         return None
     stage = read_stage(platform.lake, name)
-    number = {publication: number for number, publication in published(platform.lake)}.get(stage.published_as)
-    if number is not None:
+    if _shown_as(platform, stage) is not None:
         forget_stage(platform.lake, name)
-    return number
+        return None
+    refuse_damaged(platform, stage)
+    return without_other_code(platform, stage)
+
+
+def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
+    """The release of a stage whose publisher died before closing it; None for one that was not published."""
+    if not stage.published_as:
+        return None
+    since = published(platform.lake, after=stage.release)
+    return next((number for number, publication in since if publication == stage.published_as), None)
 
 
 def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: Progress) -> None:

@@ -12,7 +12,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.open_stages import OpenStage, read_stage
-from platform_assets.lakehouse.releases import published, release
+from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.planning.code_version import Version
 
 
@@ -25,8 +25,19 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
         StageError: the release that it lies over is not in this lake.
     """
     stage = read_stage(platform.lake, name)
-    known = dict(published(platform.lake, after=stage.release - 1))
-    if known.get(stage.release) != stage.publication:
+    refuse_damaged(platform, stage)
+    return stage
+
+
+def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
+    """As `opened_stage`, of a stage that was read.
+
+    Raises:
+        DamagedStageError: files of it are gone.
+        StageError: the release that it lies over is not in this lake.
+    """
+    name = stage.name
+    if publication_of(platform.lake, stage.release) != stage.publication:
         raise StageError(
             f"The stage {name} lies over release {stage.release} (publication {stage.publication}), which this lake "
             "does not have: it was restored from an older backup, or is another one.",
@@ -43,7 +54,6 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
                         f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was "
                         "published.",
                     )
-    return stage
 
 
 def stage_basis(platform: Platform, stage: OpenStage) -> Basis:

@@ -6,7 +6,6 @@ state, a number may belong to another release, which nobody pinned.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -16,6 +15,7 @@ from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import UnknownReleaseError
+from platform_assets.lakehouse.lake import GIVEN_NAME
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.read import released
 from platform_assets.lakehouse.releases import Release, release
@@ -23,7 +23,6 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings
 
 _PIN, _UNPIN = "pin", "unpin"
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 
 
 class PinError(PlatformError):
@@ -72,7 +71,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         UnknownReleaseError: there is no such release.
         PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
     """
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not GIVEN_NAME.fullmatch(name):
         raise PinError(
             f"{name!r} cannot name a pin.", "Use letters, digits, dots, hyphens and underscores, a letter first."
         )

@@ -91,13 +91,14 @@ def readiness(
         by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
         refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
         held = {hold.day: hold for hold in holds if hold.day in refused.intersection(left)}
-        unknown = not changes_on_disk(basis, contract)  # which says that a day of unknown columns has other ones
+        # Of a day whose configuration nobody recorded, the columns on disk tell whether it was another one.
+        columns_fit = not changes_on_disk(basis, contract)
         still_right = {
             day
             for day, found in before.items()
             if made_from.get(day) == found.fingerprint
             and found.code_version == version.code
-            and (found.configuration == version.configuration or (unknown and not found.configuration))
+            and (found.configuration == version.configuration or (columns_fit and not found.configuration))
         }
         up_to_date = tuple(day for day in left if day in still_right - {hold.day for hold in holds})
     ready = tuple(day for day in left if day not in held and day not in up_to_date)

@@ -12,6 +12,8 @@ from platform_assets.lakehouse.errors import LakeError
 
 LAYERS = ("raw", "silver", "gold", "refused", "late", "quarantine")
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+GIVEN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
+"""What people may call a stage or a pinned release."""
 _UNUSABLE = re.compile(r"[%\\\[\]]")
 
 

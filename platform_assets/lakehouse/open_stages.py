@@ -6,7 +6,6 @@ days they are. It is replaced whole after every batch of days, so a killed proce
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -16,12 +15,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lake import GIVEN_NAME, Lake
 from platform_assets.lakehouse.manifest import TableChange
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.reasons import Reasons
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 
 
 class OpenStage(BaseModel):
@@ -68,7 +65,7 @@ class OpenStage(BaseModel):
 def stage_names(lake: Lake) -> tuple[str, ...]:
     """The names of all open stages, sorted."""
     found = (Path(name) for name in storage.names(lake.open_stages_path))
-    return tuple(sorted(file.stem for file in found if file.suffix == ".json" and _NAME.fullmatch(file.stem)))
+    return tuple(sorted(file.stem for file in found if file.suffix == ".json" and GIVEN_NAME.fullmatch(file.stem)))
 
 
 def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
@@ -140,7 +137,7 @@ def checked_stage(name: str) -> str:
     Raises:
         LakeError: it cannot.
     """
-    if not _NAME.fullmatch(name):
+    if not GIVEN_NAME.fullmatch(name):
         raise LakeError(
             f"{name!r} cannot name a stage.",
             "Use up to 63 letters, digits, dots, hyphens and underscores, a letter first.",

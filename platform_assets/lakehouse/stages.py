@@ -1,4 +1,4 @@
-"""Staged files: dropping what no publication refers to, or will."""
+"""Stages: the private folders of publications, their log, and dropping what no publication refers to, or will."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field, Schema, convert_to_deltalake
+from deltalake.schema import PrimitiveType
 
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
@@ -16,6 +17,23 @@ from platform_assets.lakehouse.lock import forget_stage, is_staging, private_loc
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.usage import added_by
+
+
+def log_stage(folder: Path, schema_string: str) -> None:
+    """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
+
+    Args:
+        folder: with a folder `event_date=…` for each day.
+        schema_string: Delta schema of the rows, for a stage without files.
+    """
+    log = folder / "_delta_log"
+    if storage.exists(log):
+        storage.remove(log)
+    if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
+        day = Schema([Field(DAY, PrimitiveType("date"))])
+        convert_to_deltalake(folder, partition_by=day, partition_strategy="hive")
+    else:
+        DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY])
 
 
 def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:

@@ -2,9 +2,9 @@
 
 import dagster as dg
 
-from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.maintenance import Maintenance
+from platform_assets.engine.maintenance_tasks import maintain
 from platform_assets.engine.platform import Author
-from platform_assets.engine.upkeep import Upkeep
 from platform_assets.orchestration.pools import TABLES_POOL
 from platform_assets.orchestration.refresh_requests import WHY_TAG
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -43,7 +43,7 @@ def _step(task: Task) -> dg.OpDefinition:
     return step
 
 
-def _metadata(task: Task, done: Upkeep) -> dict[str, dg.MetadataValue]:
+def _metadata(task: Task, done: Maintenance) -> dict[str, dg.MetadataValue]:
     match task:
         case "compaction":
             found = {table: _days(done, table) for table in sorted({one.table for one in done.compaction})}
@@ -62,7 +62,7 @@ def _metadata(task: Task, done: Upkeep) -> dict[str, dg.MetadataValue]:
             }
 
 
-def _days(done: Upkeep, table: str) -> tuple[int, ...]:
+def _days(done: Maintenance, table: str) -> tuple[int, ...]:
     days = [one for one in done.compaction if one.table == table]
     return len(days), sum(len(one.small) for one in days), sum(one.bytes for one in days)
 

@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 
 from platform_assets.engine.late_queue import deep_restatements, late_queue
+from platform_assets.engine.maintenance import plan_maintenance
 from platform_assets.engine.pending import waiting
-from platform_assets.engine.upkeep import plan_maintenance
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.maintenance import maintenance_job
 from platform_assets.orchestration.refresh_requests import (

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from platform_assets.engine import upkeep
+from platform_assets.engine import maintenance
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.usage import usage
@@ -31,7 +31,7 @@ def untidy(published: Settings) -> tuple[str, str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rollback window has passed."""
-    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
+    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
 
 
 @pytest.mark.usefixtures("later")

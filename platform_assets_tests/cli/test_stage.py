@@ -121,7 +121,7 @@ def test_a_plan_on_a_stage_counts_what_is_staged(run: Run, platform: Platform, t
         (["compare", "trial", "--table", "gold.daily_sales"], f"It holds days of {SILVER}"),
         (["compare", "trial", "--days", "2017-02-30"], "is not a day"),
         (["read", "trial", "gold.dayly_sales"], "There is no table"),
-        (["read", "trial", SILVER, "--format", "xml"], "'xml' is not a format"),
+        (["read", "trial", SILVER, "--format", "xml"], "Invalid value for '--format'"),
     ],
 )
 def test_mistakes_are_told(run: Run, trial: OpenStage, args: list[str], says: str) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import Catalogue, Column, Contract, ContractError
 from platform_assets.engine.audit import audit_installation
-from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.maintenance_tasks import maintain
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.planner import outlook
 from platform_assets.engine.platform import Author, Platform
@@ -290,8 +290,8 @@ def test_raw_takes_an_added_column_with_the_next_delivery_and_no_other_change(
     assert changed.needs(RAW) == []
     assert changed.faults(tmp_path) == []
     with changed.open() as platform:
-        upkeep = maintain(platform, lambda: world.spark, "compaction", Author("upkeep", "a test"))
-    assert upkeep.differing == {}
+        compacted = maintain(platform, lambda: world.spark, "compaction", Author("maintenance run", "a test"))
+    assert compacted.differing == {}
     assert changed.faults(tmp_path) == []
 
     fewer = later({RAW: columns_of(world, RAW)})

@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.reading import read_files
-from platform_assets.engine import compaction, upkeep
-from platform_assets.engine.maintenance import maintain
+from platform_assets.engine import compaction, maintenance
+from platform_assets.engine.maintenance import Maintenance, delete_publication, plan_maintenance
+from platform_assets.engine.maintenance_tasks import maintain
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.provenance import explain
 from platform_assets.engine.publishing import publish_unless_replaced
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
-from platform_assets.engine.upkeep import Upkeep, delete_publication, plan_maintenance
 from platform_assets.engine.verdicts import Choice
 from platform_assets.engine.verify import verify
 from platform_assets.lakehouse import commits
@@ -72,11 +72,11 @@ def installed(state: Path, spark: SparkSession) -> World:
     return World(load_settings(state=state, jars=JARS, compaction_files=1, **dates), spark)
 
 
-def upkeep_of(world: World, *tasks: Task) -> Upkeep:
+def maintenance_of(world: World, *tasks: Task) -> Maintenance:
     with world.open() as platform:
-        found = Upkeep()
+        found = Maintenance()
         for task in tasks:
-            found += maintain(platform, lambda: world.spark, task, Author("upkeep", "maintenance"))
+            found += maintain(platform, lambda: world.spark, task, Author("maintenance run", "a test"))
         return found
 
 
@@ -114,7 +114,7 @@ def arrivals_read(world: World) -> list[str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maintenance finds that everything was replaced a window ago."""
-    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
+    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
 
 
 def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(world: World) -> None:
@@ -123,12 +123,12 @@ def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(w
         due = plan_maintenance(platform, ["compaction"]).compaction
     assert [(one.table, str(one.day), len(one.small)) for one in due] == [(RAW, DAYS[0], 2), (RAW, DAYS[1], 2)]
     assert had == 3, "the tombstone's file stays as it is"
-    done = upkeep_of(world, "compaction")
+    done = maintenance_of(world, "compaction")
     assert done.compaction == due
     assert files(world, RAW) == 2
     assert everything(world) == before
     assert not stale(world)
-    assert not upkeep_of(world, "compaction").compaction, "done"
+    assert not maintenance_of(world, "compaction").compaction, "done"
     with world.open() as platform:
         rebuild(platform.lake, platform.ledger)
         told = explain(platform, platform.catalogue[RAW], DAY)
@@ -147,7 +147,7 @@ def test_content_that_is_not_what_was_published_is_left_alone(world: World, monk
 
     monkeypatch.setattr(compaction, "read_files", one_row_less)
     before, had = everything(world), files(world, RAW)
-    done = upkeep_of(world, "compaction")
+    done = maintenance_of(world, "compaction")
     assert ([str(one.day) for one in done.compaction], done.differing) == ([DAYS[1]], {RAW: (DAY,)})
     assert (everything(world), files(world, RAW)) == (before, had)
 
@@ -159,7 +159,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         platform.ledger.lift(RAW, [DAY])
         monkeypatch.setattr(compaction, "_INGEST_WAIT_S", 0.1)
         with ingest_lock(platform.lake, RAW, platform.lock_url):
-            busy = upkeep_of(world, "compaction").busy
+            busy = maintenance_of(world, "compaction").busy
         assert {str(day): why for day, why in busy[RAW].items()} == dict.fromkeys(
             DAYS[:2], "its raw table is being ingested into"
         )
@@ -173,7 +173,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
 
     monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
     monkeypatch.setattr(compaction, "publish_unless_replaced", after_somebody_else)
-    done = upkeep_of(world, "compaction")
+    done = maintenance_of(world, "compaction")
     assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
     assert not stale(world)
     assert 8 in {row["basket_id"] for row in world.rows(SILVER, DAYS[0])}
@@ -185,12 +185,12 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
     assert came_from
     with world.open() as platform:
         newest, *_, first = (record.publication for record in platform.ledger.history(SILVER, DAY))
-    done = upkeep_of(world, *TASKS)
+    done = maintenance_of(world, *TASKS)
     assert done.compaction
     assert done.removals
     assert everything(world) == before
     assert not stale(world)
-    assert upkeep_of(world, *TASKS) == Upkeep()
+    assert maintenance_of(world, *TASKS) == Maintenance()
 
     with world.open() as platform:
         cut = current_release(platform.lake).number
@@ -224,19 +224,19 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
         wrong = platform.ledger.history(SILVER, DAY)[0].publication
         was = platform.ledger.history(SILVER, DAY)[1].digest
         records = platform.ledger.current_days(SILVER)
-        one = upkeep.ToCompact(
+        one = maintenance.ToCompact(
             SILVER,
             DAY,
             tuple(file.path for file in live_files(platform.lake.table_path(SILVER))[DAY]),
             live_files(platform.lake.table_path(SILVER))[DAY],
             current_release(platform.lake).number,
         )
-        differing, busy = compaction._compact(platform, world.spark, SILVER, [one], Author("upkeep", "maintenance"))
+        differing, busy = compaction._compact(platform, world.spark, SILVER, [one], Author("maintenance run", "a test"))
         assert (differing, busy) == ([], ())
         compacted = platform.ledger.history(SILVER, DAY)[0]
         assert (compacted.digest, compacted.publication == wrong) == (records[DAY].digest, False)
         with pytest.raises(RollbackError, match="only made fewer files"):
-            rollback(platform, chosen_publications(platform, run="upkeep"), Author("undo", "wrong"))
+            rollback(platform, chosen_publications(platform, run="maintenance run"), Author("undo", "wrong"))
         rollback(platform, chosen_publications(platform, publication=wrong), Author("undo", "wrong"))
         assert platform.ledger.current_days(SILVER)[DAY].digest == was
 
@@ -247,7 +247,7 @@ def test_checkpoints_are_written_when_due_and_keep_every_commit(world: World, mo
     with world.open() as platform:
         due = plan_maintenance(platform, ["checkpoints"]).checkpoints
         assert {RAW, SILVER, "_releases"} <= due.keys()
-        assert upkeep_of(world, "checkpoints").checkpoints == due
+        assert maintenance_of(world, "checkpoints").checkpoints == due
         assert not plan_maintenance(platform, ["checkpoints"]).checkpoints
         for table, version in due.items():
             path = platform.lake.releases_path if table == "_releases" else platform.lake.table_path(table)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.engine import named_stage, upkeep
+from platform_assets.engine import maintenance, named_stage
 from platform_assets.engine.ingest import ingest
+from platform_assets.engine.maintenance import delete_unneeded, plan_maintenance
 from platform_assets.engine.named_stage import StagePublished, drop_stage, publish_stage, refresh_stage
 from platform_assets.engine.open_stages import opened_stage, without_other_code
 from platform_assets.engine.planner import plan_steps
@@ -22,7 +23,6 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.stage import Stage
 from platform_assets.engine.stage_comparison import StagedDay, compare
-from platform_assets.engine.upkeep import delete_unneeded, plan_maintenance
 from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError, StageError, UnknownStageError
 from platform_assets.lakehouse.lock import open_stage_lock
 from platform_assets.lakehouse.open_stages import OpenStage, read_stage, stage_names, write_stage
@@ -227,7 +227,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
     staged(world)
     assert set(world.settings.lake.glob("*/*/*Z-*")) - folders
 
-    monkeypatch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=400)))
+    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=400)))
     with world.open() as platform:
         assert plan_maintenance(platform, ["stages"]).removals == ()
         delete_unneeded(platform, "stages")

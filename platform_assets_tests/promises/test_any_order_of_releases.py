@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from platform_assets.engine import upkeep
+from platform_assets.engine import maintenance
 from platform_assets.engine.audit import audit_installation
 from platform_assets.engine.ingest import ingest
-from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.maintenance_tasks import maintain
 from platform_assets.engine.named_stage import drop_stage, publish_stage, refresh_stage
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform, open_platform
@@ -65,7 +65,7 @@ def roll_back_newest(settings: Settings, publication: str) -> None:
 
 def delete_all(settings: Settings) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(upkeep, "usage", partial(usage, now=datetime.now(UTC) + MUCH_LATER))
+        patch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + MUCH_LATER))
         with open_platform(settings) as platform:
             maintain(platform, no_spark, "stages", AUTHOR)
             maintain(platform, no_spark, "deletion", AUTHOR)

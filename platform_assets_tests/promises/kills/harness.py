@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 
 from platform_assets.engine.audit import audit_installation
+from platform_assets.engine.maintenance import delete_unneeded
 from platform_assets.engine.platform import open_platform
-from platform_assets.engine.upkeep import delete_unneeded
 from platform_assets.failpoints import PASSED, POINTS
 from platform_assets.lakehouse.audit.faults import Scope
 from platform_assets.lakehouse.cut import cut_of

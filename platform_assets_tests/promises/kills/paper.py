@@ -9,13 +9,13 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from platform_assets.engine import upkeep
+from platform_assets.engine import maintenance
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.maintenance import delete_unneeded, sum_up
 from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
-from platform_assets.engine.upkeep import delete_unneeded, sum_up
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.usage import usage
@@ -151,7 +151,7 @@ def _checkpoints(state: Path, seed: int, _: Jvm | None) -> None:
 def _maintenance(state: Path, seed: int, _: Jvm | None) -> None:
     """A year later, so that all of the history is beyond the window."""
     later = datetime.now(UTC) + timedelta(days=365)
-    upkeep.usage = partial(usage, now=later)  # type: ignore[attr-defined]
+    maintenance.usage = partial(usage, now=later)  # type: ignore[attr-defined]
     with open_platform(settings(state)) as platform:
         delete_unneeded(platform, "stages")
         delete_unneeded(platform, "deletion")

@@ -16,7 +16,7 @@ from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.windows import Windowed
 from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.ingest import ingest
-from platform_assets.engine.maintenance import maintain
+from platform_assets.engine.maintenance_tasks import maintain
 from platform_assets.engine.platform import Author, open_platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.lakehouse.lake import Lake
@@ -119,7 +119,7 @@ def _refresh(state: Path, seed: int, jvm: Jvm | None) -> None:
 
 def _compact(state: Path, seed: int, jvm: Jvm | None) -> None:
     with open_platform(settings(state)) as platform:
-        maintain(platform, lambda: _session(jvm), "compaction", Author("upkeep", "maintenance"))
+        maintain(platform, lambda: _session(jvm), "compaction", Author("maintenance run", "maintenance"))
 
 
 def _session(jvm: Jvm | None) -> SparkSession:

@@ -1,0 +1,41 @@
+"""Maintenance: one task of it at a time, as the command line and Dagster's job have it done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.compaction import compact
+from platform_assets.engine.maintenance import Maintenance, delete_unneeded, sum_up
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.results import Progress, no_progress
+from platform_assets.planning.maintenance import Task
+
+
+def maintain(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    task: Task,
+    author: Author,
+    progress: Progress = no_progress,
+) -> Maintenance:
+    """Do one task; killed at any moment, the next one goes on with what is left.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; called only where there is something to compact.
+        task: which.
+        author: on whose behalf.
+        progress: told after every batch.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    match task:
+        case "compaction":
+            return compact(platform, spark, author, progress)
+        case "checkpoints":
+            return Maintenance(checkpoints=sum_up(platform))
+        case "stages" | "deletion":
+            return Maintenance(removals=delete_unneeded(platform, task))
