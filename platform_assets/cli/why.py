@@ -85,8 +85,9 @@ def _tree(origin: Origin) -> Tree:
 def _head(origin: Origin) -> str:
     days = f"{which(origin.days)} ({len(origin.days):,} days)" if len(origin.days) > 1 else which(origin.days)
     through = f" through {origin.window}" if origin.window else ""
+    cut = f", cut by {counted(origin.before_calendar, 'day')} before the calendar" if origin.before_calendar else ""
     version = f", version {origin.version}" if origin.version >= 0 else ""
-    return f"[bold]{origin.table}[/] {days or 'no day loaded'}{through}{version}"
+    return f"[bold]{origin.table}[/] {days or 'no day loaded'}{through}{cut}{version}"
 
 
 def _publication(head: PublicationRecord) -> str:
@@ -157,6 +158,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
     return {
         "table": origin.table,
         "window": origin.window,
+        "days_before_calendar": origin.before_calendar,
         "version": origin.version,
         "days": [
             {

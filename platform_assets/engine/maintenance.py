@@ -18,6 +18,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.deletion import delete, removals, removals_asked_for
 from platform_assets.lakehouse.difference import write_checkpoint
+from platform_assets.lakehouse.key_bounds import may_hold
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.open_stages import open_stages
@@ -202,17 +203,22 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         crowded = days_to_compact(sizes, held[table], most)
         if table.startswith("raw."):
             path = platform.lake.table_path(table)
-            kept = {day: {file for file in small if _has_tombstones(path / file)} for day, small in crowded.items()}
+            kept = {day: _with_tombstones(path, live[day]).intersection(small) for day, small in crowded.items()}
             sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
             crowded = days_to_compact(sizes, (), most)
         found += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
     return tuple(found)
 
 
-def _has_tombstones(file: Path) -> bool:
-    """Whether a raw file says that records moved away. Such files stay as they are: the new ones tell of new moves."""
-    return any(
-        kind == TOMBSTONE
-        for batch in pq.ParquetFile(file).iter_batches(columns=["_kind"])
-        for kind in batch.column(0).to_pylist()
-    )
+def _with_tombstones(path: Path, files: Collection[DataFile]) -> set[str]:
+    """Raw files that say that records moved away. They stay as they are: the new ones tell of new moves."""
+    return {
+        file.path
+        for file in files
+        if may_hold(file, "_kind", TOMBSTONE)
+        and any(
+            kind == TOMBSTONE
+            for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_kind"])
+            for kind in batch.column(0).to_pylist()
+        )
+    }

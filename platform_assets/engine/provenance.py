@@ -21,7 +21,7 @@ from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
 from platform_assets.planning.standing import Standing, stale
-from platform_assets.planning.windows import day_range, days_read, window_text
+from platform_assets.planning.windows import day_range, days_before_calendar, days_read, window_text
 
 _FILES_OF_DAYS = 62
 """Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
@@ -34,6 +34,7 @@ class Origin:
     Args:
         table: its name.
         window: through which they were read; empty for the day that was asked about.
+        before_calendar: days of that window that lie before the calendar, if a single day read through it.
         version: of the table that was read; -1 where it had none.
         days: every day read that was there, with its record then.
         publications: that made these days, newest first; of compacted ones also that which computed them.
@@ -48,6 +49,7 @@ class Origin:
     publications: tuple[PublicationRecord, ...]
     arrivals: tuple[ArrivalRecord, ...] | None
     inputs: tuple[Origin, ...]
+    before_calendar: int = 0
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ def _origin(
     days: Mapping[date, DayRecord],
     window: str,
     version: int,
+    before_calendar: int = 0,
 ) -> Origin:
     names = {record.publication for record in days.values()}
     compacted = [name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION]
@@ -172,6 +175,7 @@ def _origin(
         publications=tuple(heads),
         arrivals=_arrivals(platform, shown_by, contract, version, days) if contract.source else (),
         inputs=tuple(_input(platform, shown_by, read, days) for read in contract.inputs),
+        before_calendar=before_calendar,
     )
 
 
@@ -193,6 +197,7 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
         dict(sorted(found.items())),
         window_text(read.window),
         max(wanted, default=-1),
+        days_before_calendar(read.window, next(iter(readers)), platform.calendar) if len(readers) == 1 else 0,
     )
 
 

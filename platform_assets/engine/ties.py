@@ -18,6 +18,7 @@ from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.key_bounds import may_hold
 from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.ties import Tie, held_together
@@ -150,7 +151,8 @@ def _moves(platform: Platform, raw: str, files: Iterable[DataFile]) -> Iterator[
     import pyarrow.parquet as pq  # which most commands do without
 
     path = platform.lake.table_path(raw)
-    for file in (file for file in files if storage.exists(path / file.path)):
+    named = (file for file in files if may_hold(file, "_kind", TOMBSTONE))
+    for file in (file for file in named if storage.exists(path / file.path)):
         rows = pq.read_table(
             path / file.path, columns=["_order_day"], filters=[("_kind", "=", TOMBSTONE)], partitioning=None
         )

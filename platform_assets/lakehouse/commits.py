@@ -5,11 +5,12 @@ Reading the JSON directly takes microseconds, keeps statistics to the letter and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedTableError, ForeignCommitError
@@ -66,7 +67,7 @@ def checkpoint_hint(table_path: Path) -> int:
     """Version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
     content = storage.read(table_path / "_delta_log" / "_last_checkpoint")
     try:
-        return int(json.loads(content)["version"]) if content else -1
+        return int(from_json(content)["version"]) if content else -1
     except (ValueError, KeyError, TypeError):
         return -1  # torn by a power cut: everything can be found without the hint
 
@@ -116,7 +117,7 @@ def is_torn(table_path: Path, version: int) -> bool:
 
 def _parsed(content: bytes) -> list[Action] | None:
     try:
-        found = [json.loads(line) for line in content.splitlines() if line.strip()]
+        found = [from_json(line) for line in content.splitlines() if line.strip()]
     except ValueError:
         return None
     return found if found and all(isinstance(action, dict) for action in found) else None

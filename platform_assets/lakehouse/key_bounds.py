@@ -1,4 +1,4 @@
-"""Which files can hold a key of some others, told from the statistics in the log without reading a row."""
+"""Which files can hold a value, or a key of some others, told from the statistics in the log without reading a row."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def may_share_keys(
 
         left = {day: tuple(filter(meets, of_day)) for day, of_day in left.items()}
     return {day: of_day for day, of_day in left.items() if of_day}
+
+
+def may_hold(file: DataFile, column: str, value: str) -> bool:
+    """Whether a file can have a row with a value in a text column; one without statistics always can."""
+    found = _bounds(file, column)
+    return found is None or bool(found[0] <= value <= found[1])
 
 
 def _bounds(file: DataFile, column: str) -> _Bounds | None:

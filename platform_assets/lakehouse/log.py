@@ -91,6 +91,15 @@ def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
     )
 
 
+def head_of(table_path: Path) -> Snapshot | None:
+    """The newest version of a table; None if there is no table yet.
+
+    Raises:
+        DamagedTableError: as `snapshot`.
+    """
+    return snapshot(table_path) if commits.head_version(table_path) >= 0 else None
+
+
 def schema_string_at(table_path: Path, version: int) -> str:
     """The Delta schema of a table at a version, without looking at its files.
 

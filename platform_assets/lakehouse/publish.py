@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from platform_assets.lakehouse.errors import (
 )
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
-from platform_assets.lakehouse.log import snapshot
+from platform_assets.lakehouse.log import Snapshot, head_of
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
 from platform_assets.lakehouse.releases import current_release, manifest_file, parsed, released_as
@@ -78,7 +79,7 @@ def publish(
         _require_files(lake, manifest)
         failpoint("publish.checked")
         try:
-            return finish(lake, manifest, still_held)
+            return finish(lake, manifest, still_held, heads)
         except Exception as error:
             if not _begun(lake, manifest, heads):
                 raise
@@ -131,15 +132,14 @@ def _staged(lake: Lake, manifest: Manifest) -> list[Path]:
     return sorted(found)
 
 
-def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, int]:
+def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, Snapshot | None]:
     """Check all tables before the first is touched; returns their heads."""
-    heads: dict[str, int] = {}
+    heads: dict[str, Snapshot | None] = {}
     conflicts: dict[str, tuple[date, ...]] = {}
     for change in manifest.tables:
         path = lake.table_path(change.table)
-        head = snapshot(path) if commits.head_version(path) >= 0 else None
+        heads[change.table] = head = head_of(path)
         check_columns(path, change, head)
-        heads[change.table] = head.version if head else -1
         if days := changed_since(change, head):
             conflicts[change.table] = tuple(days)
     if conflicts:
@@ -147,9 +147,9 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, int]:
     return heads
 
 
-def _begun(lake: Lake, manifest: Manifest, heads: dict[str, int]) -> bool:
+def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, Snapshot | None]) -> bool:
     return any(
         commit.publication == manifest.publication
         for table, head in heads.items()
-        for commit in commits.commits_after(lake.table_path(table), head)
+        for commit in commits.commits_after(lake.table_path(table), head.version if head else -1)
     )

@@ -6,7 +6,7 @@ that publication's manifest says the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from getpass import getuser
 from os import getpid
@@ -19,7 +19,7 @@ from platform_assets.lakehouse.difference import Entry, commit_difference, drop_
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
-from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.log import Snapshot, head_of, snapshot
 from platform_assets.lakehouse.manifest import Manifest, new_publication, platform_version
 from platform_assets.lakehouse.releases import (
     Release,
@@ -86,7 +86,7 @@ def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
         if any(version > now.versions.get(table, -1) for table, version in change.reads.items()):
             return False
         path = lake.table_path(change.table)
-        if changed_since(change, snapshot(path) if commits.head_version(path) >= 0 else None):
+        if changed_since(change, head_of(path)):
             return False
     return True
 
@@ -101,8 +101,19 @@ def _ahead(lake: Lake, now: Release, pending: Collection[str]) -> DamagedTableEr
     )
 
 
-def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> int:
+def finish(
+    lake: Lake,
+    manifest: Manifest,
+    still_held: Callable[[], None],
+    heads: Mapping[str, Snapshot | None] | None = None,
+) -> int:
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
+
+    Args:
+        lake: the lake.
+        manifest: what to finish.
+        still_held: raises if the lock was lost.
+        heads: of its tables, where they were read under the same lock.
 
     Returns:
         The number of the release.
@@ -111,7 +122,8 @@ def finish(lake: Lake, manifest: Manifest, still_held: Callable[[], None]) -> in
     for change in manifest.tables:
         failpoint("publish.before_table")
         still_held()
-        versions[change.table] = replace(lake, change, manifest)
+        before = head_of(lake.table_path(change.table)) if heads is None else heads[change.table]
+        versions[change.table] = replace(lake, change, manifest, before)
         failpoint("publish.after_table")
     failpoint("publish.before_release")
     still_held()

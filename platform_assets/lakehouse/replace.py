@@ -11,19 +11,19 @@ from datetime import date
 from pathlib import Path
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.chain import said_of
 from platform_assets.lakehouse.columns import check_columns, types_in
 from platform_assets.lakehouse.difference import Entry, commit_difference
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.log import Snapshot
 from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 
 
-def replace(lake: Lake, change: TableChange, manifest: Manifest) -> int:
+def replace(lake: Lake, change: TableChange, manifest: Manifest, before: Snapshot | None) -> int:
     """Make the named days consist of exactly these files; every other day stays as it is.
 
     To be called under the publish lock. Makes the table on first use. Where the change brings other columns, they enter
@@ -33,6 +33,7 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest) -> int:
         lake: the lake.
         change: the whole content of each day; no files empty it.
         manifest: on whose behalf; its essentials are recorded in the commit.
+        before: the head of the table, read under the lock; None if there is no table yet.
 
     Returns:
         The version of the table that has this content.
@@ -43,7 +44,6 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest) -> int:
         ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
     """
     path = lake.table_path(change.table)
-    before = snapshot(path) if commits.head_version(path) >= 0 else None
     check_columns(path, change, before)
     removes, adds = difference(before, {day: content.files for day, content in change.days.items()})
     same_columns = before is None or types_in(before.schema_string) == types_in(change.schema_string)

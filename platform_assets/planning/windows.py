@@ -53,6 +53,17 @@ def days_read(window: Window, day: date, calendar: Calendar) -> tuple[date, date
     return calendar.clip(day - timedelta(days=before), day + timedelta(days=after))
 
 
+def days_before_calendar(window: Window, day: date, calendar: Calendar) -> int:
+    """How many days of a day's window lie before the calendar: they do not exist, and the day is made without them.
+
+    Refusing such days would leave a trailing window without its first ones for ever.
+    """
+    if isinstance(window, AsOf | AllHistory):
+        return 0
+    before, _ = days_around(window, day)
+    return max((calendar.first - (day - timedelta(days=before))).days, 0)
+
+
 def days_around(window: Span | MonthToDate, day: date) -> tuple[int, int]:
     """How many days before a day, and how many after it, it reads."""
     return (window.before, window.after) if isinstance(window, Span) else (day.day - 1, 0)

@@ -18,6 +18,7 @@ from platform_assets.lakehouse.errors import (
     StagedFileError,
 )
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.log import head_of
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover, revert_foreign
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
@@ -167,7 +168,7 @@ def test_a_foreign_commit_on_a_half_published_table_is_undone_and_the_publicatio
     file.parent.mkdir(parents=True)
     file.write_text(what.model_dump_json())
     for change in what.tables:
-        replace(filled, change, what)
+        replace(filled, change, what, head_of(filled.table_path(change.table)))
     _append(str(filled.table_path(SALES)))
     with pytest.raises(ForeignCommitError):
         recover(filled)

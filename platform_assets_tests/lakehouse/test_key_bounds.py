@@ -8,7 +8,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.lakehouse.key_bounds import may_share_keys
+from platform_assets.lakehouse.key_bounds import may_hold, may_share_keys
 from platform_assets.lakehouse.manifest import DataFile
 
 keys = st.tuples(st.integers(0, 40), st.text("abc", max_size=3))
@@ -34,6 +34,19 @@ def test_what_shares_a_key_stays(files, others):
     sought = {key for rows, _ in others for key in rows}
     assert {f"f{number}" for number, (rows, _) in enumerate(files) if rows & sought} <= left
     assert all(found.values())
+
+
+@given(some_files, st.text("abc", max_size=3))
+def test_a_file_with_a_value_may_hold_it(files, value):
+    found = {file.path for of_day in as_files(files, "f").values() for file in of_day if may_hold(file, "s", value)}
+    holders = {f"f{number}" for number, (rows, _) in enumerate(files) if value in {text for _, text in rows}}
+    certain = {f"f{number}" for number, (rows, told) in enumerate(files) if told and min(rows, key=_text)[1] > value}
+    assert holders <= found
+    assert not certain & found
+
+
+def _text(key: tuple[int, str]) -> str:
+    return key[1]
 
 
 def test_what_cannot_is_left_out():

@@ -18,7 +18,7 @@ from platform_assets.lakehouse.errors import (
     StagedFileError,
 )
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files, staged_files
+from platform_assets.lakehouse.log import head_of, live_files, staged_files
 from platform_assets.lakehouse.manifest import Manifest, new_publication
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
@@ -98,7 +98,7 @@ def test_publishing_again_does_not_undo_who_came_later(lake: Lake) -> None:
 def test_replacing_a_day_by_the_files_it_has_commits_nothing(lake: Lake) -> None:
     first = staged_manifest(lake, {SALES: {day(0): [("a", 1)], day(1): [("b", 2)]}})
     publish(lake, first)
-    assert replace(lake, first.tables[0], first) == 0
+    assert replace(lake, first.tables[0], first, head_of(lake.table_path(SALES))) == 0
     assert head(lake) == 0
 
 
@@ -109,7 +109,7 @@ def test_a_live_file_named_again_beside_a_new_one_is_added_once(lake: Lake) -> N
     _, staged = staged_files(lake, SALES, more)
     both = (*live(lake, SALES)[day(0)], *staged[day(0)])
     again = first.tables[0].model_copy(update={"days": {day(0): content(both)}})
-    replace(lake, again, manifest(more))
+    replace(lake, again, manifest(more), head_of(lake.table_path(SALES)))
     actions = commits.actions(lake.table_path(SALES), 1)
     assert [next(iter(action)) for action in actions] == ["commitInfo", "add"]
     assert live_files(lake.table_path(SALES))[day(0)] == tuple(sorted(both, key=lambda file: file.path))

@@ -12,6 +12,7 @@ from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span
 from platform_assets.planning.windows import (
     Calendar,
     day_range,
+    days_before_calendar,
     days_reached,
     days_read,
     ranges,
@@ -52,6 +53,14 @@ def test_ranges_hold_every_day_once_and_do_not_touch(some):
     found = ranges(some)
     assert [day for span in found for day in day_range(*span)] == sorted(some)
     assert all(b[0] - a[1] > timedelta(days=1) for a, b in pairwise(found))
+
+
+@given(windows, days)
+def test_what_the_calendar_cuts_off_is_what_a_longer_one_would_have(window, day):
+    longer = Calendar(CALENDAR.first - timedelta(days=60), CALENDAR.last)
+    start, _ = days_read(window, day, longer)
+    expected = 0 if isinstance(window, AsOf | AllHistory) else max((CALENDAR.first - start).days, 0)
+    assert days_before_calendar(window, day, CALENDAR) == expected
 
 
 def test_the_trailing_28_days_end_with_the_day():
