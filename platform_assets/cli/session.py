@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from platform_assets.cli.console import errors
+from platform_assets.cli.console import errors, say
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,8 +49,29 @@ def session_on_demand(
         try:
             if at_once:
                 start()
-            yield session
+            with _interrupt_explained():
+                yield session
         finally:
             for begun in starting:
                 if begun.exception() is None:
                     stop_session(begun.result())
+
+
+@contextmanager
+def _interrupt_explained() -> Iterator[None]:
+    """Says what an interruption leaves behind, instead of the traces of a Java that the terminal interrupted, too."""
+    root = logging.getLogger()
+    root.addFilter(_tells_of_no_interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
+        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
+        say("[yellow]Interrupted.[/]", todo, to=errors)
+        raise
+    finally:
+        root.removeFilter(_tells_of_no_interrupt)
+
+
+def _tells_of_no_interrupt(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
