@@ -14,7 +14,7 @@ from platform_assets.lakehouse.columns import differing_columns, types_in
 from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import State
+from platform_assets.lakehouse.log_state import State
 from platform_assets.lakehouse.manifest import DataFile, DayContent
 from platform_assets.lakehouse.releases import manifest_file
 
