@@ -57,6 +57,8 @@ def refresh_tables(
             opened,
             lambda: spark.spark_session,
             author,
+            # All tables appear at once, at the end: until then this is what there is to see of a long run.
+            progress=lambda table, days, total: context.log.info(f"{table}: {days:,} of {total:,} days"),
             until=until,
             report=lambda done: _report(context, opened, done),
             request=BY_PERSON if config.by_person else AUTOMATIC,

@@ -57,7 +57,11 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     before = world.digests()
     late = sale(2, 1, "2017-01-02", basket_id=22)
     world.deliver_rows("transactions", "2017-01-03", "late.jsonl", [late])
-    assert run_job(definitions, instance, "refresh", {"platform/why": "late row"}).failures == ()
+    refreshed = run_job(definitions, instance, "refresh", {"platform/why": "late row"})
+    assert refreshed.failures == ()
+    logged = [entry.user_message for entry in instance.all_logs(refreshed.run_id)]
+    assert "silver.transactions: 1 of 1 days" in logged
+    assert "gold.household_28d: 2 of 2 days" in logged
     changed = {
         table: {day.day for day, digest in days.items() if before[table][day] != digest}
         for table, days in world.digests().items()
