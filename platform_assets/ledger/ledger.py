@@ -151,7 +151,8 @@ class Ledger:
         failpoint("ledger.recording")
         insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
         insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
-        mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days})
+        since = None if forget else min((record.release for record in new), default=None)
+        mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days}, since)
         return new
 
     def _not_in(self, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]) -> list[PublicationRecord]:

@@ -141,8 +141,14 @@ def days_of(publication: str) -> Select[Any]:
     return select(days.c.table, days.c.day).where(days.c.publication == publication)
 
 
-def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]]) -> None:
-    """Write down again which release replaced what some days, each a table's, have ever been."""
+def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]], since: int | None) -> None:
+    """Write down again which release replaced what some days, each a table's, have ever been.
+
+    Args:
+        connection: to the ledger, in a transaction.
+        touched: the days.
+        since: the first release that is new, so that what was replaced before it stays so; None looks at everything.
+    """
     if not touched:
         return
     later, its = days.alias(), publications.alias()
@@ -155,8 +161,9 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]])
         .scalar_subquery()
     )
     one = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
+    may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
     keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
-    connection.execute(update(days).where(*one).values(replaced_at=following), keys)
+    connection.execute(update(days).where(*one, *may_change).values(replaced_at=following), keys)
 
 
 def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
+from random import Random
 
 import pytest
 
@@ -102,6 +103,29 @@ def test_the_history_of_a_day_is_newest_first(ledger: Ledger) -> None:
     ledger.record(simple(2, 1), simple(1, 0, 1), simple(3, 0))
     assert [record.publication for record in ledger.history(TABLE, nth(1))] == [name_of(2), name_of(1)]
     assert ledger.history(TABLE, nth(5)) == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_release_shows_the_same_in_whatever_order_publications_are_indexed(ledger: Ledger, seed: int) -> None:
+    random = Random(seed)
+    known: dict[int, set[int]] = {}
+    for _ in range(12):
+        if known and random.random() < 0.3:
+            gone = random.sample(sorted(known), random.randint(1, min(2, len(known))))
+            ledger.forget([name_of(release) for release in gone])
+            known = {release: days for release, days in known.items() if release not in gone}
+        else:
+            free = sorted(set(range(1, 40)) - known.keys())
+            batch = {release: set(random.sample(range(4), 2)) for release in random.sample(free, random.randint(1, 3))}
+            ledger.record(*(simple(release, *days) for release, days in batch.items()))
+            known |= batch
+        for at in range(40):
+            shown = {
+                nth(day): name_of(max(release for release in known if release <= at and day in known[release]))
+                for day in sorted(set().union(*(days for release, days in known.items() if release <= at)))
+            }
+            found = {day: record.publication for day, record in ledger.current_days(TABLE, at=at).items()}
+            assert found == shown
 
 
 def test_an_emptied_day_is_loaded_and_empty(ledger: Ledger) -> None:
