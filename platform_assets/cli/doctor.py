@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.cli.grids import new_grid
 from platform_assets.compute.health import Finding, check_spark
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.catching_up import CAUGHT_UP
@@ -36,9 +36,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        grid = Table(title="What this machine has")
-        for name in ("", "what", "found"):
-            grid.add_column(name)
+        grid = new_grid("What this machine has", ("", "what", "found"))
         for finding in findings:
             mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
             todo = f"\n[bold]What to do:[/] {escape(finding.todo)}" if finding.todo else ""

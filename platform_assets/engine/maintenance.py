@@ -203,7 +203,10 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         crowded = days_to_compact(sizes, held[table], most)
         if table.startswith("raw."):
             path = platform.lake.table_path(table)
-            kept = {day: _with_tombstones(path, live[day]).intersection(small) for day, small in crowded.items()}
+            kept = {
+                day: _with_tombstones(path, [file for file in live[day] if file.path in small])
+                for day, small in crowded.items()
+            }
             sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
             crowded = days_to_compact(sizes, (), most)
         found += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]

@@ -173,6 +173,7 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
     """What writes down what lies in a stage that was opened as it was before."""
 
     def keep(stage: Stage, publishing: str) -> None:
+        """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
         now = before.model_copy(
             update={
                 "release": stage.release.number,
