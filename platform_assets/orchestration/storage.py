@@ -1,0 +1,125 @@
+"""Dagster's storage on SQLite, with the event log's connections kept open."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dagster._core.event_api import EventHandlerFn
+from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEventWatcher
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._serdes import ConfigurableClassData
+from sqlalchemy import Connection, Engine, create_engine, event
+
+_KEPT = 16
+"""Runs whose files stay open in one process; a webserver looks into many."""
+
+
+class LocalStorage(DagsterSqliteStorage):
+    """Dagster's own SQLite storage, same files and same tables, with the event log below.
+
+    Named in `dagster.yaml`; an installation can go back to Dagster's `sqlite` at any time.
+    """
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        super().__init__(base_dir, inst_data)
+        self._event_log_storage = LocalEventLog(str(Path(base_dir) / "history" / "runs"))
+
+    @classmethod
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> LocalStorage:
+        """Made by Dagster from `dagster.yaml`; `base_dir` is the folder of the files."""
+        return cls.from_local(inst_data=inst_data, **config_value)
+
+
+class LocalEventLog(SqliteEventLogStorage):
+    """Writes an event in a tenth of the time.
+
+    Dagster's opens and closes a connection for every statement, so that each one compiles its SQL anew, looks up the
+    schema and waits twice for the disk; a year of seven tables has more than ten thousand events. This one keeps an
+    engine per file. A commit no longer waits for the disk (`synchronous=NORMAL`): no event is lost when a process dies,
+    the newest can be when the machine does. That is right for a log that only tells; what is true lies in the lake.
+    """
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._known: set[str] = set()
+        self._watcher: SqlPollingEventWatcher | None = None
+        super().__init__(base_dir, inst_data)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        with self._db_lock:
+            engine = self._engine(shard)
+            if shard not in self._initialized_dbs:
+                self._initdb(engine)
+                self._initialized_dbs.add(shard)
+            with engine.begin() as connection:
+                yield connection
+
+    def _engine(self, shard: str) -> Engine:
+        """The engine of one file; the least recently used ones are closed."""
+        engine = self._engines.pop(shard, None)
+        if engine is None:
+            engine = create_engine(
+                self.conn_string_for_shard(shard),
+                # The lock lets one thread in at a time.
+                pool_size=1,
+                connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS},
+            )
+            event.listen(engine, "connect", _no_wait_for_the_disk)
+        self._engines[shard] = engine
+        while len(self._engines) > _KEPT:
+            _, oldest = self._engines.popitem(last=False)
+            oldest.dispose()
+        return engine
+
+    def has_table(self, table_name: str) -> bool:
+        """Whether a table is there; what is there once stays, and Dagster asks at every event."""
+        if table_name not in self._known and super().has_table(table_name):
+            self._known.add(table_name)
+        return table_name in self._known
+
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        name = f"asset_keys.{column_name}"
+        if name not in self._known and super()._has_asset_key_col_on_connection(conn, column_name):
+            self._known.add(name)
+        return name in self._known
+
+    def watch(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
+        """Tell of new events by asking for them: a file that stays open changes on disk only now and then."""
+        if self._watcher is None:
+            self._watcher = SqlPollingEventWatcher(self)
+        self._watcher.watch_run(run_id, cursor, callback)
+
+    def end_watch(self, run_id: str, handler: EventHandlerFn) -> None:
+        """Tell no more."""
+        if self._watcher is not None:
+            self._watcher.unwatch_run(run_id, handler)
+
+    def wipe(self) -> None:
+        """Remove everything, files that are open included."""
+        self._close()
+        super().wipe()
+
+    def dispose(self) -> None:
+        """Stop telling and close the files."""
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+        self._close()
+        super().dispose()
+
+    def _close(self) -> None:
+        with self._db_lock:
+            for engine in self._engines.values():
+                engine.dispose()
+            self._engines.clear()
+
+
+def _no_wait_for_the_disk(connection: Any, _record: object) -> None:
+    connection.execute("PRAGMA synchronous=NORMAL")
