@@ -88,7 +88,10 @@ class Settings(BaseSettings):
         ge=0,
         description="A file changed less than this long ago is still growing.",
     )
-    batch_days: int = Field(default=90, ge=1, description="Most days computed by one Spark job.")
+    batch_days: int = Field(
+        default=90, ge=1, description="Most days computed by one Spark job, unless they have less than `batch_mib`."
+    )
+    batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
     domains: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",
@@ -201,6 +204,11 @@ class Settings(BaseSettings):
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
+
+    @property
+    def batch_bytes(self) -> int:
+        """What should be read for a batch before it ends."""
+        return self.batch_mib * 1024 * 1024
 
     def last_day(self) -> date:
         """The newest day that can exist: today, or the calendar's last day if that is earlier."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -122,13 +123,28 @@ def begin(
         contract,
         author,
         frozenset(state.ready),
-        batches(step.days, platform.settings.batch_days, ties_among(platform, contract, state, basis)),
+        batches(
+            step.days,
+            platform.settings.batch_days,
+            ties_among(platform, contract, state, basis),
+            _sizes(basis, contract),
+            platform.settings.batch_bytes,
+        ),
         reasons_now(basis, contract, state.ready, asked=force),
         force,
         frozenset(accept),
         schema_to_replace(platform.lake, basis.release, step.table, spark_schema(contract).json()),
         all_days,
     )
+
+
+def _sizes(basis: Basis, contract: Contract) -> Mapping[date, int]:
+    """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
+    sizes: Counter[date] = Counter()
+    for read in contract.inputs:
+        for day, files in basis.files(read.table).items():
+            sizes[day] += sum(file.size for file in files)
+    return sizes
 
 
 def compute(

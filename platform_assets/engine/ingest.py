@@ -31,9 +31,6 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.steps import arrival_batches
 from platform_assets.sources.landing import LandedFile
 
-LEAST_BATCH_BYTES = 16 * 1024 * 1024
-"""Arrival dates with less than this between them are not worth a Spark job and a publication of their own."""
-
 
 def ingest(
     platform: Platform,
@@ -72,7 +69,7 @@ def ingest(
         arrivals: list[Arrival] = []
         published: dict[date, DayContent] = {}
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
-        for batch in arrival_batches(sizes, platform.settings.batch_days, LEAST_BATCH_BYTES):
+        for batch in arrival_batches(sizes, platform.settings.batch_days, platform.settings.batch_bytes):
             files = [file for day in batch for file in by_date[day]]
             taken, contents = take(platform, spark(), contract, files, author)
             arrivals += taken

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.planning.ties import Tie, groups
+
+NOTHING: Mapping[date, int] = {}
 
 
 @dataclass(frozen=True)
@@ -17,45 +19,56 @@ class Step:
     days: tuple[date, ...]
 
 
-def batches(days: Collection[date], most: int, ties: Iterable[Tie] = ()) -> tuple[tuple[date, ...], ...]:
-    """The days in order, at most `most` at a time: each batch is one Spark job and ends in a publication.
-
-    Days that are tied are in the same batch, even if there are more of them, since none may be published without the
-    others.
-    """
-    found: list[list[date]] = []
-    for together in groups(days, ties):
-        if found and len(found[-1]) + len(together) <= most:
-            found[-1] += together
-        else:
-            found.append([*together])
-    return tuple(tuple(sorted(batch)) for batch in found)
-
-
-def arrival_batches(
-    bytes_by_date: Mapping[date, int], most_dates: int, least_bytes: int
+def batches(
+    days: Collection[date],
+    most: int,
+    ties: Iterable[Tie] = (),
+    sizes: Mapping[date, int] = NOTHING,
+    least_bytes: int = 0,
 ) -> tuple[tuple[date, ...], ...]:
-    """The arrival dates in order, as batches of which each is one publication of raw.
+    """The days in order, as batches of which each is one Spark job and ends in a publication.
 
-    A batch ends after `most_dates`, unless so little was delivered on them that more dates cost nothing: the late
-    files of a whole quarter are one batch, or the end of the batch before.
+    A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
+    publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
+    them, since none may be published without the others.
 
     Args:
-        bytes_by_date: delivered on each date.
-        most_dates: per batch.
+        days: in any order.
+        most: days per batch.
+        ties: between any days.
+        sizes: bytes that are read for a day; nothing for those left out.
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
     """
-    found: list[list[date]] = [[]]
-    size = 0
-    for day in sorted(bytes_by_date):
-        if len(found[-1]) >= most_dates and size >= least_bytes:
-            found.append([])
-            size = 0
-        found[-1].append(day)
-        size += bytes_by_date[day]
+    groups_of_days = groups(days, ties)
+    cut = _cut([(len(one), sum(sizes.get(day, 0) for day in one)) for one in groups_of_days], most, least_bytes)
+    return tuple(tuple(sorted(day for one in groups_of_days[start:end] for day in one)) for start, end in cut)
+
+
+def arrival_batches(sizes: Mapping[date, int], most: int, least_bytes: int) -> tuple[tuple[date, ...], ...]:
+    """The arrival dates in order, as batches of which each is one publication of raw, cut like those of days.
+
+    Args:
+        sizes: bytes delivered on each date.
+        most: dates per batch.
+        least_bytes: that a batch should have before it ends, and that what is left should have to be one.
+    """
+    return batches(sizes, most, (), sizes, least_bytes)
+
+
+def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: int) -> list[tuple[int, int]]:
+    """Where batches of groups (days, bytes) start and end."""
+    found: list[tuple[int, int]] = []
+    start = days = size = 0
+    for n, (more_days, more_bytes) in enumerate(sizes):
+        if n > start and days + more_days > most and size >= least_bytes:
+            found.append((start, n))
+            start, days, size = n, 0, 0
+        days, size = days + more_days, size + more_bytes
+    if sizes:
+        found.append((start, len(sizes)))
     if len(found) > 1 and size < least_bytes:
-        found[-2:] = [found[-2] + found[-1]]
-    return tuple(tuple(batch) for batch in found if batch)
+        found[-2:] = [(found[-2][0], found[-1][1])]
+    return found
 
 
 def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date | None:

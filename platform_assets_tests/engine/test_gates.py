@@ -172,7 +172,7 @@ def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(make_worl
     world = known_days(make_world)
     for number in (17, 18, 19):
         deliver(world, number, lines(number, LINES // 2))
-    one_by_one = World(world.settings.model_copy(update={"batch_days": 1}), world.spark)
+    one_by_one = World(world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark)
     result = up_to_silver(one_by_one, [17, 18, 19])
     outcomes = {found.day: result.checks[found].checks[-1].outcome for found in sorted(result.checks)}
     assert outcomes == {17: "warned", 18: "warned", 19: "blocked"}

@@ -53,7 +53,9 @@ def published(result: RefreshResult) -> set[str]:
 
 
 def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> None:
-    world = World(world.settings.model_copy(update={"batch_days": 1}), world.spark)  # however small the batches
+    world = World(
+        world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark
+    )  # however small the batches
     moved = sale(MOVING, 1, TO, updated_at=LATER)
     voids = staying(FROM, voided=True, updated_at=LATER)
     world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [moved, *voids])

@@ -45,6 +45,20 @@ def test_arrival_batches_hold_every_date_once_in_order_and_are_worth_it(sizes, m
         assert sum(sizes[day] for day in batch) >= 50
 
 
+@given(
+    st.sets(st.dates(CALENDAR.first, CALENDAR.last)),
+    st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(0, 40)),
+    st.integers(1, 9),
+)
+def test_days_for_which_little_is_read_are_one_batch(days, sizes, most):
+    found = batches(days, most, (), sizes, least_bytes=50)
+    assert [day for batch in found for day in batch] == sorted(days)
+    for batch in found[:-1]:
+        assert len(batch) == most or sum(sizes.get(day, 0) for day in batch[:-1]) < 50
+    if sum(sizes.get(day, 0) for day in days) < 50:
+        assert len(found) <= 1
+
+
 def test_what_little_is_left_joins_the_batch_before():
     sizes = {FIRST + timedelta(days=n): 10 if n < 4 else 1 for n in range(7)}
     assert [len(batch) for batch in arrival_batches(sizes, 2, least_bytes=20)] == [2, 5]

@@ -43,6 +43,7 @@ def settings(state: Path) -> Settings:
         calendar_last=DAYS[-1],
         today=TODAY,
         batch_days=2,
+        batch_mib=0,
         compaction_files=1,
     )
 
