@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator, Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.session import TUNING, create_session, stop_session
-from platform_assets.settings import Settings, load_settings, project_root
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support.installation import FIRST, JARS, SMALL_DATA
+from platform_assets_tests.support.world import MakeWorld, World
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("platform", deadline=None)
 hypothesis.settings.load_profile("platform")
 
-JARS = project_root() / ".platform" / "jars"
-"""The project's own, so that nothing is downloaded a second time."""
-
-FIRST = date(2017, 1, 1)
 
 LOGS = "spark.databricks.delta.delta.log.cacheSize"
-
-SMALL_DATA = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.default.parallelism": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Tests work on a few rows: planning and starting tasks is all they cost."""
-
-OWN_PROCESS = json.dumps(SMALL_DATA | {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
-"""`PLATFORM_SPARK_CONF` of processes that tests start: they end before the JVM's better compiler would pay."""
 
 
 @pytest.fixture(scope="session", autouse=True)

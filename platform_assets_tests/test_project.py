@@ -54,7 +54,7 @@ def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> Non
     package.mkdir()
     (package / "__init__.py").write_text("")
     shutil.copy(ROOT / "platform_assets_tests" / "conftest.py", package)
-    shutil.copy(ROOT / "platform_assets_tests" / "world.py", package)
+    shutil.copytree(ROOT / "platform_assets_tests" / "support", package / "support")
     (package / "test_skips.py").write_text(
         "import pytest\n"
         "def test_a(): pytest.skip('no database')\n"

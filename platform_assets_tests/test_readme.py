@@ -15,7 +15,7 @@ from platform_assets.contracts import Contract, Domain
 from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.domains.retail.transforms import gold, silver
 from platform_assets.settings import project_root
-from platform_assets_tests.world import MakeWorld, product, sale
+from platform_assets_tests.support.world import MakeWorld, product, sale
 
 
 def example(name: str) -> str:

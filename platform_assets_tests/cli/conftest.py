@@ -2,75 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from platform_assets.cli.app import main
+from platform_assets.engine.changes import loaded_empty
 from platform_assets.engine.platform import open_platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.lakehouse.shelf import day, staged_manifest
+from platform_assets_tests.support.cli.commands import FIRST, REASON, TABLE, run, state
+from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, publish_on_paper
+from platform_assets_tests.support.shelf import day, staged_manifest
 
-FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
-TABLE = "gold.daily_sales"
-REASON = "lacks the column [/week]; expected are [bold]"
-"""What a file's name or a source's words hold must not be taken for markup."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Said]
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """State folder of the installation that commands see."""
-    values = {"STATE": tmp_path / "state", "JARS": JARS, "CALENDAR_FIRST": FIRST, "CALENDAR_LAST": LAST, "TODAY": LAST}
-    for name, value in values.items():
-        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
-    return tmp_path / "state"
-
-
-@pytest.fixture
-def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command as the console script does."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def command(*args: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["platform-assets", *args])
-        capfdbinary.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(bool(end.code))
-        out, err = capfdbinary.readouterr()
-        said = Said(code, out.decode(), err.decode())
-        assert "Traceback" not in said.out + said.err
-        return said
-
-    return command
+__all__ = ["run", "state"]
 
 
 @pytest.fixture
@@ -96,3 +42,25 @@ def published(state: Path) -> Settings:
     publish(lake, staged_manifest(lake, {TABLE: {day(1): [("é", 199)]}}))
     with open_platform(settings):
         return settings
+
+
+@pytest.fixture
+def products(state: object) -> Settings:
+    """Three days of products, delivered and computed under today's contract, all of them empty."""
+    settings = load_settings()
+    with open_platform(settings) as platform:
+        publish_on_paper(platform, RAW, loaded_empty(DAYS))
+        version = platform.version(SILVER)
+        parts = platform.configurations[SILVER].parts
+        publish_on_paper(platform, SILVER, computed(platform, SILVER), code_version=version.code, configuration=parts)
+    return settings
+
+
+@pytest.fixture
+def corrected(products: Settings) -> str:
+    """A second publication of one day of silver; its name."""
+    with open_platform(products) as platform:
+        version, parts = platform.version(SILVER), platform.configurations[SILVER].parts
+        again = {DAY: computed(platform, SILVER)[DAY].model_copy(update={"digest": "0-1-1-1-1"})}
+        publish_on_paper(platform, SILVER, again, code_version=version.code, configuration=parts)
+        return platform.ledger.current_days(SILVER)[DAY].publication

@@ -14,12 +14,9 @@ from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.cli.test_rollback import corrected
-from platform_assets_tests.cli.test_stale import SILVER, products
-from platform_assets_tests.lakehouse.shelf import day, rows_of, staged_manifest
-
-__all__ = ["corrected", "products"]
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.cli.products import SILVER
+from platform_assets_tests.support.shelf import day, rows_of, staged_manifest
 
 DAY = date(2017, 1, 2)
 

@@ -8,18 +8,8 @@ import sys
 
 import pytest
 
-from platform_assets_tests.cli.conftest import TABLE
-
-PROBE = """
-import sys
-from platform_assets.cli import main
-sys.argv = ["platform-assets", *sys.argv[1:]]
-try:
-    main()
-finally:
-    heavy = {"dagster", "pyspark", "py4j", "pandas", "polars", "duckdb"} & set(sys.modules)
-    print("imported", *sorted(heavy), file=sys.stderr)
-"""
+from platform_assets_tests.support.cli.commands import TABLE
+from platform_assets_tests.support.cli.probe import PROBE
 
 
 @pytest.mark.parametrize(

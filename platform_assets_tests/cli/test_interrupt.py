@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.test_stale import SILVER, products
-
-__all__ = ["products"]
+from platform_assets_tests.support.cli.products import SILVER
 
 COMMAND = "from platform_assets.cli.app import main; main()"
 

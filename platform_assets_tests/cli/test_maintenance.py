@@ -12,8 +12,8 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.usage import usage
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.lakehouse.shelf import age, contents, day, stage, staged_manifest
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.shelf import age, contents, day, stage, staged_manifest
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets_tests.cli.conftest import TABLE
+from platform_assets_tests.support.cli.commands import TABLE
 
 USAGE, FAILED = 2, 3
 ARRIVAL = "transactions/2017-01-01/a.csv"

@@ -13,8 +13,8 @@ from platform_assets.lakehouse.errors import DamagedTableError, MovedLakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.lakehouse.shelf import day, staged_manifest
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.shelf import day, staged_manifest
 
 COMMANDS = (["releases"], ["release", "show", "0"], ["status"], ["refresh"], ["release", "pin", "0", "--reason", "x"])
 READERS = (["read", TABLE], ["read", TABLE, "--release", "0"], ["views"])

@@ -15,8 +15,8 @@ from platform_assets.engine.platform import open_platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.lakehouse.shelf import day, staged_manifest
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.shelf import day, staged_manifest
 
 LINES = "silver.transactions"
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from platform_assets_tests.cli.conftest import REASON, TABLE
+from platform_assets_tests.support.cli.commands import REASON, TABLE
 
 
 def test_status_of_a_new_installation_says_what_is_missing(run):

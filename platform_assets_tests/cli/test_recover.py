@@ -9,8 +9,8 @@ import pytest
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.lakehouse.shelf import contents, day, publish_elsewhere, staged_manifest
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.shelf import contents, day, publish_elsewhere, staged_manifest
 
 
 @pytest.mark.parametrize("point", ["replace.after_commit", "release.after_commit"])

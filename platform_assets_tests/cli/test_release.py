@@ -10,12 +10,9 @@ from platform_assets.engine.platform import open_platform
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.cli.conftest import TABLE, Run
-from platform_assets_tests.cli.test_rollback import DAY, corrected
-from platform_assets_tests.cli.test_stale import RAW, SILVER, products
-from platform_assets_tests.lakehouse.shelf import day, staged_manifest
-
-__all__ = ["corrected", "products"]
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER
+from platform_assets_tests.support.shelf import day, staged_manifest
 
 WHY = ("--reason", "the auditors read it [/b]", "--by", "Zoë")
 

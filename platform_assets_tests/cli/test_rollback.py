@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 from platform_assets.engine.platform import open_platform
-from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.cli.conftest import Run
-from platform_assets_tests.cli.test_stale import SILVER, computed, products, publish_on_paper
-
-__all__ = ["products"]
-
-DAY = date(2017, 1, 2)
-
-
-@pytest.fixture
-def corrected(products: Settings) -> str:
-    """A second publication of one day of silver; its name."""
-    with open_platform(products) as platform:
-        version, parts = platform.version(SILVER), platform.configurations[SILVER].parts
-        again = {DAY: computed(platform, SILVER)[DAY].model_copy(update={"digest": "0-1-1-1-1"})}
-        publish_on_paper(platform, SILVER, again, code_version=version.code, configuration=parts)
-        return platform.ledger.current_days(SILVER)[DAY].publication
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.cli.products import DAY, SILVER
 
 
 def digest() -> str:

@@ -15,10 +15,8 @@ from platform_assets.lakehouse.open_stages import OpenStage, write_stage
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.ledger.records import Hold
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.conftest import Run
-from platform_assets_tests.cli.test_stale import SILVER, computed, products, publish_on_paper
-
-__all__ = ["products"]
+from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.cli.products import SILVER, computed, publish_on_paper
 
 DAY, BAD = date(2017, 1, 2), date(2017, 1, 3)
 

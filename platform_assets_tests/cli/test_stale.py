@@ -9,55 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.cli.console import UsageError, parse_days
-from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.platform import Author, Platform, open_platform
-from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.platform import open_platform
 from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
-from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.manifest import DataFile, DayContent, new_publication
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.cli.conftest import FIRST, LAST, TABLE
-
-RAW, SILVER = "raw.products", "silver.products"
-DAYS = (FIRST, date(2017, 1, 2), LAST)
-
-
-def publish_on_paper(
-    platform: Platform, table: str, days: dict[date, DayContent], publication: str = "", **values: object
-) -> None:
-    """A publication of days as they are given."""
-    contract = platform.catalogue[table]
-    schema = (raw_schema if contract.source else spark_schema)(contract).json()
-    reads = {read.table: current_release(platform.lake).versions.get(read.table, -1) for read in contract.inputs}
-    change = TableChange.model_validate(
-        {"table": table, "schema_string": schema, "days": days, "reads": reads, "seconds": 1.5, **values}
-    )
-    publish_changes(platform, publication or new_publication(), "recompute", [change], Author("r", "a test"))
-
-
-def computed(platform: Platform, table: str) -> dict[date, DayContent]:
-    """Days as the engine would record them: made from what is there now."""
-    contract = platform.catalogue[table]
-    digests = {read.table: Basis.now(platform).digests(read.table) for read in contract.inputs}
-    marks = fingerprints(contract, DAYS, digests, platform.calendar, {})
-    return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
-
-
-@pytest.fixture
-def products(state: object) -> Settings:
-    """Three days of products, delivered and computed under today's contract, all of them empty."""
-    settings = load_settings()
-    with open_platform(settings) as platform:
-        publish_on_paper(platform, RAW, loaded_empty(DAYS))
-        version = platform.version(SILVER)
-        parts = platform.configurations[SILVER].parts
-        publish_on_paper(platform, SILVER, computed(platform, SILVER), code_version=version.code, configuration=parts)
-    return settings
+from platform_assets_tests.support.cli.commands import TABLE
+from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, publish_on_paper
 
 
 def deliver(settings: Settings, day: date, rows: int) -> None:

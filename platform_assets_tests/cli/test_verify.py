@@ -5,7 +5,7 @@ from __future__ import annotations
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files
 from platform_assets.settings import Settings
-from platform_assets_tests.cli.conftest import FIRST, TABLE, Run
+from platform_assets_tests.support.cli.commands import FIRST, TABLE, Run
 
 
 def test_days_without_a_record_of_their_inputs_are_counted_and_said_to_be_so(run: Run, published: Settings) -> None:

@@ -12,8 +12,8 @@ from platform_assets.compute.health import check_jars
 from platform_assets.compute.jars import DELTA, JarsError, delta_jars, faults
 from platform_assets.compute.java import Java, find_java
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.compute.test_java import fake_java
-from platform_assets_tests.conftest import JARS
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.java import fake_java
 
 UNREACHABLE = """<ivysettings>
   <settings defaultResolver="nowhere"/>

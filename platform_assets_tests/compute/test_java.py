@@ -8,19 +8,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.compute.java import JavaError, find_java
-
-
-def fake_java(folder: Path, script: str) -> Path:
-    """A program named `java` that really runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "java"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    return program
-
-
-def says(version: str) -> str:
-    return f"""echo 'openjdk version "{version}" 2025-01-01' >&2"""
+from platform_assets_tests.support.java import fake_java, says
 
 
 def test_the_java_of_this_machine_is_found() -> None:

@@ -21,8 +21,8 @@ from platform_assets.contracts import Column, Contract, Domain, LandingFiles
 from platform_assets.engine.results import IngestResult
 from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.world import World
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.world import World
 
 FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
 ARRIVAL = "2017-01-02"
@@ -50,7 +50,7 @@ DOMAIN = Domain(
             event_time="at",
         ),
     ),
-    transforms="platform_assets_tests.domains.sensors.transforms",
+    transforms="platform_assets_tests.support.domains.sensors.transforms",
 )
 GOOD = {
     "at": "2017-01-02T10:00:00Z",

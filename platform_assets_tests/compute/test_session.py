@@ -22,8 +22,8 @@ from platform_assets.compute.jars import DELTA, delta_jars
 from platform_assets.compute.java import find_java
 from platform_assets.compute.session import configuration, create_session
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.compute.test_java import fake_java, says
-from platform_assets_tests.conftest import JARS
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.java import fake_java, says
 
 
 @dataclass(frozen=True)

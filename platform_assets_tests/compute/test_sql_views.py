@@ -14,8 +14,8 @@ import platform_assets
 from platform_assets.cli.app import main
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets_tests.lakehouse.shelf import SALES, STORES, day, staged_manifest
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 FIRST, SECOND = "2017-01-01", "2017-01-02"
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"

@@ -1,1 +1,1 @@
-"""Tests of the shipped domain, and a second, very different one that proves a domain is one folder."""
+"""The shipped domain, and that a second, very different one is one folder."""

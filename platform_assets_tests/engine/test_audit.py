@@ -23,9 +23,9 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.planning.late_queue import Selection
-from platform_assets_tests.engine.history import History, Version, history, person
-from platform_assets_tests.lakehouse.shelf import write_as_long
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.history import History, Version, history, person
+from platform_assets_tests.support.shelf import write_as_long
+from platform_assets_tests.support.world import MakeWorld
 
 RAW, SILVER = "raw.transactions", "silver.transactions"
 DAY = date(2017, 1, 3)

@@ -22,8 +22,8 @@ from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.engine.history import History, Version, history, person
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.history import History, Version, history, person
+from platform_assets_tests.support.world import MakeWorld
 
 SILVER, DAY = "silver.transactions", date(2017, 1, 3)
 

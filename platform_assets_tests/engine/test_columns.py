@@ -30,8 +30,8 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
-from platform_assets_tests.domains.sensors.transforms import gold, silver
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.domains.sensors.transforms import gold, silver
+from platform_assets_tests.support.world import MakeWorld, World
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
@@ -52,7 +52,7 @@ def on(*days: str) -> frozenset[date]:
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     """Four days of one reading each, loaded under the contracts as they are."""
-    world = make_world(days=len(DAYS), domains="platform_assets_tests.domains.sensors", compaction_files=1)
+    world = make_world(days=len(DAYS), domains="platform_assets_tests.support.domains.sensors", compaction_files=1)
     for number, day in enumerate(DAYS, start=1):
         deliver(world, day, "r", f"{number}.50")
     world.refresh()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from platform_assets_tests.world import MakeWorld, World, sale
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 DAY = "2017-01-01"
 LATER = f"{DAY}T12:00:00Z"

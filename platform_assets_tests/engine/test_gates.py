@@ -20,7 +20,7 @@ from platform_assets.engine.results import StepResult
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets.quality.masking import masked
-from platform_assets_tests.world import MakeWorld, World, sale
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 KNOWN = 16
 """Days that are enough to tell an unusual one."""

@@ -14,8 +14,8 @@ from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.approvals import Approval, approve
 from platform_assets.engine.late_queue import LateQueueError, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, Selection
-from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.world import MakeWorld
 
 LATE = "2017-04-05"
 """90 days after the 5th of January: what is of that day or later is in time, what is of the 4th or earlier is late."""

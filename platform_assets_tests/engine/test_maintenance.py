@@ -36,8 +36,8 @@ from platform_assets.ledger.records import Hold
 from platform_assets.planning.maintenance import TASKS, Task
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 4)]
 DAY = date(2017, 1, 1)

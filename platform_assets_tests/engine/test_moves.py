@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from platform_assets_tests.engine.history import RETAIL, TILLS, WINDOWS
-from platform_assets_tests.world import MakeWorld, World, sale
+from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 FIRST = {"day": "2017-01-02"}
 MOVED = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}

@@ -30,8 +30,8 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 DAY = date.fromisoformat(DAYS[1])

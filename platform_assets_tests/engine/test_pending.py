@@ -18,7 +18,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.manifest import TableChange, new_publication
 from platform_assets.ledger.records import Hold
 from platform_assets.settings import load_settings
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.world import World, product, sale
 
 
 def days(*numbers: int) -> tuple[date, ...]:

@@ -16,8 +16,8 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.probe import NotRepeatableError
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.planning.steps import Step
-from platform_assets_tests.domains.sensors.transforms import gold, silver
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.domains.sensors.transforms import gold, silver
+from platform_assets_tests.support.world import MakeWorld, World
 
 DAYS = 9
 CENTI = "decimal(6,2)"
@@ -31,7 +31,7 @@ def day(number: int) -> date:
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     """Nine days of two sensors, each day with readings of the same moment's place in the day, up to silver."""
-    world = make_world(days=DAYS, domains="platform_assets_tests.domains.sensors")
+    world = make_world(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
     for number in range(1, DAYS + 1):
         rows = [
             {"sensor": sensor, "measured_at": f"{day(number)}T0{hour}:00:00Z", "celsius": f"{number}.{hour}0"}

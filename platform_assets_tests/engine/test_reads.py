@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from platform_assets.compute.windows import Windowed
 from platform_assets.engine.reads import UndeclaredReadError
 from platform_assets.planning.reads import Read
-from platform_assets_tests.domains.sensors.transforms import gold
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.domains.sensors.transforms import gold
+from platform_assets_tests.support.world import MakeWorld, World
 
 DAYS = 12
 right = gold.sensor_week
@@ -27,7 +27,7 @@ def day(number: int) -> date:
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     """Twelve days of a sensor, up to silver; nothing was delivered for the third."""
-    world = make_world(days=DAYS, domains="platform_assets_tests.domains.sensors")
+    world = make_world(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
     for number in range(1, DAYS + 1):
         rows = [{"sensor": "north", "measured_at": f"{day(number)}T01:00:00Z", "celsius": f"{number}.00"}]
         world.deliver_rows("readings", str(day(number)), "r.jsonl", [] if number == 3 else rows)

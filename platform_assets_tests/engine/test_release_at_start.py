@@ -10,7 +10,7 @@ from platform_assets.engine.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
 from platform_assets.lakehouse.releases import current_release
-from platform_assets_tests.world import MakeWorld, sale
+from platform_assets_tests.support.world import MakeWorld, sale
 
 DAY = date(2017, 1, 1)
 RAW, SILVER, AUTHOR = "raw.transactions", "silver.transactions", Author("test", "a test")

@@ -14,7 +14,7 @@ from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.records import ROLL_BACK
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"

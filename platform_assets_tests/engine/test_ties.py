@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 TABLE = "silver.transactions"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 21)]

@@ -26,9 +26,9 @@ from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import private_folder
 from platform_assets.settings import load_settings
-from platform_assets_tests.cli.conftest import Run, run, state
-from platform_assets_tests.domains import sensors
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.cli.commands import Run, run, state
+from platform_assets_tests.support.domains import sensors
+from platform_assets_tests.support.world import MakeWorld, World
 
 __all__ = ["run", "state"]
 """Fixtures of the command line."""

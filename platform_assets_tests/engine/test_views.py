@@ -9,7 +9,7 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.views import view_of
 from platform_assets.planning.fingerprints import View, valid_on
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 TABLE = "silver.products"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 9)]

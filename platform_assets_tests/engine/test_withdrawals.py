@@ -10,8 +10,8 @@ from platform_assets.engine.approvals import approve
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
-from platform_assets_tests.engine.history import RETAIL, History, Version, history, no_session, person
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.world import MakeWorld
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from platform_assets.compute.failures import DiskFullError
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.errors import PlatformError
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.world import World, product, sale
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 COLUMNS = list(sale(1, 1, DAYS[0]))

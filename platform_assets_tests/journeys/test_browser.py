@@ -22,8 +22,8 @@ from pyspark.sql import SparkSession
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.conftest import JARS, OWN_PROCESS
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30
 BAD_DAY = FIRST + timedelta(days=DAYS)

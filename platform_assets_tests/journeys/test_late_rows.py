@@ -12,10 +12,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from platform_assets.failpoints import VARIABLE
-from platform_assets_tests.cli.test_imports import PROBE
-from platform_assets_tests.conftest import FIRST, JARS, OWN_PROCESS
-from platform_assets_tests.engine.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
+from platform_assets_tests.support.installation import FIRST, JARS, OWN_PROCESS
+from platform_assets_tests.support.world import MakeWorld
 
 FAILED = 3
 REASON = ("--reason", "the till was offline", "--by", "Zoë")

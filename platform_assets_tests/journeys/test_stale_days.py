@@ -20,8 +20,8 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import BY_PERSON, Request
-from platform_assets_tests.conftest import OWN_PROCESS
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.installation import OWN_PROCESS
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 DAYS = 40
 SPAN = 28

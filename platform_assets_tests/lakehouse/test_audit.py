@@ -22,7 +22,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover, revert_foreign
 from platform_assets.lakehouse.releases import current_release, in_its_file, manifest_file, published
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,
     STORES,
@@ -35,9 +35,9 @@ from platform_assets_tests.lakehouse.shelf import (
     publish_elsewhere,
     rows_of,
     staged_manifest,
+    unchain,
     write_as_long,
 )
-from platform_assets_tests.lakehouse.test_chain import unchain
 
 RELEASES = 4
 

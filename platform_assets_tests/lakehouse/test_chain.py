@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,15 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import manifest_file
-from platform_assets_tests.lakehouse.shelf import PUBLISHING, SALES, STORES, day, publish_elsewhere, staged_manifest
+from platform_assets_tests.support.shelf import (
+    PUBLISHING,
+    SALES,
+    STORES,
+    day,
+    publish_elsewhere,
+    staged_manifest,
+    unchain,
+)
 
 DAYS = {SALES: {day(0): [("a", 1)]}, STORES: {day(0): [("s", 2)]}}
 ESSENTIALS = {
@@ -83,13 +90,3 @@ def test_the_chain_goes_on_from_releases_that_have_none(lake: Lake) -> None:
     publish(lake, staged_manifest(lake, DAYS))
     assert [bool(one.chain) for one in links(lake)] == [False, True]
     assert links(lake)[1].chain == sha256(links(lake)[1].manifest_hash.encode()).hexdigest()
-
-
-def unchain(lake: Lake, number: int) -> None:
-    """A release as a version of the platform wrote it that knew of no chain."""
-    file = commits.commit_file(lake.releases_path, number)
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    for line in lines:
-        for name in (commits.CHAIN, commits.MANIFEST_HASH):
-            line.get("commitInfo", {}).pop(name, None)
-    file.write_text("\n".join(map(json.dumps, lines)))

@@ -25,7 +25,7 @@ from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.sql_views import statements
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
     STORES,

@@ -13,7 +13,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
     STORES,

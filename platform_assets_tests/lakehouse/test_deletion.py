@@ -24,7 +24,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.usage import Usage, released_at, usage
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
     age,

@@ -22,7 +22,7 @@ from platform_assets.lakehouse.log import head_of
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover, revert_foreign
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
     contents,

@@ -21,7 +21,7 @@ from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.settings import load_settings
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
     STORES,

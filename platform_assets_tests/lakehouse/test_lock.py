@@ -13,14 +13,14 @@ from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.shelf import (
     SALES,
     contents,
     day,
     in_process,
     staged_manifest,
 )
-from platform_assets_tests.postgres import PostgresServer
 
 
 def hold(lake: Lake, lock_url: str | None, sign: Path) -> None:

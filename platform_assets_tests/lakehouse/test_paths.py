@@ -12,7 +12,7 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import staged_files
 from platform_assets.lakehouse.publish import publish
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     change,
     content,

@@ -18,7 +18,7 @@ from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.settings import load_settings
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
     change,

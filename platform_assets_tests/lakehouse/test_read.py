@@ -17,7 +17,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import dataset, read, read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.settings import Settings
-from platform_assets_tests.lakehouse.shelf import SALES, STORES, day, staged_manifest
+from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from platform_assets.lakehouse.releases import (
     published,
     release,
 )
-from platform_assets_tests.lakehouse.shelf import SALES, contents, day, staged_manifest
+from platform_assets_tests.support.shelf import SALES, contents, day, staged_manifest
 
 MANY = 2 * CHECKPOINT_INTERVAL + 3
 

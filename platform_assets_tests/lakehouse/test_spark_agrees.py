@@ -22,7 +22,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import dataset, read_arrow
 from platform_assets.lakehouse.recovery import revert_foreign
 from platform_assets.lakehouse.releases import current_release
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     Days,
     change,

@@ -13,7 +13,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import dataset
 from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.lakehouse.sql_views import statements
-from platform_assets_tests.lakehouse.shelf import SALES, STORES, day, staged_manifest
+from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.stages import discard
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
     change,

@@ -10,7 +10,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets_tests.lakehouse.shelf import (
+from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
     contents,

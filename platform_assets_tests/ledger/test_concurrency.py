@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets_tests.ledger.samples import NOON, TABLE, hold, name_of, nth, simple
+from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple
 
 PROCESSES = 4
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK
-from platform_assets_tests.ledger.samples import NOON, TABLE, hold, nth, simple
+from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, nth, simple
 
 
 def test_a_hold_comes_back_as_it_was_written(ledger: Ledger) -> None:

@@ -15,7 +15,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.migrate import MIGRATIONS, revisions, schema_state, upgrade
 from platform_assets.ledger.schema import VERSION_TABLE, days, metadata, publications
 from platform_assets.ledger.statements import insert_all, publication_row
-from platform_assets_tests.ledger.samples import (
+from platform_assets_tests.support.ledger_records import (
     TABLE,
     arrival_record,
     hold,

@@ -23,7 +23,7 @@ from platform_assets.ledger.errors import (
     said,
 )
 from platform_assets.ledger.ledger import Ledger
-from platform_assets_tests.ledger.samples import NOON, TABLE, hold, name_of, nth, simple, year
+from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple, year
 
 SECRET = "s3cr/t%pw"
 SPELLINGS = ("s3cr/t%pw", "s3cr%2Ft%25pw", "s3cr")

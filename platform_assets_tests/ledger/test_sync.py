@@ -15,7 +15,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK, PublicationRecord
-from platform_assets_tests.ledger.samples import FIRST, NOON, RAW, TABLE, hold, name_of, nth
+from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, hold, name_of, nth
 
 
 def _content(release: int, n: int, fingerprint: str = "") -> DayContent:

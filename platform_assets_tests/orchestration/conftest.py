@@ -10,15 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.orchestration.daemon import Daemon, enter_world, running_daemon
-from platform_assets_tests.orchestration.paper import refresh_on_paper
-from platform_assets_tests.postgres import postgres_server
-from platform_assets_tests.world import World
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.orchestration.daemon import Daemon, enter_world, running_daemon
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import SENSORS
+from platform_assets_tests.support.postgres import postgres_server
+from platform_assets_tests.support.world import World
 
 __all__ = ["postgres_server"]
-
-SENSORS = "platform_assets_tests.domains.sensors"
 
 
 @pytest.fixture

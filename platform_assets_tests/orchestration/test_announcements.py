@@ -17,8 +17,8 @@ from pydantic import SecretStr
 from platform_assets.ledger.records import Hold
 from platform_assets.orchestration.announcements import FailedRun, announcements
 from platform_assets.orchestration.webhook import WebhookError, post
-from platform_assets_tests.orchestration.daemon import Daemon
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.daemon import Daemon
+from platform_assets_tests.support.world import World
 
 UI = "http://127.0.0.1:3000"
 NOW = datetime(2017, 1, 3, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -12,11 +12,9 @@ from typing import Any, cast
 
 import dagster as dg
 import pytest
-from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionStatus
+from dagster._core.execution.backfill import BulkActionStatus
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
-from dagster._daemon.backfill import execute_backfill_iteration
-from dagster_graphql.test.utils import execute_dagster_graphql
 from pyspark.sql import SparkSession
 
 from platform_assets.engine import recompute
@@ -28,79 +26,36 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.orchestration.pools import create_pools
 from platform_assets.orchestration.run_locks import lock_folder, run_process
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.conftest import JARS, SMALL_DATA
-from platform_assets_tests.domains.sensors.transforms import gold
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import (
-    LOGGER,
+from platform_assets_tests.support.domains.sensors.transforms import gold
+from platform_assets_tests.support.installation import JARS, SMALL_DATA
+from platform_assets_tests.support.orchestration.backfills import (
+    LAUNCH,
+    ask,
+    complete,
+    launch,
+    look_after_backfills,
+    reasons,
+    request,
+    status,
+)
+from platform_assets_tests.support.orchestration.daemon import (
     Daemon,
     enter_world,
     instance_config,
     published,
+    run_one,
     running_daemon,
 )
-from platform_assets_tests.orchestration.test_late_data import DAYS, land, run_one
-from platform_assets_tests.orchestration.test_up import started_from
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.processes import started_from
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SENSORS, SILVER, TABLES, land
+from platform_assets_tests.support.world import World
 
-RAW, SILVER, GOLD = TABLES = ("raw.readings", "silver.readings", "gold.sensor_week")
 UNDELIVERED = ["2017-01-11", "2017-01-12"]
 PATIENCE_S = 120
-LAUNCH = """
-mutation ($given: LaunchBackfillParams!) {
-  launchPartitionBackfill(backfillParams: $given) {
-    __typename
-    ... on LaunchBackfillSuccess { backfillId }
-    ... on PartitionKeysNotFoundError { message }
-    ... on PythonError { message }
-  }
-}
-"""
 Correct = Callable[..., None]
 TERMINATE = "mutation ($run: String!) { terminateRuns(runIds: [$run]) { __typename } }"
 
 pytestmark = pytest.mark.timeout(600)
-
-
-def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
-    """GraphQL, as the UI sends it."""
-    return dict(execute_dagster_graphql(daemon.workspace.create_request_context(), query, variables).data)
-
-
-def request(daemon: Daemon, days: Collection[str], tables: Collection[str]) -> dict[str, Any]:
-    """The answer to the UI's "Launch backfill"."""
-    given = {"assetSelection": [{"path": table.split(".")} for table in tables], "partitionNames": list(days)}
-    return dict(ask(daemon, LAUNCH, given=given)["launchPartitionBackfill"])
-
-
-def launch(daemon: Daemon, days: Collection[str], tables: Collection[str] = TABLES) -> str:
-    """Launch a backfill and let the daemon make its runs; its id."""
-    answer = request(daemon, days, tables)
-    assert answer["__typename"] == "LaunchBackfillSuccess", answer
-    look_after_backfills(daemon)
-    return str(answer["backfillId"])
-
-
-def look_after_backfills(daemon: Daemon) -> None:
-    """One iteration of the backfill daemon."""
-    errors = [error for error in execute_backfill_iteration(daemon.workspace, LOGGER) if error]
-    assert not errors, errors
-
-
-def complete(daemon: Daemon, backfill: str) -> list[dg.DagsterRun]:
-    """Let the daemon work until a backfill ended; its runs, oldest first."""
-    for _ in range(10):
-        daemon.launch()
-        look_after_backfills(daemon)
-        if status(daemon, backfill) in BULK_ACTION_TERMINAL_STATUSES:
-            return list(daemon.instance.get_runs(dg.RunsFilter.for_backfill(backfill)))[::-1]
-    raise AssertionError(f"{backfill} is {status(daemon, backfill)}")
-
-
-def status(daemon: Daemon, backfill: str) -> BulkActionStatus:
-    found = daemon.instance.get_backfill(backfill)
-    assert found is not None
-    return found.status
 
 
 def range_of(run: dg.DagsterRun) -> tuple[str, str]:
@@ -108,16 +63,6 @@ def range_of(run: dg.DagsterRun) -> tuple[str, str]:
     if day := run.tags.get("dagster/partition"):
         return day, day
     return run.tags["dagster/asset_partition_range_start"], run.tags["dagster/asset_partition_range_end"]
-
-
-def reasons(daemon: Daemon, run: dg.DagsterRun) -> str:
-    """What the steps said that failed."""
-    told = []
-    for entry in daemon.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
-        assert entry.dagster_event is not None
-        data = entry.dagster_event.step_failure_data
-        told.append(str(data.user_failure_data.description if data.user_failure_data else data.error))
-    return "\n".join(told)
 
 
 def said(daemon: Daemon, run: dg.DagsterRun) -> str:

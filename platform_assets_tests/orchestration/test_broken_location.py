@@ -11,7 +11,7 @@ import yaml
 from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 
-from platform_assets_tests.orchestration.daemon import DEFINITIONS, Daemon, instance_config
+from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
 
 BROKEN_DOMAIN = """
 from platform_assets.contracts import Column, Contract

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -12,15 +12,18 @@ from dagster._core.scheduler.instigation import TickStatus
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import SettingsError, load_settings
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import Daemon, enter_world, published, running_daemon
-from platform_assets_tests.orchestration.test_late_data import DAYS, ingest_only, land, run_one
-from platform_assets_tests.world import MakeWorld, World
-
-# Of the real today: Dagster forgets ticks of long ago.
-MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-ONE = MIDNIGHT + timedelta(hours=1, seconds=30)
-NEXT = ONE + timedelta(days=1)
+from platform_assets_tests.support.orchestration.daemon import (
+    MIDNIGHT,
+    NEXT,
+    ONE,
+    Daemon,
+    enter_world,
+    published,
+    run_one,
+    running_daemon,
+)
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, ingest_only, land
+from platform_assets_tests.support.world import MakeWorld, World
 
 
 def test_missed_days_are_caught_up_in_one_run_and_those_never_delivered_are_named(

@@ -8,10 +8,10 @@ import dagster as dg
 
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.elsewhere import published_elsewhere
-from platform_assets_tests.orchestration.daemon import Daemon
-from platform_assets_tests.orchestration.paper import refresh_on_paper
-from platform_assets_tests.orchestration.test_late_data import DAYS, land, run_one
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import DAYS, land
+from platform_assets_tests.support.world import World
 
 SILVER = dg.AssetKey(["silver", "readings"])
 

@@ -21,11 +21,18 @@ from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.events import asset_key
 from platform_assets.orchestration.pools import create_pools
 from platform_assets.settings import load_settings
-from platform_assets_tests.conftest import JARS
-from platform_assets_tests.orchestration.daemon import QUIET, Daemon, enter_world, published, running_daemon
-from platform_assets_tests.orchestration.test_backfills import complete, launch, reasons, status
-from platform_assets_tests.orchestration.test_late_data import idle, run_one
-from platform_assets_tests.world import World, product, sale
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.orchestration.backfills import complete, launch, reasons, status
+from platform_assets_tests.support.orchestration.daemon import (
+    QUIET,
+    Daemon,
+    enter_world,
+    idle,
+    published,
+    run_one,
+    running_daemon,
+)
+from platform_assets_tests.support.world import World, product, sale
 
 FIRST = date(2017, 1, 1)
 DAYS = [str(FIRST + timedelta(days=n)) for n in range(20)]

@@ -10,41 +10,11 @@ from dagster._core.scheduler.instigation import TickStatus
 from dagster._core.test_utils import create_run_for_test
 
 from platform_assets.engine.pending import waiting
-from platform_assets.engine.platform import Author
 from platform_assets.ledger.records import Hold
 from platform_assets.orchestration import refresh_requests
-from platform_assets_tests.orchestration.daemon import Daemon, published
-from platform_assets_tests.orchestration.paper import ingest_on_paper
-from platform_assets_tests.world import World
-
-DAYS = [f"2017-01-{day:02}" for day in range(1, 11)]
-
-
-def land(world: World, arrival: str, *days: str, name: str = "r.jsonl", celsius: str = "20.00") -> None:
-    """One reading a day in one file, two minutes after the hour of its name."""
-    hour = 10 + len(name)
-    rows = [{"sensor": "a", "measured_at": f"{day}T{hour}:00:00Z", "celsius": celsius} for day in days]
-    world.deliver_rows("readings", arrival, name, rows)
-
-
-def ingest_only(world: World, day: str) -> None:
-    """What a run leaves that dies after its first table."""
-    land(world, day, day)
-    with world.open() as platform:
-        ingest_on_paper(platform, Author("dead", "a test"))
-
-
-def run_one(daemon: Daemon) -> dg.DagsterRun:
-    """The run that a tick requested."""
-    assert daemon.tick().status == TickStatus.SUCCESS
-    [run] = daemon.launch()
-    return run
-
-
-def idle(daemon: Daemon) -> bool:
-    """Whether a tick finds nothing at all."""
-    tick = daemon.tick()
-    return (tick.status, tick.skip_reason) == (TickStatus.SKIPPED, "nothing to do")
+from platform_assets_tests.support.orchestration.daemon import Daemon, idle, published, run_one
+from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only, land
+from platform_assets_tests.support.world import World
 
 
 def test_a_later_correction_under_a_new_name_runs_again(readings: World, daemon: Daemon) -> None:

@@ -8,10 +8,10 @@ import dagster as dg
 
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.planning.maintenance import TASKS
-from platform_assets_tests.lakehouse.shelf import age, day, stage
-from platform_assets_tests.orchestration.daemon import Daemon
-from platform_assets_tests.orchestration.test_late_data import DAYS, ingest_only
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.daemon import Daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only
+from platform_assets_tests.support.shelf import age, day, stage
+from platform_assets_tests.support.world import World
 
 
 def test_a_run_is_started_where_something_is_due(readings: World, daemon: Daemon) -> None:

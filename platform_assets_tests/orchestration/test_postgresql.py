@@ -12,11 +12,10 @@ from sqlalchemy import create_engine, inspect
 
 from platform_assets.orchestration.pools import create_pools
 from platform_assets.settings import project_root
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import enter_world, running_daemon
-from platform_assets_tests.orchestration.test_late_data import DAYS, idle, land, run_one
-from platform_assets_tests.postgres import PostgresServer
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.orchestration.daemon import enter_world, idle, run_one, running_daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.postgres import PostgresServer
+from platform_assets_tests.support.world import MakeWorld
 
 DOCUMENTED = project_root() / "docs" / "postgresql.md"
 

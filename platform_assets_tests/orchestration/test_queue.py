@@ -20,11 +20,9 @@ from dagster._daemon.backfill import execute_backfill_iteration
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.pools import REFRESH_POOL, TABLES_POOL, create_pools
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import LOGGER, Daemon, running_daemon
-from platform_assets_tests.orchestration.test_daily import MIDNIGHT, NEXT, ONE
-from platform_assets_tests.orchestration.test_late_data import DAYS, land
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.daemon import LOGGER, MIDNIGHT, NEXT, ONE, Daemon, running_daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.world import World
 
 ONLY_STARTS = {"module": "dagster._core.test_utils", "class": "MockedRunLauncher"}
 

@@ -21,10 +21,9 @@ from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.launcher import CODE_LOCATION, WatchedRunLauncher
 from platform_assets.orchestration.run_locks import give_back, lock_folder, run_process, take
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import Daemon, instance_config, running_daemon
-from platform_assets_tests.orchestration.test_late_data import DAYS, land, run_one
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.daemon import Daemon, instance_config, run_one, running_daemon
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.world import World
 
 WORKING = """
 import sys, time

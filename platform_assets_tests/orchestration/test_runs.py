@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
-from platform_assets_tests.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
 

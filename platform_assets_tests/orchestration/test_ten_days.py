@@ -8,10 +8,16 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from platform_assets_tests.orchestration.conftest import SENSORS
-from platform_assets_tests.orchestration.daemon import Daemon, enter_world, published, running_daemon
-from platform_assets_tests.orchestration.test_late_data import DAYS, idle, land, run_one
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.orchestration.daemon import (
+    Daemon,
+    enter_world,
+    idle,
+    published,
+    run_one,
+    running_daemon,
+)
+from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.world import MakeWorld, World
 
 
 def days_pass(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,15 +11,15 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.pools import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
-from platform_assets_tests.orchestration.test_late_data import DAYS, land
-from platform_assets_tests.world import World
+from platform_assets_tests.support.orchestration.processes import started_from
+from platform_assets_tests.support.orchestration.readings import DAYS, land
+from platform_assets_tests.support.world import World
 
 PATIENCE_S = 240
 POOLS = "{ instance { concurrencyLimits { concurrencyKey } } }"
@@ -66,19 +65,6 @@ def ask(address: str, query: str) -> dict[str, object]:
             return found
     except OSError:
         return {}
-
-
-def started_from(home: Path) -> list[str]:
-    """Commands of the processes that work for an installation."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != os.getpid():
-            try:
-                if f"PLATFORM_STATE={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                    found.append((process / "cmdline").read_text().replace("\0", " "))
-            except OSError:
-                continue
-    return found
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from platform_assets.contracts import AllHistory, MonthToDate, Span
 from platform_assets.planning.overtaken import overtaken
 from platform_assets.planning.windows import days_read
-from platform_assets_tests.planning.worlds import CALENDAR, chain, nth, nths
+from platform_assets_tests.support.catalogues import CALENDAR, chain, nth, nths
 
 windows = st.one_of(
     st.builds(Span, st.integers(0, 9), st.integers(0, 3)), st.sampled_from([MonthToDate(), AllHistory()])

@@ -14,7 +14,7 @@ from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Intake, Lacking, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.requests import BY_PERSON, Request
-from platform_assets_tests.planning.worlds import (
+from platform_assets_tests.support.catalogues import (
     CALENDAR,
     FIRST,
     brute_force,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
-from platform_assets_tests.promises.memory import (
+from platform_assets_tests.support.models.memory import (
     CATALOGUE,
     DAYS,
     Memory,

@@ -9,9 +9,9 @@ import pytest
 
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.planning.windows import Calendar, days_read
-from platform_assets_tests.domains.windows import TABLES
-from platform_assets_tests.engine.history import CALENDAR_DAYS, WINDOWS, History, Version, history
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.domains.windows import TABLES
+from platform_assets_tests.support.history import CALENDAR_DAYS, WINDOWS, History, Version, history
+from platform_assets_tests.support.world import MakeWorld
 
 BASKETS = 6
 Digests = dict[str, dict[date, str]]

@@ -31,10 +31,10 @@ from platform_assets.lakehouse.releases import current_release, published, relea
 from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets.settings import Settings
-from platform_assets_tests.engine.history import WINDOWS
-from platform_assets_tests.lakehouse.shelf import PUBLISHING, in_process
-from platform_assets_tests.promises.releases_model import DAYS, GOLD, SILVER, Day, Made, Model, Sale
-from platform_assets_tests.world import MakeWorld, sale
+from platform_assets_tests.support.history import WINDOWS
+from platform_assets_tests.support.models.releases import DAYS, GOLD, SILVER, Day, Made, Model, Sale
+from platform_assets_tests.support.shelf import PUBLISHING, in_process
+from platform_assets_tests.support.world import MakeWorld, sale
 
 TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
 KEYS = 6

@@ -14,10 +14,16 @@ from dagster._core.scheduler.instigation import TickStatus
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
-from platform_assets_tests.domains.retail.oracle import DERIVED, Oracle
-from platform_assets_tests.orchestration.daemon import Daemon, enter_world, published, running_daemon
-from platform_assets_tests.orchestration.test_late_data import idle, run_one
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.models.oracle import DERIVED, Oracle
+from platform_assets_tests.support.orchestration.daemon import (
+    Daemon,
+    enter_world,
+    idle,
+    published,
+    run_one,
+    running_daemon,
+)
+from platform_assets_tests.support.world import MakeWorld, World
 
 FIRST = Simulation().first
 BY_SCHEDULE = {3, 7}

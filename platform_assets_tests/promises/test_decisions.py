@@ -10,8 +10,8 @@ from platform_assets.engine.approvals import approve
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.withdrawals import withdraw
 from platform_assets.planning.late_queue import Selection
-from platform_assets_tests.engine.history import CALENDAR_DAYS, History, Version, history, person
-from platform_assets_tests.world import MakeWorld
+from platform_assets_tests.support.history import CALENDAR_DAYS, History, Version, history, person
+from platform_assets_tests.support.world import MakeWorld
 
 BASKETS = 150
 ARRIVALS = ("2017-01-08", "2017-01-09", "2017-04-05", "2017-04-06", "2017-04-20")

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
-from platform_assets_tests.domains.retail.oracle import DERIVED, Oracle
-from platform_assets_tests.world import MakeWorld, World
+from platform_assets_tests.support.models.oracle import DERIVED, Oracle
+from platform_assets_tests.support.world import MakeWorld, World
 
 Landing = Callable[[World, Simulation], Iterator[date | None]]
 """Lands one batch after another, and says up to which arrival date everything is there; None if no date says it."""

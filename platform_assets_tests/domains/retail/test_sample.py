@@ -32,7 +32,7 @@ from platform_assets.domains.retail.sample import (
     land,
 )
 from platform_assets.domains.retail.sample.source import read_lines, with_money
-from platform_assets_tests.domains.retail.oracle import DERIVED, Oracle
+from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 
 MONTH = Simulation(days=30)
 YEAR_LINES = 1_469_307

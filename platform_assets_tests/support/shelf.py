@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import VARIABLE as FAILPOINT
+from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import (
@@ -183,7 +184,7 @@ def write_as_long(file: Path, rows: pa.Table) -> None:
 
 
 FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload([f"platform_assets_tests.promises.kills.{name}" for name in ("paper", "sales", "reader")])
+FORKS.set_forkserver_preload([f"platform_assets_tests.support.kills.{name}" for name in ("paper", "sales", "reader")])
 
 
 def in_process(work: Callable[..., object], *args: object, failpoint: str = "", wait: bool = True) -> BaseProcess:
@@ -225,3 +226,13 @@ def killed(process: BaseProcess) -> bool:
 def spark_rows(frame: Any) -> list[tuple[Any, ...]]:
     """Rows of a Spark frame, sorted."""
     return sorted(tuple(row) for row in frame.select("event_date", "key", "cents", "price").collect())
+
+
+def unchain(lake: Lake, number: int) -> None:
+    """A release as a version of the platform wrote it that knew of no chain."""
+    file = commits.commit_file(lake.releases_path, number)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        for name in (commits.CHAIN, commits.MANIFEST_HASH):
+            line.get("commitInfo", {}).pop(name, None)
+    file.write_text("\n".join(map(json.dumps, lines)))

@@ -22,9 +22,9 @@ from platform_assets.engine.refresh import refresh
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.engine.history import TODAY, WINDOWS
-from platform_assets_tests.promises.kills.story import Command, Jvm, Story, Sums
-from platform_assets_tests.world import World, sale
+from platform_assets_tests.support.history import TODAY, WINDOWS
+from platform_assets_tests.support.kills.story import Command, Jvm, Story, Sums
+from platform_assets_tests.support.world import World, sale
 
 RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.household_28d"
 DAYS = tuple(f"2017-01-{day:02}" for day in range(1, 5))

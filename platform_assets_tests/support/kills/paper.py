@@ -22,9 +22,9 @@ from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.engine.history import WINDOWS
-from platform_assets_tests.lakehouse.shelf import change, contents, day, in_process, killed, stage
-from platform_assets_tests.promises.kills.story import Command, Jvm, Story, Sums
+from platform_assets_tests.support.history import WINDOWS
+from platform_assets_tests.support.kills.story import Command, Jvm, Story, Sums
+from platform_assets_tests.support.shelf import change, contents, day, in_process, killed, stage
 
 RAW, SILVER, GOLD, OTHER = "raw.transactions", "silver.transactions", "gold.household_28d", "gold.stores"
 """Two that have contracts, read one from the other, and one that no contract knows."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import current_release
-from platform_assets_tests.lakehouse.shelf import FORKS
-from platform_assets_tests.promises.kills.story import Sums, sums
+from platform_assets_tests.support.kills.story import Sums, sums
+from platform_assets_tests.support.shelf import FORKS
 
 _PATIENCE_S = 120
 

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
 from platform_assets.quality.findings import Checked
-from platform_assets_tests.world import MakeWorld, World, sale
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 CALENDAR_DAYS = 8
-TILLS, WINDOWS = "platform_assets_tests.domains.tills", "platform_assets_tests.domains.windows"
+TILLS, WINDOWS = "platform_assets_tests.support.domains.tills", "platform_assets_tests.support.domains.windows"
 RETAIL = "platform_assets.domains.retail"
 TODAY = date(2017, 7, 1)
 """Long after the calendar's last day, so that there can be late rows."""

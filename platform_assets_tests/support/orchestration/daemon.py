@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from dagster._utils.hosted_user_process import recon_job_from_origin
 
 from platform_assets.orchestration.launcher import CODE_LOCATION
 from platform_assets.settings import project_root
-from platform_assets_tests.world import World
+from platform_assets_tests.support.world import World
 
 LOGGER = logging.getLogger("daemon")
 DEFINITIONS = """
@@ -42,6 +42,11 @@ from platform_assets.settings import load_settings
 defs = build_definitions(load_settings())
 """
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+# Of the real today: Dagster forgets ticks of long ago.
+MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+ONE = MIDNIGHT + timedelta(hours=1, seconds=30)
+NEXT = ONE + timedelta(days=1)
 
 
 class InThisProcess(SyncInMemoryRunLauncher):
@@ -167,3 +172,16 @@ def running_daemon(folder: Path, patch: pytest.MonkeyPatch, **changes: Any) -> I
         daemon = Daemon(workspace)
         daemon.stop_schedules("daily", "deep_restatement")
         yield daemon
+
+
+def run_one(daemon: Daemon) -> dg.DagsterRun:
+    """The run that a tick requested."""
+    assert daemon.tick().status == TickStatus.SUCCESS
+    [run] = daemon.launch()
+    return run
+
+
+def idle(daemon: Daemon) -> bool:
+    """Whether a tick finds nothing at all."""
+    tick = daemon.tick()
+    return (tick.status, tick.skip_reason) == (TickStatus.SKIPPED, "nothing to do")

@@ -1,0 +1,67 @@
+"""The command line in this process, as the console script starts it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from platform_assets.cli.app import main
+from platform_assets_tests.support.installation import JARS
+
+FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
+TABLE = "gold.daily_sales"
+REASON = "lacks the column [/week]; expected are [bold]"
+"""What a file's name or a source's words hold must not be taken for markup."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """State folder of the installation that commands see."""
+    values = {"STATE": tmp_path / "state", "JARS": JARS, "CALENDAR_FIRST": FIRST, "CALENDAR_LAST": LAST, "TODAY": LAST}
+    for name, value in values.items():
+        monkeypatch.setenv(f"PLATFORM_{name}", str(value))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command as the console script does."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*args: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["platform-assets", *args])
+        capfdbinary.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(bool(end.code))
+        out, err = capfdbinary.readouterr()
+        said = Said(code, out.decode(), err.decode())
+        assert "Traceback" not in said.out + said.err
+        return said
+
+    return command
