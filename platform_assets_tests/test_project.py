@@ -61,7 +61,7 @@ def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> Non
         "@pytest.fixture\n"
         "def absent(): pytest.skip('no broker')\n"
         "def test_b(absent): pass\n"
-        "@pytest.mark.slow\n"
+        "@pytest.mark.proof\n"
         "def test_c(): assert False\n"
     )
     done = subprocess.run(

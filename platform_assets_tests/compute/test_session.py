@@ -167,7 +167,7 @@ print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
     assert not list(home.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
@@ -234,7 +234,7 @@ def own_jars(tmp_path: Path) -> Settings:
 START = "spark = create_session(settings); print(spark.range(3).count()); stop_session(spark)"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: Settings) -> None:
     file = archive_path(own_jars, find_java())
     first = run(START, own_jars)
@@ -255,8 +255,8 @@ def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: 
     "content",
     [
         b"no archive at all" * 1000,
-        pytest.param(b"", marks=pytest.mark.slow),
-        pytest.param(b"\xa8\x0b\xba\xf0" * 4096, marks=pytest.mark.slow),
+        pytest.param(b"", marks=pytest.mark.proof),
+        pytest.param(b"\xa8\x0b\xba\xf0" * 4096, marks=pytest.mark.proof),
     ],
 )
 def test_a_broken_class_archive_does_not_keep_a_session_from_starting(content: bytes, own_jars: Settings) -> None:

@@ -96,7 +96,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
     assert story.refresh() == {}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make_world: MakeWorld) -> None:
     late, in_time = history(make_world, RETAIL), history(make_world, RETAIL)
     for story, arrival in ((late, LATE), (in_time, "2017-01-08")):

@@ -63,7 +63,7 @@ def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story:
     assert story.refresh() == {}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(make_world: MakeWorld) -> None:
     tables = ("silver.transactions", "gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
     digests = []
@@ -82,7 +82,7 @@ def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(ma
     assert digests[0] == digests[1]
 
 
-@pytest.mark.parametrize("first", ["withdrawal", pytest.param("correction", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first", ["withdrawal", pytest.param("correction", marks=pytest.mark.proof)])
 def test_a_withdrawal_and_a_late_correction_commute(story: History, first: str) -> None:
     bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 5, 6), Version(3, 3, 6, "6.00"), Version(4, 1, 6))
     story.refresh()

@@ -55,7 +55,7 @@ LATE = "transactions/2017-04-10/late.jsonl"
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.slow), "publish.after_table"]
+    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.proof), "publish.after_table"]
 )
 def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: History, failpoint: str) -> None:
     dead = command(story, "late", "approve", LATE, *REASON, failpoint=failpoint)

@@ -151,7 +151,7 @@ def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
     assert {status(daemon, backfill) for backfill in backfills} == {BulkActionStatus.COMPLETED_SUCCESS}
 
 
-@pytest.mark.parametrize("table", [SILVER, pytest.param(GOLD, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("table", [SILVER, pytest.param(GOLD, marks=pytest.mark.proof)])
 def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
     table: str, readings: World, daemon: Daemon, correct: Correct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,7 +67,7 @@ def ask(address: str, query: str) -> dict[str, object]:
         return {}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
     readings: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def derived(story: History) -> Digests:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.proof) for n in range(1, 20))])
 def test_any_history_ends_where_one_load_of_everything_does(make_world: MakeWorld, seed: int) -> None:
     random = Random(seed)
     story = history(make_world, WINDOWS)

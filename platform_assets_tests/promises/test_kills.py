@@ -26,7 +26,7 @@ SAMPLE = ("ingest.counted", "gate.before_holds", *ON_PAPER[::2])
 
 
 def sampled(points: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.slow) for point in points]
+    return [pytest.param(point, marks=() if point in SAMPLE else pytest.mark.proof) for point in points]
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def _compiled(spark: SparkSession) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("seed", "way"),
     [
-        pytest.param(seed, way, marks=() if sampled else pytest.mark.slow)
+        pytest.param(seed, way, marks=() if sampled else pytest.mark.proof)
         for seed, way, sampled in (
             (1, in_order, True),
             (1, shuffled, True),
@@ -100,7 +100,7 @@ def test_sixty_days_equal_the_oracle_to_the_cent(make_world: MakeWorld, seed: in
     check(make_world, Simulation(seed=seed, days=60), way)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("way", [in_order, shuffled, twice])
 @pytest.mark.parametrize("seed", [1, 2])

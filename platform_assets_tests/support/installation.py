@@ -17,6 +17,8 @@ SMALL_DATA = {
     "spark.default.parallelism": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Where in a test a column was made, asked of the JVM for each of them: half of all the calls into it
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """Tests work on a few rows: planning and starting tasks is all they cost."""
 

@@ -333,7 +333,7 @@ def test_the_oracle_knows_only_what_has_arrived(month: Path) -> None:
     assert {row[0] for row in found} == {"missing", "unexpected"}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_the_whole_year_is_the_source(tmp_path: Path) -> None:
     year = Simulation(rates=Rates.none())
