@@ -12,6 +12,9 @@ from platform_assets.planning.progress import Progress
 QUICK_S = 2.0
 """What is done by then says nothing on its way."""
 
+FIRST_S = 5.0
+"""Nobody has heard anything since the process began, which was a few imports ago."""
+
 SILENCE_S = 8.0
 """Ten seconds are promised, and on a busy machine a thread wakes up late."""
 
@@ -52,8 +55,8 @@ class Narration:
 
     def __init__(self, command: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._spoke = clock()
-        self._labels = [(command, self._spoke)]
+        self._spoke = clock() - (SILENCE_S - FIRST_S)
+        self._labels = [(command, clock())]
         self._meanwhile: dict[str, float] = {}
         self._since: dict[tuple[str, str], float] = {}
         self._work: Progress | None = None

@@ -66,7 +66,7 @@ def test_nobody_waits_longer_than_promised_whatever_the_command_does(listener):
 
 def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener):
     tell = listener.narration.tell
-    listener.listen(8)
+    listener.listen(5)
     tell(Progress("taking", "raw.products", 0, 1_400, "file"))
     listener.listen(8)
     tell(Progress("taking", "raw.products", 1_000, 1_400, "file"))
@@ -76,7 +76,7 @@ def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener)
     tell(Progress("checking", TABLE))
     listener.listen(8)
     assert listener.lines == [
-        "refresh, 8 s",
+        "refresh, 5 s",
         "taking raw.products: 0 of 1,400 files, 8 s",
         "starting Spark, 8 s",
         "taking raw.products: 1,000 of 1,400 files, 24 s",
@@ -113,7 +113,7 @@ def test_a_part_that_was_quick_leaves_nothing_to_say(listener):
     listener.narration.begin("backup")
     listener.narration.tell(Progress("copying", TABLE, 3, 3, finished=True))
     listener.narration.end()
-    listener.listen(5)
+    listener.listen(4)
     assert not listener.heard
 
 
@@ -124,5 +124,5 @@ def test_what_a_part_left_unfinished_is_not_said_of_the_next(listener):
     narration.tell(Progress("starting Spark"))
     narration.end()
     narration.begin("late corrections")
-    listener.listen(8.25)
-    assert listener.lines == ["late corrections, 8 s"]
+    listener.listen(5)
+    assert listener.lines == ["late corrections, 5 s"]
