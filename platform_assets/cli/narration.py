@@ -10,7 +10,7 @@ from platform_assets.cli.console import counted
 from platform_assets.planning.progress import Progress
 
 QUICK_S = 2.0
-"""What is done by then says nothing on its way."""
+"""What is done by then leaves no line behind on its way."""
 
 FIRST_S = 5.0
 """Nobody has heard anything since the process began, which was a few imports ago."""

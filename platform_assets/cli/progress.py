@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 import typer
@@ -56,6 +56,7 @@ class Voice:
                 from platform_assets.cli.bar import Bar
 
                 self._bar = Bar(self._out)
+                self._say_or_leave_it(self._words)
         try:
             yield self._tell
         finally:
@@ -89,8 +90,7 @@ class Voice:
 
     def _words(self) -> None:
         if self._bar:
-            if not self._narration.is_quick:
-                self._bar.draw(self._narration.now())
+            self._bar.draw(self._narration.now())
             self._bar.print(self._narration.lines())
         elif not self._is_terminal:
             self._print(self._narration.lines())
@@ -119,7 +119,8 @@ def speaking(command: str) -> Iterator[Voice]:
     finally:
         voice.hush()
         if out is not None:
-            out.close()
+            with suppress(OSError):  # of what could not be said because nobody listens any more
+                out.close()
 
 
 @contextmanager
