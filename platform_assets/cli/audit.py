@@ -23,7 +23,7 @@ from platform_assets.cli.console import (
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.life_view import life_json, print_life
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.settings import Settings, load_settings
@@ -42,6 +42,7 @@ _SHOWN = 20
 
 @app.command()
 def verify(
+    context: typer.Context,
     table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
     days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
@@ -62,8 +63,10 @@ def verify(
         fast=fast,
         every_release=every_release,
     )
-    session = session_on_demand(settings) if digests else nullcontext()
-    with session as spark, counting("audit") as progress:
+    with (
+        telling(context, "audit") as progress,
+        session_on_demand(settings, progress) if digests else nullcontext() as spark,
+    ):
         done = audit_installation(settings, scope, progress, spark)
     if as_json:
         print_json(_json(done))

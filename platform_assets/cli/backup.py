@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import console, counted, print_json
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
+from platform_assets.planning.progress import meanwhile
 from platform_assets.settings import load_settings
 
 
 def backup(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to; a folder of an earlier backup gets what is new.")],
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
@@ -24,9 +26,10 @@ def backup(
 
     started = time.monotonic()
     settings = load_settings()
-    with counting("backup") as progress:
+    with telling(context, "backup") as progress:
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
-        with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
+        with meanwhile(progress, "copying the ledger"):
+            with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
         done = copy_lake(Lake(settings.lake), Lake(folder / "lake"), progress)
     seconds = time.monotonic() - started
     if as_json:

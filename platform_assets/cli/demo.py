@@ -13,10 +13,11 @@ import typer
 
 from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors, print_json, reading
 from platform_assets.cli.dagster_home import dagster_home
-from platform_assets.cli.progress import counting, watch_published
+from platform_assets.cli.progress import telling
 from platform_assets.cli.summary import print_summary, summarise
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.planning.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Phase:
 
 
 def demo(
+    context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
@@ -68,7 +70,7 @@ def demo(
     phases: list[Phase] = []
     for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
         if seen_until is None or today >= seen_until:
-            phases.append(_phase(settings, simulation, name, last, today))
+            phases.append(_phase(context, settings, simulation, name, last, today))
     with reading() as platform:
         summary = summarise(platform)
     seconds = time.monotonic() - started
@@ -79,7 +81,9 @@ def demo(
         print_summary(summary, phases, seconds)
 
 
-def _phase(settings: Settings, simulation: Simulation, name: str, last: date, today: date) -> Phase:
+def _phase(
+    context: typer.Context, settings: Settings, simulation: Simulation, name: str, last: date, today: date
+) -> Phase:
     """Land up to a date and bring everything up to date through Dagster."""
     from platform_assets.domains.retail.sample import land
     from platform_assets.engine.pending import intakes
@@ -87,15 +91,20 @@ def _phase(settings: Settings, simulation: Simulation, name: str, last: date, to
 
     started = time.monotonic()
     _set_clock(settings, last, today)
-    with counting(f"{name}: landing") as progress:
+    failures: tuple[str, ...] = ()
+    with telling(context, name) as progress:
         landed = land(simulation, settings.landing, today, progress)
-    since = new_publication()
-    with reading() as platform:
-        empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
-        idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
-        tables = len(platform.catalogue.names)
-    if not idle:
-        _run(settings, name, whole=(simulation.first, last) if empty else None, total=tables * simulation.days)
+        since = new_publication()
+        with meanwhile(progress, "planning"), reading() as platform:
+            empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
+            idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
+        if not idle:
+            failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
+    if failures:
+        for failure in failures:
+            errors.print(failure, soft_wrap=True, highlight=False)
+        errors.print("What was published stays. Run the same command again to go on from there.")
+        raise typer.Exit(EXIT_FAILED)
     with reading() as platform:
         changed = {
             table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
@@ -104,26 +113,26 @@ def _phase(settings: Settings, simulation: Simulation, name: str, last: date, to
     return Phase(name, landed.files, changed, time.monotonic() - started)
 
 
-def _run(settings: Settings, name: str, whole: tuple[date, date] | None, total: int) -> None:
-    """One Dagster run in this process: the assets of the whole calendar, or the job that refreshes."""
+def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progress: OnProgress) -> tuple[str, ...]:
+    """One Dagster run in this process: the assets of the whole calendar, or the job that refreshes.
+
+    Returns:
+        What failed.
+    """
     os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
-    with errors.status("starting Dagster"):
+    with meanwhile(progress, "starting Dagster"):
         import dagster as dg
 
         from platform_assets.orchestration.build import build_definitions
         from platform_assets.orchestration.in_process import materialize_range, run_job
 
-        definitions = build_definitions(load_settings())
-    with dg.DagsterInstance.get() as instance, watch_published(name, total if whole else None):
+        definitions = build_definitions(load_settings(), progress)
+    with dg.DagsterInstance.get() as instance:
         if whole:
             outcome = materialize_range(definitions, instance, *whole)
         else:
             outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
-    if outcome.failures:
-        for failure in outcome.failures:
-            errors.print(failure, soft_wrap=True, highlight=False)
-        errors.print("What was published stays. Run the same command again to go on from there.")
-        raise typer.Exit(EXIT_FAILED)
+    return outcome.failures
 
 
 def _demo_clock(settings: Settings, last: date) -> date | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.console import UsageError, console, print_json
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def land(
+    context: typer.Context,
     until: Annotated[str | None, typer.Option(help="Newest arrival date to land, YYYY-MM-DD; all by default.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed lets other lines go wrong.")] = 1,
     days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
@@ -38,7 +39,7 @@ def land(
     except SampleError as error:
         raise UsageError(error.what, error.todo) from error
     newest = _day(until) if until else simulation.last_arrival
-    with counting("landing arrival dates") as progress:
+    with telling(context, "landing") as progress:
         landed = land_files(simulation, settings.landing, newest, progress)
     if as_json:
         print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})

@@ -11,6 +11,7 @@ from rich.markup import escape
 from platform_assets.cli.console import UsageError, console, parse_days, print_json, reading
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, Selection, waiting_rows
 from platform_assets.settings import load_settings
@@ -55,6 +56,7 @@ def list_late(
 
 @app.command()
 def approve(
+    context: typer.Context,
     arrival: Arrival = None,
     table: OfTable = None,
     days: Days = None,
@@ -66,8 +68,12 @@ def approve(
     author, selection = decided_by(reason, by), _selection(arrival, table, days)
     from platform_assets.engine.approvals import approve as take
 
-    with reading() as platform, session_on_demand(platform.settings) as spark:
-        done = take(platform, spark, selection, author)
+    with (
+        reading() as platform,
+        telling(context, "late approve") as progress,
+        session_on_demand(platform.settings, progress) as spark,
+    ):
+        done = take(platform, spark, selection, author, progress)
     if as_json:
         print_json([_approval_as_json(one) for one in done])
         return

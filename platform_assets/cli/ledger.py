@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import console, print_json, say
+from platform_assets.cli.progress import telling
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.catching_up import hold_again
 from platform_assets.engine.platform import Platform
@@ -26,15 +27,18 @@ def _group() -> None:
 
 
 @app.command()
-def rebuild(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def rebuild(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
     """Rebuild the index from the lake's manifests; holds and people's decisions stay."""
     started = time.monotonic()
     settings = load_settings()
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
         lake = Lake(settings.lake)
-        result = rebuild_index(lake, ledger)
-        held = hold_again(Platform(settings, load_catalogue(settings), lake, ledger), result.added)
+        with telling(context, "ledger rebuild") as progress:
+            result = rebuild_index(lake, ledger, progress)
+            held = hold_again(Platform(settings, load_catalogue(settings), lake, ledger), result.added)
     finally:
         ledger.close()
     seconds = time.monotonic() - started

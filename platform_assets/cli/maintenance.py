@@ -14,7 +14,7 @@ from rich.table import Table
 from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, reading, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.maintenance import TASKS, Removal, Task
 
@@ -43,6 +43,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 @app.command()
 def run(
+    context: typer.Context,
     dry_run: DryRun = False,
     only: Annotated[Only | None, typer.Option(help="Only this task; all four by default.")] = None,
     as_json: AsJson = False,
@@ -50,7 +51,7 @@ def run(
     """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
     tasks: tuple[Task, ...] = TASKS if only is None else (only.value,)
     with reading() as platform:
-        done = _planned(platform, tasks) if dry_run else _done(platform, tasks)
+        done = _planned(platform, tasks) if dry_run else _done(context, platform, tasks)
         window = platform.settings.rollback_window_days
     if as_json:
         print_json({"dry_run": dry_run, **_json(done)})
@@ -83,14 +84,14 @@ def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
     return plan_maintenance(platform, tasks)
 
 
-def _done(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+def _done(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> Maintenance:
     from platform_assets.engine.maintenance import Maintenance
     from platform_assets.engine.maintenance_tasks import maintain
     from platform_assets.engine.platform import Author
 
     author = Author(run=f"process {os.getpid()}", why="maintenance", who=getpass.getuser())
     found = Maintenance()
-    with session_on_demand(platform.settings) as spark, counting("compacting") as progress:
+    with telling(context, "maintenance") as progress, session_on_demand(platform.settings, progress) as spark:
         for task in tasks:
             found += maintain(platform, spark, task, author, progress)
             if found.differing:

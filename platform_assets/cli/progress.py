@@ -1,53 +1,150 @@
-"""A progress bar that watches what is published, from outside the process or thread that does the work."""
+"""How a command that takes its time says how far it is: a bar on a terminal, plain lines anywhere else.
+
+All of it goes to where standard error led when the command began. Dagster leads both standard streams into files while
+a step runs, and a bar that follows them there stands still for whoever looks at the terminal.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+import typer
 
-from platform_assets.cli.console import errors, reading
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.cli.console import errors, say
+from platform_assets.cli.narration import Narration
+from platform_assets.planning.progress import OnProgress, Progress
 
-_EVERY_S = 1.0
+if TYPE_CHECKING:
+    from platform_assets.cli.bar import Bar
+
+_TICK_S = 0.2
 
 
-@contextmanager
-def watch_published(label: str, total: int | None) -> Iterator[None]:
-    """Show how many days of all tables were published since the start.
+class Voice:
+    """Says what a command is doing, from a thread of its own.
+
+    On a terminal, that is only while the command tells how far it is; elsewhere, also whenever it takes long.
 
     Args:
-        label: in front of the bar.
-        total: days of all tables to expect; None where nobody knows yet.
+        command: its name.
+        out: where to; nowhere if there is no standard error.
     """
-    since = new_publication()
-    done = threading.Event()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("days"))
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=errors, transient=True) as progress:
-        task = progress.add_task(label, total=total)
 
-        def poll() -> None:
-            with reading() as platform:
-                while not done.wait(_EVERY_S):
-                    progress.update(task, completed=platform.ledger.days_since(since, platform.catalogue.names))
+    def __init__(self, command: str, out: TextIO | None) -> None:
+        self._out = out
+        self._is_terminal = out is not None and out.isatty() and os.environ.get("TERM") != "dumb"
+        self._narration = Narration(command)
+        self._bar: Bar | None = None
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+        if out is not None:
+            self._thread.start()
 
-        watcher = threading.Thread(target=poll, daemon=True)
-        watcher.start()
+    @contextmanager
+    def telling(self, label: str) -> Iterator[OnProgress]:
+        """A part of the command that tells how far it is, and prints nothing meanwhile."""
+        with self._lock:
+            self._narration.begin(label)
+            if self._is_terminal and self._out:
+                from platform_assets.cli.bar import Bar
+
+                self._bar = Bar(self._out)
+                self._say_or_leave_it(self._words)
         try:
-            yield
+            yield self._tell
         finally:
-            done.set()
-            watcher.join()
+            with self._lock:
+                self._say_or_leave_it(self._last_words)
+                self._narration.end()
+                self._bar = None
+
+    def hush(self) -> None:
+        """Say nothing more: the command is over, or goes on for as long as its user wants."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _tell(self, now: Progress) -> None:
+        with self._lock:
+            self._narration.tell(now)
+
+    def _run(self) -> None:
+        while not self._over.wait(_TICK_S):
+            with self._lock:
+                self._say_or_leave_it(self._words)
+
+    def _say_or_leave_it(self, words: Callable[[], None]) -> None:
+        if self._over.is_set():
+            return
+        try:
+            words()
+        except (OSError, ValueError):
+            self._over.set()  # nobody listens any more, which is no reason to stop working
+
+    def _words(self) -> None:
+        if self._bar:
+            self._bar.draw(self._narration.now())
+            self._bar.print(self._narration.lines())
+        elif not self._is_terminal:
+            self._print(self._narration.lines())
+            if life := self._narration.sign_of_life():
+                self._print([life])
+
+    def _last_words(self) -> None:
+        if self._bar:
+            self._bar.remove()
+            self._bar.print(self._narration.lines())
+        else:
+            self._print(self._narration.lines())
+
+    def _print(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            print(line, file=self._out, flush=True)
 
 
 @contextmanager
-def counting(label: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for work that reports (what, done, total) itself."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=errors, transient=True) as progress:
-        task = progress.add_task(label, total=None)
-        yield lambda what, done, total: progress.update(
-            task, description=f"{label} {what}", completed=done, total=total
-        )
+def speaking(command: str) -> Iterator[Voice]:
+    """A voice for one command, silent when it is over."""
+    out = _own_stderr()
+    voice = Voice(command, out)
+    try:
+        yield voice
+    finally:
+        voice.hush()
+        if out is not None:
+            with suppress(OSError):  # of what could not be said because nobody listens any more
+                out.close()
+
+
+@contextmanager
+def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
+    """Show how far something is that the command does; an interruption says what it leaves behind."""
+    voice: Voice = context.obj
+    try:
+        with voice.telling(label) as progress:
+            yield progress
+    except KeyboardInterrupt:
+        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
+        say("[yellow]Interrupted.[/]", todo, to=errors)
+        raise
+
+
+def hush(context: typer.Context) -> None:
+    """For commands that run until they are stopped."""
+    voice: Voice = context.obj
+    voice.hush()
+
+
+def _own_stderr() -> TextIO | None:
+    """Standard error under a descriptor of its own, which nobody redirects and no child inherits."""
+    try:
+        return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+    except (AttributeError, OSError, io.UnsupportedOperation):
+        return None

@@ -20,7 +20,7 @@ from platform_assets.cli.console import (
     say,
 )
 from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid, plan_json
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.basis import Basis
@@ -47,6 +47,7 @@ class NotReadyError(PlatformError):
 
 
 def refresh(
+    context: typer.Context,
     tables: Annotated[
         list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
     ] = None,
@@ -74,7 +75,7 @@ def refresh(
                 print_json({"plan": plan_json(plan)})
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
-        result = _execute(platform, request, plan, stage, why)
+        result = _execute(context, platform, request, plan, stage, why)
     outcome = _outcome(result, time.monotonic() - started, stage)
     if as_json:
         print_json({"plan": plan_json(plan), "result": outcome.json()})
@@ -125,18 +126,22 @@ def _is_asked(request: Request, hold: Hold) -> bool:
     return (not request.tables or hold.table in request.tables) and (request.days is None or hold.day in request.days)
 
 
-def _execute(platform: Platform, request: Request, plan: Plan, stage: str | None, why: str) -> RefreshResult:
+def _execute(
+    context: typer.Context, platform: Platform, request: Request, plan: Plan, stage: str | None, why: str
+) -> RefreshResult:
     """Only here Spark is imported and started."""
     author = Author(run=f"refresh-{new_publication()}", why=why)
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
-    with session_on_demand(platform.settings, brief=brief, at_once=True) as spark:
+    with (
+        telling(context, "refresh") as progress,
+        session_on_demand(platform.settings, progress, brief=brief, at_once=True) as spark,
+    ):
         from platform_assets.engine.named_stage import refresh_stage  # while Java starts
         from platform_assets.engine.refresh import refresh as refresh_tables
 
-        with counting("refresh") as progress:
-            if stage is not None:
-                return refresh_stage(platform, spark, author, stage, progress, request)
-            return refresh_tables(platform, spark, author, progress, request=request)
+        if stage is not None:
+            return refresh_stage(platform, spark, author, stage, progress, request)
+        return refresh_tables(platform, spark, author, progress, request=request)
 
 
 def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:

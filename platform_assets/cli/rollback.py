@@ -11,6 +11,7 @@ from platform_assets.cli.console import UsageError, console, counted, parse_days
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import which
+from platform_assets.cli.progress import telling
 from platform_assets.planning.windows import day_range
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def rollback(
+    context: typer.Context,
     publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
@@ -43,7 +45,8 @@ def rollback(
     with reading() as platform:
         chosen = chosen_publications(platform, publication, run, to)
         only = parse_days(days, platform.settings) if days else None
-        done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run)
+        with telling(context, "rollback") as progress:
+            done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run, progress=progress)
     if as_json:
         print_json(_json(done))
     else:

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from platform_assets.cli.console import errors, say
+from platform_assets.planning.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session_on_demand(
-    settings: Settings, *, brief: bool = False, at_once: bool = False
+    settings: Settings, progress: OnProgress, *, brief: bool = False, at_once: bool = False
 ) -> Iterator[Callable[[], SparkSession]]:
     """A function that gives the session.
 
     Args:
         settings: what to start it with.
+        progress: told that it starts, and that it stops.
         brief: whether it will have little to do.
         at_once: whether it is going to be needed: it then starts while the command does other things.
 
@@ -37,37 +38,33 @@ def session_on_demand(
 
         def start() -> Future[SparkSession]:
             if not starting:
-                starting.append(starter.submit(create_session, settings, brief=brief))
+                starting.append(starter.submit(create_session, settings, brief=brief, progress=progress))
             return starting[0]
 
         def session() -> SparkSession:
-            if not start().done():
-                with errors.status("starting Spark"):
-                    return start().result()
             return start().result()
 
         try:
             if at_once:
                 start()
-            with _interrupt_explained():
+            with _quiet_interrupt():
                 yield session
         finally:
             for begun in starting:
                 if begun.exception() is None:
-                    stop_session(begun.result())
+                    with meanwhile(progress, "stopping Spark"):
+                        stop_session(begun.result())
 
 
 @contextmanager
-def _interrupt_explained() -> Iterator[None]:
-    """Says what an interruption leaves behind, instead of the traces of a Java that the terminal interrupted, too."""
+def _quiet_interrupt() -> Iterator[None]:
+    """Spares people the traces of a Java that the terminal interrupted, too."""
     root = logging.getLogger()
     root.addFilter(_tells_of_no_interrupt)
     try:
         yield
     except KeyboardInterrupt:
         warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
-        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
-        say("[yellow]Interrupted.[/]", todo, to=errors)
         raise
     finally:
         root.removeFilter(_tells_of_no_interrupt)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, parse_days, print_json, reading, say
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import Format, print_rows
 from platform_assets.cli.session import session_on_demand
 
@@ -115,6 +115,7 @@ def compare(
 
 @app.command()
 def publish(
+    context: typer.Context,
     name: Name,
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="Who publishes; the user of this machine by default.")] = None,
@@ -134,7 +135,10 @@ def publish(
         why = reason or read_stage(platform.lake, name).why
         who = by or getpass.getuser()
         author = Author(run=f"stage-{name}-{os.getpid()}", why=why, who=who)
-        with session_on_demand(platform.settings, brief=True) as spark, counting("publish") as progress:
+        with (
+            telling(context, "stage publish") as progress,
+            session_on_demand(platform.settings, progress, brief=True) as spark,
+        ):
             done = publish_stage(platform, spark, author, name, progress)
         platform.sync()
         stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}

@@ -16,12 +16,14 @@ import typer
 
 from platform_assets.cli.console import EXIT_FAILED, UsageError, console
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.progress import hush, telling
 from platform_assets.settings import load_settings, project_root
 
 _PATIENCE_S = 15
 
 
 def up(
+    context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 3000,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Only look: no daemon, and no button that changes anything.")
@@ -36,7 +38,9 @@ def up(
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if not read_only:
-        _create_pools(home)
+        with telling(context, "preparing Dagster"):
+            _create_pools(home)
+    hush(context)
     command = [*_server(read_only), "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
     console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
     # A session of its own, so that everything Dagster starts can be ended together.
@@ -61,13 +65,12 @@ def _server(read_only: bool) -> list[str]:
 
 def _create_pools(home: Path) -> None:
     """Before the daemon looks at the queue for the first time."""
-    with console.status("preparing Dagster"):
-        import dagster as dg
+    import dagster as dg
 
-        from platform_assets.orchestration.pools import create_pools
+    from platform_assets.orchestration.pools import create_pools
 
-        with dg.DagsterInstance.from_config(str(home)) as instance:
-            create_pools(instance)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        create_pools(instance)
 
 
 def _require_free(port: int) -> None:

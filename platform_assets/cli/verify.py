@@ -14,8 +14,9 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, parse_days, print_json, reading, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.progress import counting
+from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.stages import private_folder
+from platform_assets.planning.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _DRAWN = 3
 
 
 def verify(
+    context: typer.Context,
     table: Annotated[str | None, typer.Argument(help="<layer>.<table>; every table by default.")] = None,
     days: Annotated[str | None, typer.Option(help="Only these days: YYYY-MM-DD, A..B, or several with commas.")] = None,
     sample: Annotated[
@@ -42,7 +44,7 @@ def verify(
         raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
     named = parse_days(days, settings) if days is not None else None
     drawn_by = settings.current_day().toordinal() if seed is None else seed
-    found = _verified(settings, table, named, _DRAWN if sample is None else sample, drawn_by)
+    found = _verified(context, settings, table, named, _DRAWN if sample is None else sample, drawn_by)
     if as_json:
         print_json({"seed": None if named else drawn_by, "tables": [_as_json(one) for one in found]})
     else:
@@ -52,7 +54,12 @@ def verify(
 
 
 def _verified(
-    settings: Settings, table: str | None, named: frozenset[date] | None, sample: int, seed: int
+    context: typer.Context,
+    settings: Settings,
+    table: str | None,
+    named: frozenset[date] | None,
+    sample: int,
+    seed: int,
 ) -> Sequence[TableVerified]:
     from platform_assets.engine.verdicts import Choice
     from platform_assets.engine.verify import verify as verify_days
@@ -62,14 +69,14 @@ def _verified(
         # The session inside of the folder: nobody writes there any more when it is removed.
         with (
             private_folder(platform.lake, platform.lock_url) as folder,
-            _session(settings) as spark,
-            counting("verifying") as progress,
+            telling(context, "verify") as progress,
+            _session(settings, progress) as spark,
         ):
             return verify_days(platform, spark, Choice(tables, named, sample, seed), folder, progress)
 
 
 @contextmanager
-def _session(settings: Settings) -> Iterator[Callable[[], SparkSession]]:
+def _session(settings: Settings, progress: OnProgress) -> Iterator[Callable[[], SparkSession]]:
     """Gives the session, started with the first use and stopped at the end unless it was there before."""
     from pyspark import SparkContext
 
@@ -80,14 +87,15 @@ def _session(settings: Settings) -> Iterator[Callable[[], SparkSession]]:
 
     @cache
     def session() -> SparkSession:
-        started.append(create_session(settings))
+        started.append(create_session(settings, progress=progress))
         return started[0]
 
     try:
         yield session
     finally:
         if started and not was_there:
-            stop_session(started[0])
+            with meanwhile(progress, "stopping Spark"):
+                stop_session(started[0])
 
 
 @contextmanager

@@ -9,10 +9,12 @@ import typer
 
 from platform_assets.cli.console import console, print_json, reading
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 
 
 def withdraw(
+    context: typer.Context,
     arrival: Annotated[str, typer.Argument(help="A file below the landing root, or an approval of late rows.")],
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
@@ -22,8 +24,12 @@ def withdraw(
     author = decided_by(reason, getpass.getuser() if by is None else by)
     from platform_assets.engine.withdrawals import withdraw as take_back
 
-    with reading() as platform, session_on_demand(platform.settings) as spark:
-        done = take_back(platform, spark, arrival, author)
+    with (
+        reading() as platform,
+        telling(context, "withdraw") as progress,
+        session_on_demand(platform.settings, progress) as spark,
+    ):
+        done = take_back(platform, spark, arrival, author, progress)
     if as_json:
         print_json([{"table": one.table, "rows": one.rows, "days": sorted(one.published)} for one in done])
         return

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from platform_assets.compute.java import Java, find_java
 from platform_assets.compute.logs import log_file
 from platform_assets.errors import PlatformError
+from platform_assets.planning.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 
 _RESOLVE_WITHIN_S = 600
@@ -91,7 +92,7 @@ def faults(folder: Path, jars: tuple[Jar, ...] = DELTA) -> tuple[str, ...]:
     return tuple(found)
 
 
-def delta_jars(settings: Settings, java: Java | None = None) -> tuple[Path, ...]:
+def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
     """Delta's jars as local files, resolved first if the folder does not hold them yet.
 
     Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
@@ -106,7 +107,7 @@ def delta_jars(settings: Settings, java: Java | None = None) -> tuple[Path, ...]
         return paths
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
+        with meanwhile(progress, "downloading Delta's jars"), FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
             if faults(folder):
                 _resolve(settings, java or find_java())
     except Timeout as error:

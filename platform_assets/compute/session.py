@@ -22,6 +22,7 @@ from platform_assets.compute.jars import delta_jars
 from platform_assets.compute.java import find_java
 from platform_assets.compute.jvm import SessionError, end_jvm, start_jvm
 from platform_assets.compute.logs import log_file
+from platform_assets.planning.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 
 TUNING: Mapping[str, str] = {
@@ -75,6 +76,7 @@ def create_session(
     app_name: str = "platform-assets",
     record_classes: bool = True,
     brief: bool = False,
+    progress: OnProgress = no_progress,
 ) -> SparkSession:
     """Start Spark as the settings say, or return the session that this process already has.
 
@@ -83,6 +85,7 @@ def create_session(
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
+        progress: told that Spark starts, and when Delta's jars have to be brought first.
 
     Raises:
         JavaError: Java is missing or of the wrong version.
@@ -90,11 +93,19 @@ def create_session(
         SessionError: Spark did not start; the message has its last words.
     """
     if settings.spark_remote:
-        return _connect(settings, settings.spark_remote, app_name)
+        with meanwhile(progress, "connecting to Spark"):
+            return _connect(settings, settings.spark_remote, app_name)
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
+    with meanwhile(progress, "starting Spark"):
+        return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
+
+
+def _start(
+    settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
+) -> SparkSession:
     java = find_java()
-    jars = delta_jars(settings, java)
+    jars = delta_jars(settings, java, progress)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     Thread(target=_import_ahead, daemon=True).start()

@@ -28,6 +28,7 @@ from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.late_queue import LateRows, Selection, late_table
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.windows import ranges
 
 
@@ -47,7 +48,11 @@ class Approval:
 
 
 def approve(
-    platform: Platform, spark: Callable[[], SparkSession], selection: Selection, author: Author
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    selection: Selection,
+    author: Author,
+    progress: OnProgress = no_progress,
 ) -> tuple[Approval, ...]:
     """Take late rows into raw; the days they reach are then stale through data.
 
@@ -58,6 +63,7 @@ def approve(
         spark: gives the session; not called where nothing waits.
         selection: which rows.
         author: who decides, and why.
+        progress: told when a table begins and when it is finished.
 
     Returns:
         One result per raw table.
@@ -71,13 +77,18 @@ def approve(
     done: list[Approval] = []
     for contract in platform.catalogue:
         if contract.name in tables:
+            progress(Progress("approving", contract.name))
             with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
                 platform.settle()
                 refuse_deliveries(Basis.now(platform), contract)
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
                     decide(platform, "approval", chosen, author)
-                    done.append(_take(platform, spark(), contract, chosen, author))
+                    taken = _take(platform, spark(), contract, chosen, author)
+                    done.append(taken)
+                    rows = sum(arrival.taken for arrival in taken.arrivals)
+                    days = len(taken.published)
+                    progress(Progress("approving", contract.name, days, days, rows=rows, finished=True))
     return tuple(done)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.audit.chain import ChainHead
-from platform_assets.lakehouse.audit.faults import Findings, Progress, Scope
+from platform_assets.lakehouse.audit.faults import Findings, Scope
 from platform_assets.lakehouse.audit.lake import audit
 from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.histories import require_one_history
@@ -17,6 +17,7 @@ from platform_assets.lakehouse.index import recorder
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.planning.progress import OnProgress, Progress
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Audit:
 
 
 def audit_installation(
-    settings: Settings, scope: Scope, progress: Progress, spark: Callable[[], SparkSession] | None = None
+    settings: Settings, scope: Scope, progress: OnProgress, spark: Callable[[], SparkSession] | None = None
 ) -> Audit:
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
@@ -63,7 +64,7 @@ def audit_installation(
     return Audit(audited.release, audited.chain, found)
 
 
-def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, progress: Progress) -> None:
+def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, progress: OnProgress) -> None:
     """Whether the index says what the manifests say; what is not indexed yet, the next command indexes."""
     indexed = ledger.indexed()
     released: dict[str, int] = {}
@@ -78,7 +79,7 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, p
         found.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
     record_of = recorder(lake, released)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
-        progress("ledger", number + 1, len(indexed))
+        progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))
         if released.get(name) != release:
             continue
         found.seen["ledger"] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from functools import cache
 
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from platform_assets.compute.columns import digests_in_files
-from platform_assets.lakehouse.audit.faults import Findings, Progress
+from platform_assets.lakehouse.audit.faults import Findings
 from platform_assets.lakehouse.audit.files import repair_of
 from platform_assets.lakehouse.audit.lake import Audited
 from platform_assets.lakehouse.audit.tables import TableAudit
@@ -20,6 +21,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import change_of
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.planning.digests import Digest
+from platform_assets.planning.progress import OnProgress, Progress
 from platform_assets.planning.steps import batches
 
 
@@ -29,7 +31,7 @@ def hash_days(
     spark: Callable[[], SparkSession],
     batch_days: int,
     found: Findings,
-    progress: Progress,
+    progress: OnProgress,
 ) -> None:
     """Compute the digest of every day that was looked at, and compare it with the one that was published.
 
@@ -39,17 +41,22 @@ def hash_days(
         spark: gives the session; not called where no day is left.
         batch_days: most days in one Spark job.
         found: where faults are written down.
-        progress: told after every table.
+        progress: told after every batch.
     """
-    for number, (name, table) in enumerate(sorted(audited.tables.items())):
-        progress(f"digests of {name}", number, len(audited.tables))
+    for name, table in sorted(audited.tables.items()):
         broken = {fault.day for fault in found.faults if fault.table == name}
         if not table.is_whole:
             found.notes.append(f"The days of {name} were not hashed: its log is damaged.")
             continue
-        for schema, days in _by_schema(lake, table, broken):
+        alike = list(_by_schema(lake, table, broken))
+        now = Progress("hashing", f"digests of {name}", 0, sum(len(days) for _, days in alike))
+        progress(now)
+        for schema, days in alike:
             for batch in batches(days, batch_days):
                 _hash(table, schema, batch, spark(), found)
+                now = replace(now, done=now.done + len(batch))
+                progress(now)
+        progress(replace(now, finished=True))
 
 
 def _by_schema(

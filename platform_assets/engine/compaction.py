@@ -18,7 +18,6 @@ from platform_assets.engine.changes import staged_at
 from platform_assets.engine.maintenance import Maintenance, ToCompact, plan_maintenance
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
-from platform_assets.engine.results import Progress, no_progress
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.lock import ingest_lock
@@ -27,13 +26,14 @@ from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.lakehouse.releases import computed_by, release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.digests import Digest
+from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 
 _INGEST_WAIT_S = 5.0
 """How long the ingest of a raw table is waited for; it may take hours, and another time will do."""
 
 
 def compact(
-    platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: Progress = no_progress
+    platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: OnProgress = no_progress
 ) -> Maintenance:
     """Make one file of the small files of every day that has too many.
 
@@ -54,7 +54,9 @@ def compact(
     """
     platform.settle()
     found = Maintenance()
-    for table, days in groupby(plan_maintenance(platform, ["compaction"]).compaction, lambda one: one.table):
+    with meanwhile(progress, "looking for small files"):
+        due = plan_maintenance(platform, ["compaction"]).compaction
+    for table, days in groupby(due, lambda one: one.table):
         failpoint("compact.planned")
         found += _compact_table(platform, spark, table, tuple(days), author, progress)
     return found
@@ -66,7 +68,7 @@ def _compact_table(
     table: str,
     days: Sequence[ToCompact],
     author: Author,
-    progress: Progress,
+    progress: OnProgress,
 ) -> Maintenance:
     busy: dict[date, str] = {}
     differing: tuple[date, ...] = ()
@@ -79,11 +81,13 @@ def _compact_table(
                 busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
             )
         failpoint("compact.locked")
+        progress(Progress("compacting", table, 0, len(days)))
         for start in range(0, len(days), platform.settings.batch_days):
             batch = days[start : start + platform.settings.batch_days]
             others, met = _compact(platform, spark(), table, batch, author)
             differing, busy = (*differing, *others), {**busy, **dict.fromkeys(met, "it was published again meanwhile")}
-            progress(table, start + len(batch), len(days))
+            progress(Progress("compacting", table, start + len(batch), len(days)))
+    progress(Progress("compacting", table, len(days), len(days), finished=True))
     return Maintenance(
         compaction=tuple(one for one in days if one.day not in busy and one.day not in differing),
         busy={table: busy} if busy else {},

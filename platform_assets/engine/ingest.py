@@ -18,7 +18,7 @@ from platform_assets.engine.columns import refuse_deliveries
 from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.results import IngestResult, Progress, no_progress
+from platform_assets.engine.results import IngestResult
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import (
@@ -28,6 +28,7 @@ from platform_assets.lakehouse.manifest import (
     new_publication,
 )
 from platform_assets.lakehouse.releases import current_release
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import arrival_batches
 from platform_assets.sources.landing import LandedFile
 
@@ -38,7 +39,7 @@ def ingest(
     contract: Contract,
     author: Author,
     days: Collection[date] = (),
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
     until: date | None = None,
 ) -> IngestResult:
     """Take everything pending for a raw table, one ingest at a time.
@@ -57,6 +58,7 @@ def ingest(
         IngestError: rows were lost or won, or a file changed while it was read; nothing of that batch was published.
     """
     started = time.monotonic()
+    progress(Progress("taking", contract.name))
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
         failpoint("ingest.locked")
         platform.settle()
@@ -69,16 +71,20 @@ def ingest(
         arrivals: list[Arrival] = []
         published: dict[date, DayContent] = {}
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
+        progress(Progress("taking", contract.name, 0, len(listing.pending), "file"))
         for batch in arrival_batches(sizes, platform.settings.batch_days, platform.settings.batch_bytes):
             files = [file for day in batch for file in by_date[day]]
             taken, contents = take(platform, spark(), contract, files, author)
             arrivals += taken
             published |= contents
-            progress(contract.name, len(arrivals), len(listing.pending))
+            progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
         broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
         published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
         loaded = platform.ledger.current_days(contract.name)
         failpoint("ingest.done")
+        if arrivals or published:
+            rows = sum(arrival.taken for arrival in arrivals)
+            progress(Progress("taking", contract.name, len(published), len(published), rows=rows, finished=True))
     return IngestResult(
         table=contract.name,
         arrivals=tuple(arrivals),

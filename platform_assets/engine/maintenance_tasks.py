@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.compaction import compact
 from platform_assets.engine.maintenance import Maintenance, delete_unneeded, sum_up
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.results import Progress, no_progress
 from platform_assets.planning.maintenance import Task
+from platform_assets.planning.progress import OnProgress, meanwhile, no_progress
 
 
 def maintain(
@@ -18,7 +18,7 @@ def maintain(
     spark: Callable[[], SparkSession],
     task: Task,
     author: Author,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
 ) -> Maintenance:
     """Do one task; killed at any moment, the next one goes on with what is left.
 
@@ -36,6 +36,8 @@ def maintain(
         case "compaction":
             return compact(platform, spark, author, progress)
         case "checkpoints":
-            return Maintenance(checkpoints=sum_up(platform))
+            with meanwhile(progress, "summing up logs"):
+                return Maintenance(checkpoints=sum_up(platform))
         case "stages" | "deletion":
-            return Maintenance(removals=delete_unneeded(platform, task))
+            with meanwhile(progress, "deleting what nobody needs"):
+                return Maintenance(removals=delete_unneeded(platform, task))

@@ -14,7 +14,6 @@ from platform_assets.engine.planner import plan_steps, standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill
-from platform_assets.engine.results import Progress, no_progress
 from platform_assets.engine.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.lock import open_stage_lock
@@ -27,6 +26,7 @@ from platform_assets.lakehouse.open_stages import (
     write_stage,
 )
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
+from platform_assets.planning.progress import OnProgress, no_progress
 from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets.planning.standing import stale
 from platform_assets.planning.steps import Step
@@ -55,7 +55,7 @@ def refresh_stage(
     spark: Callable[[], SparkSession],
     author: Author,
     name: str,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
     request: Request = BY_PERSON,
 ) -> RefreshResult:
     """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
@@ -92,7 +92,7 @@ def publish_stage(
     spark: Callable[[], SparkSession],
     author: Author,
     name: str,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
 ) -> StagePublished:
     """Show all days of a stage at once, and close it.
 
@@ -212,7 +212,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
     return next((number for number, publication in since if publication == stage.published_as), None)
 
 
-def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: Progress) -> None:
+def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: OnProgress) -> None:
     """Compute staged days again that read other staged days as they were before these were computed once more."""
     for contract in stage.platform.catalogue:
         if contract.inputs and contract.name in stage.changes:

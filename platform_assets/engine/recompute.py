@@ -14,7 +14,8 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.computing import Work, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes, publish_unless_replaced
-from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.engine.results import StepResult
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 
@@ -27,7 +28,7 @@ def recompute_step(
     spark: Callable[[], SparkSession],
     step: Step,
     author: Author,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
     *,
     force: bool = False,
     accept: Collection[Check] = (),
@@ -56,6 +57,8 @@ def recompute_step(
         NotRepeatableError: the transform is new, and does not always give the same.
         Conflict: others kept publishing the same days.
     """
+    now = Progress("computing", step.table, 0, len(step.days))
+    progress(now)
     work = begin(Basis.now(platform), spark, step, author, force=force, accept=accept, at_once=False)
     result = StepResult(step.table)
     to_come = set(step.days)
@@ -70,7 +73,9 @@ def recompute_step(
             if not days:
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
-        progress(step.table, result.days, len(step.days))
+        now = replace(now, done=result.days, rows=result.rows)
+        progress(now)
+    progress(replace(now, finished=True))
     return replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
 
 

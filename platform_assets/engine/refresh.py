@@ -14,14 +14,10 @@ from platform_assets.engine.ingest import ingest
 from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.recompute import recompute_step
-from platform_assets.engine.results import (
-    IngestResult,
-    Progress,
-    StepResult,
-    no_progress,
-)
+from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.stage import Stage
 from platform_assets.planning.plan import Plan
+from platform_assets.planning.progress import OnProgress, no_progress
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 
@@ -47,7 +43,7 @@ def refresh(
     platform: Platform,
     spark: Callable[[], SparkSession],
     author: Author,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
     until: date | None = None,
     report: Callable[[IngestResult | StepResult], None] = lambda done: None,
     request: Request = AUTOMATIC,
@@ -96,7 +92,7 @@ def refresh(
 
 
 def fill(
-    stage: Stage, plan: Plan, spark: Callable[[], SparkSession], progress: Progress, request: Request
+    stage: Stage, plan: Plan, spark: Callable[[], SparkSession], progress: OnProgress, request: Request
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
     """Compute into a stage what is left to do of a plan, in dependency order.
 
@@ -128,7 +124,7 @@ def recompute(
     tables: tuple[str, ...],
     days: tuple[date, ...],
     author: Author,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
 ) -> RefreshResult:
     """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -13,13 +13,6 @@ from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
 from platform_assets.quality.findings import DayChecks, Finding
 from platform_assets.sources.landing import Problem
-
-Progress = Callable[[str, int, int], None]
-"""Told (table, days done, days in all) after every batch."""
-
-
-def no_progress(table: str, done: int, total: int) -> None:
-    """For callers that show nothing."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange
 from platform_assets.lakehouse.releases import Release, current_release, manifest_of
 from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.fingerprints import attempt
+from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.planning.rollback import Restoration, TableDay, restoration
 from platform_assets.planning.standing import unchanged
 from platform_assets.planning.windows import union_reached
@@ -69,6 +70,7 @@ def rollback(
     days: Collection[date] | None = None,
     cascade: bool = False,
     dry_run: bool = False,
+    progress: OnProgress = no_progress,
 ) -> Rollback:
     """Put the days of publications back as they were before, in one release, and hold them there.
 
@@ -84,6 +86,7 @@ def rollback(
         days: only these of their days.
         cascade: also undo what later publications made of the same days.
         dry_run: change nothing.
+        progress: told of each table, and of all of them again once they are published.
 
     Raises:
         RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
@@ -116,11 +119,18 @@ def rollback(
     manifests = {
         name: manifest_of(platform.lake, name) for name in {then.publication for _, then in records.values() if then}
     }
-    changes = [_change(platform, table, planned, now, _undone(found, table), manifests) for table in planned.days]
+    changes: list[TableChange] = []
+    for table, put_back in planned.days.items():
+        progress(Progress("rolling back", table, 0, len(put_back)))
+        changes.append(_change(platform, table, planned, now, _undone(found, table), manifests))
     refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
-    number = _publish(platform, planned, changes, found, histories, now, author)
+    with meanwhile(progress, "publishing"):
+        number = _publish(platform, planned, changes, found, histories, now, author)
+    for change in changes:
+        days_done, rows = len(change.days), sum(content.rows for content in change.days.values())
+        progress(Progress("rolling back", change.table, days_done, days_done, rows=rows, finished=True))
     return Rollback(planned.publications, planned.records, raw, planned.stale, number)
 
 

@@ -21,7 +21,7 @@ from platform_assets.engine.columns import refuse_days_left
 from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, publish_changes, without
-from platform_assets.engine.results import Progress, StepResult, no_progress
+from platform_assets.engine.results import StepResult
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
@@ -29,6 +29,7 @@ from platform_assets.lakehouse.open_stages import OpenStage
 from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.overtaken import overtaken
+from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 
@@ -90,7 +91,7 @@ class Stage:
         self,
         spark: Callable[[], SparkSession],
         step: Step,
-        progress: Progress = no_progress,
+        progress: OnProgress = no_progress,
         *,
         force: bool = False,
         accept: Collection[Check] = (),
@@ -102,6 +103,8 @@ class Stage:
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
         """
+        now = Progress("computing", step.table, 0, len(step.days))
+        progress(now)
         self._forget(step.table, step.days)
         work = begin(self.basis, spark, step, self.author, force=force, accept=accept, at_once=True)
         before, result = self.results.get(step.table), StepResult(step.table)
@@ -117,13 +120,15 @@ class Stage:
             result = replace(result, reasons=why)
             self.results[step.table] = before.without(step.days) + result if before else result
             self._keep(self, "")
-            progress(step.table, result.days, len(step.days))
+            now = replace(now, done=result.days, rows=result.rows)
+            progress(now)
         if work.all_days:
             refuse_days_left(self.basis, step.table, self.results[step.table].not_published)
+        progress(replace(now, finished=True))
         failpoint("stage.step_done")
         return result
 
-    def publish(self, spark: Callable[[], SparkSession], progress: Progress = no_progress) -> int | None:
+    def publish(self, spark: Callable[[], SparkSession], progress: OnProgress = no_progress) -> int | None:
         """Show everything at once, and write down what is held.
 
         Days that somebody else published meanwhile, and those that read what is another one now, are computed again
@@ -150,7 +155,7 @@ class Stage:
         for publication, tables in self.folders.items():
             discard_stage(self.platform, publication, tables)
 
-    def _publish(self, spark: Callable[[], SparkSession], progress: Progress) -> int | None:
+    def _publish(self, spark: Callable[[], SparkSession], progress: OnProgress) -> int | None:
         for turn in range(1, TURNS + 1):
             self.platform.sync()
             now = current_release(self.platform.lake)
@@ -165,14 +170,15 @@ class Stage:
             publication = new_publication()
             self._keep(self, publication)
             try:
-                return publish_changes(
-                    self.platform,
-                    publication,
-                    "recompute",
-                    tuple(self.changes.values()),
-                    self.author,
-                    on_release=self.release.number,
-                )
+                with meanwhile(progress, "publishing"):
+                    return publish_changes(
+                        self.platform,
+                        publication,
+                        "recompute",
+                        tuple(self.changes.values()),
+                        self.author,
+                        on_release=self.release.number,
+                    )
             except (OvertakenError, Conflict):
                 if turn == TURNS:
                     raise

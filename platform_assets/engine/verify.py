@@ -25,7 +25,6 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.columns import changes_on_disk
 from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.results import Progress, no_progress
 from platform_assets.engine.staging import Staged, stage_days
 from platform_assets.engine.verdicts import Choice, TableVerified, Verified
 from platform_assets.errors import PlatformError
@@ -35,6 +34,7 @@ from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.digests import Digest
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.quality.masking import shown_key
@@ -49,7 +49,7 @@ def verify(
     spark: Callable[[], SparkSession],
     choice: Choice,
     folder: Path,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
 ) -> tuple[TableVerified, ...]:
     """Verify published days.
 
@@ -98,9 +98,10 @@ class _Work:
     folder: Path
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def verified(self, progress: Progress) -> list[TableVerified]:
+    def verified(self, progress: OnProgress) -> list[TableVerified]:
         """The days of the table and, of a silver table with rules, those of its quarantine."""
-        table = self.contract.name
+        table, total = self.contract.name, len(self.records)
+        progress(Progress("verifying", table, 0, total))
         done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
         letters: dict[date, Verified] = {}
         for reads, days in self._groups(self.records.keys() - done.keys()):
@@ -108,8 +109,9 @@ class _Work:
                 computed, quarantined = self._batch(reads, batch)
                 done |= computed
                 letters |= quarantined
-                progress(table, len(done), len(self.records))
-        progress(table, len(done), len(self.records))
+                progress(Progress("verifying", table, len(done), total))
+        rows = sum(day.expected.rows for day in done.values())
+        progress(Progress("verifying", table, len(done), total, rows=rows, finished=True))
         tables = [TableVerified(table, _ordered(done.values()))]
         if letters:
             tables.append(TableVerified(quarantine_table(self.contract), _ordered(letters.values())))

@@ -27,6 +27,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.ledger.records import ArrivalRecord
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.windows import within_reach
 
 
@@ -52,7 +53,11 @@ class Withdrawal:
 
 
 def withdraw(
-    platform: Platform, spark: Callable[[], SparkSession], path: str, author: Author
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    path: str,
+    author: Author,
+    progress: OnProgress = no_progress,
 ) -> tuple[Withdrawal, ...]:
     """Have every table computed as if an arrival had never come; the days it reached are then stale through data.
 
@@ -64,6 +69,7 @@ def withdraw(
         spark: gives the session; not called where raw has no row of the arrival.
         path: of the arrival: a file below the landing root, or an approval.
         author: who withdraws it, and why.
+        progress: told when a table begins and when it is finished.
 
     Returns:
         One result per raw table that took it.
@@ -73,11 +79,15 @@ def withdraw(
     """
     done: list[Withdrawal] = []
     for table in [arrival.table for arrival in _taken(platform, path)]:
+        progress(Progress("withdrawing", table))
         with ingest_lock(platform.lake, table, platform.lock_url), full_disk_explained(table):
             platform.settle()
             [arrival] = [found for found in _taken(platform, path) if found.table == table]
             parts = [arrival, *_standing_approvals(platform, arrival)]
-            done.append(_withdraw(platform, spark, platform.catalogue[table], parts, author))
+            gone = _withdraw(platform, spark, platform.catalogue[table], parts, author)
+            done.append(gone)
+            days = len(gone.published)
+            progress(Progress("withdrawing", table, days, days, rows=gone.rows, finished=True))
     return tuple(done)
 
 

@@ -6,16 +6,18 @@ at the copy at any moment, also after it was cut short, sees a whole release: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lake import LAYERS, Lake
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published
+from platform_assets.planning.progress import OnProgress, Progress
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ class LakeCopied:
     gone: int
 
 
-def copy_lake(lake: Lake, copy: Lake, progress: Callable[[str, int, int], None]) -> LakeCopied:
+def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
     """Bring a copy up to the newest release; what is begun and not released is left out.
 
     Args:
         lake: the lake; others may publish meanwhile.
         copy: a folder of its own; empty, or an earlier copy of the same lake.
-        progress: told how many files are done.
+        progress: told after every file.
 
     Raises:
         LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
@@ -57,7 +59,11 @@ def copy_lake(lake: Lake, copy: Lake, progress: Callable[[str, int, int], None])
     wanted = [file for file in files if _differs(file, _place(lake, copy, file))]
     done: list[Path] = []
     gone = 0
-    for number, file in enumerate(wanted):
+    of_table = Counter(_table_of(lake, file) for file in wanted)
+    copied: Counter[str] = Counter()
+    for file in wanted:
+        table = _table_of(lake, file)
+        progress(Progress("copying", table, copied[table], of_table[table], "file"))
         try:
             storage.copy(file, _place(lake, copy, file))
             done.append(_place(lake, copy, file))
@@ -65,7 +71,9 @@ def copy_lake(lake: Lake, copy: Lake, progress: Callable[[str, int, int], None])
             if file not in older:
                 raise _incomplete(file, now) from error
             gone += 1
-        progress("copying", number + 1, len(wanted))
+        copied[table] += 1
+        if copied[table] == of_table[table]:
+            progress(Progress("copying", table, copied[table], of_table[table], "file", finished=True))
     storage.sync({*done, *(file.parent for file in done)})
     if (cut := storage.read(lake.cut_file)) is not None:  # after the files: those that are gone, it knows of
         storage.write(_place(lake, copy, lake.cut_file), cut)
@@ -148,6 +156,12 @@ def _releases(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
 
 def _place(lake: Lake, copy: Lake, file: Path) -> Path:
     return copy.root / file.relative_to(lake.root)
+
+
+def _table_of(lake: Lake, file: Path) -> str:
+    """Whose file it is; manifests are nobody's."""
+    layer, name, *_ = file.relative_to(lake.root).parts
+    return f"{layer}.{name}" if layer in LAYERS else "manifests"
 
 
 def _differs(file: Path, there: Path) -> bool:

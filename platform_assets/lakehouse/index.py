@@ -6,8 +6,9 @@ person knows which of the two is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 
 from platform_assets.failpoints import failpoint
@@ -19,6 +20,7 @@ from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.configuration import Configuration
+from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,16 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     return SyncResult(added, len(indexed))
 
 
-def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
+def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
     """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
 
     Decisions stay, all of them. Holds stay unless they are about something that is gone: a rollback that the lake does
     not have and whose day is again what was rolled back, or anything of another lake.
+
+    Args:
+        lake: the lake.
+        ledger: its index.
+        progress: told after every manifest, and at the end what is indexed of each table.
 
     Raises:
         LedgerError: the ledger cannot be written.
@@ -102,7 +109,15 @@ def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
     """
     indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    ledger.reindex(tuple(indexed), list(map(recorder(lake, released), released)))
+    record_of = recorder(lake, released)
+    records: list[PublicationRecord] = []
+    for name in released:
+        progress(Progress("reading", "manifests", len(records), len(released), "publication"))
+        records.append(record_of(name))
+    with meanwhile(progress, "writing the ledger"):
+        ledger.reindex(tuple(indexed), records)
+    for table, rows in _rows_by_table(records).items():
+        progress(Progress("indexing", table, len(rows), len(rows), rows=sum(rows.values()), finished=True))
     holds = ledger.holds()
     gone = holds if is_of_another_lake(indexed, released) else tuple(hold for hold in holds if _is_undone(ledger, hold))
     ledger.drop(gone)
@@ -112,6 +127,14 @@ def rebuild(lake: Lake, ledger: Ledger) -> RebuildResult:
         forgotten=tuple(name for name in indexed if name not in released),
         lifted=gone,
     )
+
+
+def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date, int]]:
+    """Rows of every day as they were published last, by table."""
+    found: dict[str, dict[date, int]] = {}
+    for day in (day for one in records for day in one.days):
+        found.setdefault(day.table, {})[day.day] = day.rows
+    return found
 
 
 def _is_undone(ledger: Ledger, hold: Hold) -> bool:

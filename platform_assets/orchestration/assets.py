@@ -19,6 +19,7 @@ from platform_assets.orchestration.outcomes import checks_of_result, failures
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.progress import OnProgress, Progress
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets.settings import Settings
@@ -90,11 +91,12 @@ def _build_asset(
         config: TableConfig,
         platform: PlatformResource,
         spark: SparkResource,
+        progress: dg.ResourceParam[OnProgress],
     ) -> Iterator[Event]:
         days = tuple(date.fromisoformat(key) for key in context.partition_keys)
         author = Author(run=context.run_id, why=_why(context))
         with platform.open() as opened:
-            yield from _Run(context, config, opened, spark, contract, days, author).events()
+            yield from _Run(context, config, opened, spark, progress, contract, days, author).events()
 
     return table
 
@@ -127,6 +129,7 @@ class _Run:
     config: TableConfig
     platform: Platform
     spark: SparkResource
+    progress: OnProgress
     contract: Contract
     days: tuple[date, ...]
     author: Author
@@ -138,6 +141,7 @@ class _Run:
             dg.Failure: days were not published; the others are.
         """
         done = self._work()
+        self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
         found = checks_of_result(self.platform, self.contract, done)
         metadata = day_metadata(done)
@@ -170,16 +174,24 @@ class _Run:
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
         if self.contract.source is not None:
-            taken = ingest(self.platform, lambda: self.spark.spark_session, self.contract, self.author, self.days)
+            taken = ingest(
+                self.platform,
+                lambda: self.spark.session(self.progress),
+                self.contract,
+                self.author,
+                self.days,
+                self.progress,
+            )
             log.info(f"{name}: {len(taken.arrivals):,} arrivals, {len(taken.published):,} days with new content")
             for problem in (*taken.problems, *taken.growing):
                 log.warning(f"{problem.path} {problem.message}")
             return taken
         done = recompute_step(
             self.platform,
-            lambda: self.spark.spark_session,
+            lambda: self.spark.session(self.progress),
             Step(name, self.days),
             self.author,
+            self.progress,
             force=self.config.force,
             accept=[cast("Check", name) for name in self.config.accept],
         )

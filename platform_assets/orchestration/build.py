@@ -15,11 +15,17 @@ from platform_assets.orchestration.maintenance import maintenance_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.schedules import build_schedules
 from platform_assets.orchestration.sensors import announce, late_data, show_published_elsewhere
+from platform_assets.planning.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 
 
-def build_definitions(settings: Settings) -> dg.Definitions:
-    """All assets, jobs, schedules, sensors and resources of the platform that the settings describe."""
+def build_definitions(settings: Settings, progress: OnProgress = no_progress) -> dg.Definitions:
+    """All assets, jobs, schedules, sensors and resources of the platform that the settings describe.
+
+    Args:
+        settings: of the installation.
+        progress: told how far runs in this process are; those of Dagster's own processes tell nobody.
+    """
     catalogue = load_catalogue(settings)
     with warnings.catch_warnings():
         # In Dagster 1.13, backfill policies are beta and checks of partitions preview; its version is pinned, and this
@@ -34,6 +40,6 @@ def build_definitions(settings: Settings) -> dg.Definitions:
         jobs=[refresh_job, maintenance_job],
         schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
         sensors=[late_data, announce, show_published_elsewhere],
-        resources={"platform": PlatformResource(), "spark": SparkResource()},
+        resources={"platform": PlatformResource(), "spark": SparkResource(), "progress": progress},
         executor=dg.in_process_executor,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 import dagster as dg
+from dagster._core.execution.plan.objects import ErrorSource
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -24,7 +25,11 @@ class RunOutcome:
 
 
 def materialize_range(defs: dg.Definitions, instance: dg.DagsterInstance, first: date, last: date) -> RunOutcome:
-    """Materialize every table for a range of days, in one run and one Spark session."""
+    """Materialize every table for a range of days, in one run and one Spark session.
+
+    Raises:
+        KeyboardInterrupt: a step was interrupted.
+    """
     tags = {
         "dagster/asset_partition_range_start": first.isoformat(),
         "dagster/asset_partition_range_end": last.isoformat(),
@@ -35,7 +40,11 @@ def materialize_range(defs: dg.Definitions, instance: dg.DagsterInstance, first:
 
 
 def run_job(defs: dg.Definitions, instance: dg.DagsterInstance, name: str, tags: dict[str, str]) -> RunOutcome:
-    """Run a job by name."""
+    """Run a job by name.
+
+    Raises:
+        KeyboardInterrupt: a step was interrupted.
+    """
     job = defs.resolve_job_def(name)
     result = job.execute_in_process(instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False)
     return _outcome(result)
@@ -46,6 +55,9 @@ def _outcome(result: dg.ExecuteInProcessResult) -> RunOutcome:
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
+            if data.error_source is ErrorSource.INTERRUPT:
+                # Dagster records it as a failure like any other, and goes on.
+                raise KeyboardInterrupt
             told = data.user_failure_data.description if data.user_failure_data else None
             failures.append(told or (data.error.message if data.error else "failed").strip())
     if not result.success and not failures:

@@ -20,6 +20,7 @@ from platform_assets.orchestration.outcomes import checks_of_result, failures
 from platform_assets.orchestration.pictures import pictures
 from platform_assets.orchestration.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.progress import OnProgress, Progress
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
 
 _DEEP = "deep restatement"
@@ -43,24 +44,28 @@ class RefreshConfig(dg.Config):
     pool=REFRESH_POOL,
 )
 def refresh_tables(
-    context: dg.OpExecutionContext, config: RefreshConfig, platform: PlatformResource, spark: SparkResource
+    context: dg.OpExecutionContext,
+    config: RefreshConfig,
+    platform: PlatformResource,
+    spark: SparkResource,
+    progress: dg.ResourceParam[OnProgress],
 ) -> None:
     """Refresh all tables and report every published day to Dagster."""
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
     with platform.open() as opened:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
-            for done in approve(opened, lambda: spark.spark_session, selection, replace(author, who=_DEEP)):
+            deep = replace(author, who=_DEEP)
+            for done in approve(opened, lambda: spark.session(progress), selection, deep, progress):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
         result = refresh(
             opened,
-            lambda: spark.spark_session,
+            lambda: spark.session(progress),
             author,
-            # All tables appear at once, at the end: until then this is what there is to see of a long run.
-            progress=lambda table, days, total: context.log.info(f"{table}: {days:,} of {total:,} days"),
+            progress=_logged(context, progress),
             until=until,
-            report=lambda done: _report(context, opened, done),
+            report=lambda done: _report(context, opened, done, progress),
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
@@ -84,8 +89,22 @@ def describe_by_people(tables: Collection[str]) -> str:
     return f"left alone since a contract changed, as `platform-assets stale` says: {', '.join(tables)}"
 
 
-def _report(context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult) -> None:
+def _logged(context: dg.OpExecutionContext, progress: OnProgress) -> OnProgress:
+    """All tables appear at once, at the end: until then the log is what there is to see of a long run in Dagster."""
+
+    def log(now: Progress) -> None:
+        progress(now)
+        if now.done and not now.finished:
+            context.log.info(f"{now.table}: {now.done:,} of {now.total:,} {now.unit}s")
+
+    return log
+
+
+def _report(
+    context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult, progress: OnProgress
+) -> None:
     """What became of the days of one table: first the materializations, then what the checks say of them."""
+    progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
     metadata = day_metadata(done)
     if done.published:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from platform_assets.compute.session import create_session, stop_session
 from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.orchestration.run_locks import give_back, lock_folder, take
+from platform_assets.planning.progress import OnProgress, no_progress
 from platform_assets.settings import load_settings
 
 
@@ -39,9 +40,13 @@ class SparkResource(PySparkResource):
     @property
     def spark_session(self) -> SparkSession:
         """The session, started on first use."""
+        return self.session()
+
+    def session(self, progress: OnProgress = no_progress) -> SparkSession:
+        """The session, started on first use; who waits for it is told so."""
         if self._spark_session is None:
             self._started = SparkContext._active_spark_context is None
-            self._spark_session = create_session(load_settings())
+            self._spark_session = create_session(load_settings(), progress=progress)
         session: SparkSession = self._spark_session
         return session
 

@@ -22,7 +22,8 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     before = current_release(lake)
     ours, theirs = pty.openpty()
     args = ["refresh", SILVER, "--days", "2017-01-02", "--force"]
-    # The bar is there before Spark is. Its own session, as a terminal gives one: the signal goes to Java, too.
+    # The bar, which hides the cursor, is there before Spark is. Its own session, as a terminal gives one: the signal
+    # goes to Java, too.
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *args], stdout=theirs, stderr=theirs, start_new_session=True
     )
@@ -30,7 +31,7 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     said = b""
     for text in _printed(ours):
         said += text
-        if process.poll() is None and b"0/?" in said:
+        if process.poll() is None and b"\x1b[?25l" in said:
             os.killpg(process.pid, signal.SIGINT)
             break
     said += b"".join(_printed(ours))

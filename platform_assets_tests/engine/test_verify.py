@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Contract, Rule
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.results import Progress, no_progress
 from platform_assets.engine.verdicts import Choice, Verified
 from platform_assets.engine.verify import VerifyError, verify
 from platform_assets.lakehouse.errors import LockTimeoutError
@@ -25,6 +24,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import private_folder
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
@@ -72,7 +72,7 @@ def verified(
     choice: Choice | None = None,
     session: Callable[[], SparkSession] | None = None,
     prepare: Callable[[Platform], None] = lambda platform: None,
-    progress: Progress = no_progress,
+    progress: OnProgress = no_progress,
 ) -> Mapping[str, Mapping[int, Verified]]:
     with world.open() as platform, private_folder(platform.lake) as folder:
         prepare(platform)
@@ -118,8 +118,8 @@ def tamper(file: Path, column: str, value: Decimal) -> None:
 
 def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None:
     before = current_release(Lake(world.settings.lake))
-    told: list[tuple[str, int, int]] = []
-    found = verified(world, progress=lambda *step: told.append(step))
+    told: list[Progress] = []
+    found = verified(world, progress=told.append)
     numbers = list(range(1, DAYS + 1))
     assert verdicts(found[SILVER], "equal") == numbers
     assert verdicts(found[GOLD], "equal") == numbers
@@ -127,7 +127,8 @@ def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None
     assert found[SILVER][2].expected.rows == 2
     assert verdicts(found[RAW], "not verifiable") == numbers
     assert "what was delivered" in found[RAW][1].reason
-    assert told[-1] == (GOLD, DAYS, DAYS)
+    rows = sum(one.expected.rows for one in found[GOLD].values())
+    assert told[-1] == Progress("verifying", GOLD, DAYS, DAYS, rows=rows, finished=True)
     assert current_release(Lake(world.settings.lake)) == before
     assert not (world.settings.lake / "_private").exists()
 
@@ -219,7 +220,7 @@ def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> N
     left.parent.mkdir(parents=True)
     left.write_text("of a killed process")
 
-    def stopped(table: str, done: int, total: int) -> None:
+    def stopped(now: Progress) -> None:
         assert not left.exists()
         raise KeyboardInterrupt
 

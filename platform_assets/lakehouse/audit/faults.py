@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -19,9 +19,6 @@ CHECKS: dict[Check, str] = {
     "ledger": "publications indexed",
 }
 """Every check, in the order it is made, with what it counts."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is looked at, how much is done, and of how much."""
 
 
 @dataclass(frozen=True)

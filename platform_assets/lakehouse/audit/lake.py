@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from platform_assets.lakehouse.audit.chain import ChainAudit, ChainHead
-from platform_assets.lakehouse.audit.faults import Findings, Progress, Scope
+from platform_assets.lakehouse.audit.faults import Findings, Scope
 from platform_assets.lakehouse.audit.files import look_at_files
 from platform_assets.lakehouse.audit.tables import TableAudit
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import newest_release, published
+from platform_assets.planning.progress import OnProgress, Progress
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Audited:
     tables: Mapping[str, TableAudit]
 
 
-def audit(lake: Lake, scope: Scope, found: Findings, progress: Progress) -> Audited:
+def audit(lake: Lake, scope: Scope, found: Findings, progress: OnProgress) -> Audited:
     """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at.
 
     Args:
@@ -46,13 +47,16 @@ def audit(lake: Lake, scope: Scope, found: Findings, progress: Progress) -> Audi
         for name in {*shown.versions, *tables}:
             if scope.has_table(name):
                 tables.setdefault(name, TableAudit(lake, name, scope, found)).follow(shown)
-        progress("releases", shown.number + 1, newest + 1)
+        progress(Progress("following", "releases", shown.number + 1, newest + 1, "release"))
     begun: dict[str, str] = {}
-    for number, (name, table) in enumerate(sorted(tables.items())):
-        progress(name, number, len(tables))
+    for name, table in sorted(tables.items()):
+        progress(Progress("checking", name))
         begun |= dict.fromkeys(table.look_beyond(), name)
         if table.is_whole and not scope.fast:
             look_at_files(table)
+        days = [content for day, content in table.recorded.items() if table.scope.has_day(day)]
+        rows = sum(content.rows for content in days) if days else None
+        progress(Progress("checking", name, len(days), len(days), rows=rows, finished=True))
     for publication in sorted(begun.keys() - _released_after(lake, newest)):
         found.notes.append(
             f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "

@@ -32,6 +32,7 @@ from platform_assets.domains.retail.sample import (
     land,
 )
 from platform_assets.domains.retail.sample.source import read_lines, with_money
+from platform_assets.planning.progress import Progress
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 
 MONTH = Simulation(days=30)
@@ -103,10 +104,10 @@ def test_a_second_landing_writes_nothing(month: Path) -> None:
 
 
 def test_landing_in_steps_equals_landing_at_once_byte_for_byte(month: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[Progress] = []
     files = 0
     for until in (date(2017, 1, 9), MONTH.last, date(2017, 3, 5), MONTH.last_arrival):
-        landed = land(MONTH, tmp_path, until, lambda *news: told.append(news))
+        landed = land(MONTH, tmp_path, until, told.append)
         files += landed.files
         assert landed.newest is not None
         assert landed.newest <= until
@@ -114,12 +115,13 @@ def test_landing_in_steps_equals_landing_at_once_byte_for_byte(month: Path, tmp_
         assert newest.split("/")[1] <= str(until)
     assert contents(tmp_path) == contents(month)
     assert files == len(truth(month, "deliveries"))
-    assert all(1 <= done <= total for _, done, total in told)
+    assert all(0 <= now.done <= now.total for now in told)
+    assert sum(not now.done for now in told) == 4
 
 
 def test_a_landing_that_was_interrupted_goes_on_where_it_stopped(month: Path, tmp_path: Path) -> None:
-    def interrupt(arrival: str, done: int, total: int) -> None:
-        if done == 7:
+    def interrupt(now: Progress) -> None:
+        if now.done == 7:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -21,17 +21,12 @@ from platform_assets.domains.retail.sample.products import product_versions
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
 from platform_assets.domains.retail.sample.source import read_lines
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 
 STATE = ".simulation.json"
+_SAMPLE = "the sample"
 _GENERATOR = 1
 """Raised whenever the same parameters give other files than before."""
-
-Progress = Callable[[str, int, int], None]
-"""Told (arrival date, which of the dates it is, dates in all) after every file of transactions that is due."""
-
-
-def no_progress(arrival_date: str, done: int, total: int) -> None:
-    """For callers that show nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +48,14 @@ class Landed:
     present: int
 
 
-def land(simulation: Simulation, landing: Path, until: date, progress: Progress = no_progress) -> Landed:
+def land(simulation: Simulation, landing: Path, until: date, progress: OnProgress = no_progress) -> Landed:
     """Write every file of the sample that arrives until a date and does not lie in the landing area yet.
+
+    Args:
+        simulation: the sample.
+        landing: the landing area.
+        until: newest arrival date to land.
+        progress: told how many arrival dates are done, after every file of transactions that is due.
 
     Raises:
         OtherSampleError: the landing area holds a sample with other parameters.
@@ -111,11 +112,12 @@ def _remember(simulation: Simulation, landing: Path) -> None:
         )
 
 
-def _land_first(simulation: Simulation, landing: Path, until: date, progress: Progress) -> tuple[list[Delivery], int]:
+def _land_first(simulation: Simulation, landing: Path, until: date, progress: OnProgress) -> tuple[list[Delivery], int]:
     """Play the whole sample, write its truth and the files due; those of an interrupted landing are there already."""
     planned: list[Delivery] = []
     written: list[Delivery] = []
     open_days = (min(until, simulation.last_arrival) - simulation.first).days + 1
+    progress(Progress("landing", _SAMPLE, 0, open_days))
     with ExitStack() as stack:
         truth = stack.enter_context(TruthWriter(landing))
         for contract, delivery, rows in _deliveries(simulation, simulation.first, simulation.last, truth):
@@ -126,12 +128,16 @@ def _land_first(simulation: Simulation, landing: Path, until: date, progress: Pr
                 _deliver(landing, contract, delivery, rows)
                 written.append(delivery)
             if contract is RAW_TRANSACTIONS:
-                progress(str(delivery.arrival_date), (delivery.arrival_date - simulation.first).days + 1, open_days)
+                played = (delivery.arrival_date - simulation.first).days + 1
+                progress(Progress("landing", _SAMPLE, played, open_days))
         truth.add_deliveries(planned)
+    progress(_landed(written, open_days))
     return written, sum(one.arrival_date <= until for one in planned) - len(written)
 
 
-def _land_missing(simulation: Simulation, landing: Path, missing: list[Delivery], progress: Progress) -> list[Delivery]:
+def _land_missing(
+    simulation: Simulation, landing: Path, missing: list[Delivery], progress: OnProgress
+) -> list[Delivery]:
     """Play only the days whose lines can be in the missing files, and write these."""
     if not missing:
         return []
@@ -139,19 +145,25 @@ def _land_missing(simulation: Simulation, landing: Path, missing: list[Delivery]
     start = max(simulation.first, dates[0] - timedelta(days=LATEST_DAYS + 1))
     end = min(simulation.last, dates[-1])
     wanted = set(missing)
+    progress(Progress("landing", _SAMPLE, 0, len(dates)))
     written: list[Delivery] = []
     for contract, delivery, rows in _deliveries(simulation, start, end):
         if delivery in wanted:
             _deliver(landing, contract, delivery, rows)
             written.append(delivery)
             if contract is RAW_TRANSACTIONS:
-                progress(str(delivery.arrival_date), dates.index(delivery.arrival_date) + 1, len(dates))
+                progress(Progress("landing", _SAMPLE, dates.index(delivery.arrival_date) + 1, len(dates)))
     if lost := wanted - set(written):
         raise SampleError(
             f"The sample no longer gives {min(one.path for one in lost)}, which {landing} still expects.",
             f"Remove the folder {landing} and land again.",
         )
+    progress(_landed(written, len(dates)))
     return written
+
+
+def _landed(written: list[Delivery], days: int) -> Progress:
+    return Progress("landing", _SAMPLE, days, days, rows=sum(one.rows for one in written), finished=True)
 
 
 def _deliveries(

@@ -1,0 +1,132 @@
+"""What there is to say about a command that takes its time, and when: no terminal, no thread, and any clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from platform_assets.cli.console import counted
+from platform_assets.planning.progress import Progress
+
+QUICK_S = 2.0
+"""What is done by then leaves no line behind on its way."""
+
+FIRST_S = 5.0
+"""Nobody has heard anything since the process began, which was a few imports ago."""
+
+SILENCE_S = 8.0
+"""Ten seconds are promised, and on a busy machine a thread wakes up late."""
+
+
+@dataclass(frozen=True)
+class Now:
+    """What is being done at a moment.
+
+    Args:
+        doing: in words.
+        work: on what, where it is known how far it is.
+        seconds: since it began.
+    """
+
+    doing: str
+    work: Progress | None
+    seconds: float
+
+    @property
+    def count(self) -> str:
+        """How far it is; empty where nobody can say."""
+        if self.work is None or not self.work.total:
+            return ""
+        return f"{self.work.done:,} of {counted(self.work.total, self.work.unit)}"
+
+    def __str__(self) -> str:
+        far = f": {self.count}" if self.count else ""
+        return f"{self.doing}{far}, {self.seconds:,.0f} s"
+
+
+class Narration:
+    """Keeps what is done and what is to be said of it.
+
+    Args:
+        command: that runs, in words; said while nothing better is known.
+        clock: in seconds.
+    """
+
+    def __init__(self, command: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._spoke = clock() - (SILENCE_S - FIRST_S)
+        self._labels = [(command, clock())]
+        self._meanwhile: dict[str, float] = {}
+        self._since: dict[tuple[str, str], float] = {}
+        self._work: Progress | None = None
+        self._lines: list[str] = []
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether what was begun last may yet be over before anybody wonders."""
+        return self._clock() - self._labels[-1][1] < QUICK_S
+
+    def begin(self, label: str) -> None:
+        """A part of the command begins."""
+        self._labels.append((label, self._clock()))
+
+    def end(self) -> None:
+        """That part is over, whatever it did last."""
+        self._labels.pop()
+        self._work = None
+        self._lines.clear()
+        self._meanwhile.clear()
+        self._since.clear()
+
+    def tell(self, now: Progress) -> None:
+        """What the work says of itself."""
+        moment, key = self._clock(), (now.phase, now.table)
+        if not now.table:
+            if now.finished:
+                self._meanwhile.pop(now.phase, None)
+            else:
+                self._meanwhile.setdefault(now.phase, moment)
+        elif now.finished:
+            began = self._since.pop(key, None)
+            self._lines.append(_line(now, None if began is None else moment - began))
+            self._work = None
+        else:
+            self._since.setdefault(key, moment)
+            self._work = now
+
+    def now(self) -> Now:
+        """What is being done: what everything else waits for, else the table, else the command."""
+        moment = self._clock()
+        if self._meanwhile:
+            doing, since = next(reversed(self._meanwhile.items()))
+            return Now(doing, None, moment - since)
+        if self._work is not None:
+            since = self._since[self._work.phase, self._work.table]
+            return Now(f"{self._work.phase} {self._work.table}", self._work, moment - since)
+        label, since = self._labels[-1]
+        return Now(label, None, moment - since)
+
+    def lines(self) -> list[str]:
+        """A line for each table that was finished, once; none as long as the command is quick."""
+        if self.is_quick or not self._lines:
+            return []
+        said, self._lines = self._lines, []
+        self._spoke = self._clock()
+        return said
+
+    def sign_of_life(self) -> str | None:
+        """What is being done, where nothing was said for so long that somebody may wonder."""
+        if self._clock() - self._spoke < SILENCE_S:
+            return None
+        self._spoke = self._clock()
+        return str(self.now())
+
+
+def _line(now: Progress, seconds: float | None) -> str:
+    parts = [
+        counted(now.done, now.unit) if now.total else "",
+        counted(now.rows, "row") if now.rows is not None else "",
+        f"{seconds:,.1f} s" if seconds is not None else "",
+    ]
+    return f"{now.table}: {', '.join(filter(None, parts))}"

@@ -1,0 +1,48 @@
+"""How far work is: what it tells whoever waits for it, while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far some work is.
+
+    Args:
+        phase: what is being done, as in `computing`, or `starting Spark`.
+        table: to which table, or to what else; empty where the phase says it all.
+        done: days of it, or other units.
+        total: of these; 0 where nobody can say.
+        unit: what is counted.
+        rows: of what is done, where they are known.
+        finished: whether this is the last word on it.
+    """
+
+    phase: str
+    table: str = ""
+    done: int = 0
+    total: int = 0
+    unit: str = "day"
+    rows: int | None = None
+    finished: bool = False
+
+
+OnProgress = Callable[[Progress], None]
+"""Told when work on a table begins, after every batch, and when it is finished."""
+
+
+def no_progress(now: Progress) -> None:
+    """For callers that show nothing."""
+
+
+@contextmanager
+def meanwhile(progress: OnProgress, phase: str) -> Iterator[None]:
+    """Tell what else is done for a while, within the work on a table or outside of any."""
+    progress(Progress(phase))
+    try:
+        yield
+    finally:
+        progress(Progress(phase, finished=True))

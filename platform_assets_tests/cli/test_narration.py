@@ -1,0 +1,128 @@
+"""What is said of a command that takes its time, and when, by a clock that tests turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from platform_assets.cli.narration import QUICK_S, Narration
+from platform_assets.planning.progress import Progress, meanwhile
+
+TABLE = "silver.transactions"
+PROMISED_S = 10.0
+
+
+@dataclass
+class Clock:
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@dataclass
+class Listener:
+    """Listens as the command's thread does, a few times a second, and notes when something was said."""
+
+    clock: Clock
+    narration: Narration
+    heard: list[tuple[float, str]] = field(default_factory=list)
+
+    def listen(self, seconds: float) -> None:
+        for _ in range(round(seconds * 4)):
+            self.clock.seconds += 0.25
+            said = self.narration.lines()
+            life = self.narration.sign_of_life()
+            self.heard += [(self.clock.seconds, line) for line in (*said, *([life] if life else []))]
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for _, line in self.heard]
+
+
+@pytest.fixture
+def listener() -> Listener:
+    clock = Clock()
+    return Listener(clock, Narration("refresh", clock))
+
+
+def test_nobody_waits_longer_than_promised_whatever_the_command_does(listener):
+    tell = listener.narration.tell
+    listener.listen(25)
+    listener.narration.begin("refresh")
+    tell(Progress("computing", TABLE, 0, 366))
+    with meanwhile(tell, "starting Spark"):
+        listener.listen(31.5)
+    listener.listen(27)
+    tell(Progress("computing", TABLE, 90, 366))
+    listener.listen(19)
+    tell(Progress("computing", TABLE, 366, 366, rows=1_500_000, finished=True))
+    listener.listen(120)
+    moments = [0.0, *(moment for moment, _ in listener.heard), listener.clock.seconds]
+    assert max(after - before for before, after in pairwise(moments)) < PROMISED_S
+
+
+def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener):
+    tell = listener.narration.tell
+    listener.listen(5)
+    tell(Progress("taking", "raw.products", 0, 1_400, "file"))
+    listener.listen(8)
+    tell(Progress("taking", "raw.products", 1_000, 1_400, "file"))
+    with meanwhile(tell, "starting Spark"):
+        listener.listen(8)
+    listener.listen(8)
+    tell(Progress("checking", TABLE))
+    listener.listen(8)
+    assert listener.lines == [
+        "refresh, 5 s",
+        "taking raw.products: 0 of 1,400 files, 8 s",
+        "starting Spark, 8 s",
+        "taking raw.products: 1,000 of 1,400 files, 24 s",
+        "checking silver.transactions, 8 s",
+    ]
+
+
+def test_a_table_that_is_finished_is_said_once(listener):
+    tell = listener.narration.tell
+    listener.listen(3)
+    tell(Progress("computing", TABLE, 0, 3))
+    listener.listen(1.25)
+    tell(Progress("computing", TABLE, 3, 3, rows=7_001))
+    tell(Progress("computing", TABLE, 3, 3, rows=7_001, finished=True))
+    tell(Progress("indexing", "gold.daily_sales", 1, 1, rows=1, finished=True))
+    tell(Progress("copying", "manifests", 2, 2, "file", finished=True))
+    listener.listen(5)
+    assert listener.lines == [
+        f"{TABLE}: 3 days, 7,001 rows, 1.2 s",
+        "gold.daily_sales: 1 day, 1 row",
+        "manifests: 2 files",
+    ]
+
+
+def test_lines_wait_until_the_command_is_no_longer_quick(listener):
+    listener.narration.tell(Progress("computing", TABLE, 3, 3, finished=True))
+    listener.listen(QUICK_S - 0.25)
+    assert not listener.heard
+    listener.listen(0.5)
+    assert listener.lines == [f"{TABLE}: 3 days"]
+
+
+def test_a_part_that_was_quick_leaves_nothing_to_say(listener):
+    listener.narration.begin("backup")
+    listener.narration.tell(Progress("copying", TABLE, 3, 3, finished=True))
+    listener.narration.end()
+    listener.listen(4)
+    assert not listener.heard
+
+
+def test_what_a_part_left_unfinished_is_not_said_of_the_next(listener):
+    narration = listener.narration
+    narration.begin("first load")
+    narration.tell(Progress("computing", TABLE, 0, 3))
+    narration.tell(Progress("starting Spark"))
+    narration.end()
+    narration.begin("late corrections")
+    listener.listen(5)
+    assert listener.lines == ["late corrections, 5 s"]
