@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, land
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30
@@ -53,26 +55,19 @@ class Server:
         return dict(answer.json()["data"])
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+@contextmanager
+def up(folder: Path, **chosen: Any) -> Iterator[Server]:
     """An empty installation and its UI."""
-    settings = load_settings(
-        state=tmp_path / "state",
-        jars=JARS,
-        calendar_first=FIRST,
-        calendar_last=BAD_DAY,
-        today=BAD_DAY,
-        daily_cron=NEW_YEARS_EVE,
-    )
+    settings = load_settings(state=folder / "state", jars=JARS, daily_cron=NEW_YEARS_EVE, **chosen)
     world = World(settings, cast("SparkSession", None))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    names = ("state", "jars", "calendar_first", "calendar_last", "today", "daily_cron")
-    environment = os.environ | {f"PLATFORM_{name.upper()}": str(getattr(settings, name)) for name in names}
+    given = {"state": settings.state, "jars": JARS, "daily_cron": NEW_YEARS_EVE, **chosen}
+    environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in given.items()}
     environment["PLATFORM_SPARK_CONF"] = OWN_PROCESS
     command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port)]
-    with (tmp_path / "up.log").open("wb") as log:
+    with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=project_root())
         url = f"http://127.0.0.1:{port}"
         try:
@@ -162,22 +157,47 @@ def held(world: World) -> set[tuple[str, date]]:
         return {(hold.table, hold.day) for hold in ledger.holds()}
 
 
-def test_backfill_hold_and_heal_as_a_user_sees_them(server: Server, page: Page) -> None:
-    world = server.world
-    # Before there is anything to take, or the sensor would be faster than the backfill.
-    set_late_data(server, running=False)
-    land_thirty_days(world)
-    last = BAD_DAY - timedelta(days=1)
-
-    # A backfill of everything over thirty days.
+def launch_backfill(server: Server, page: Page, first: date, last: date) -> None:
+    """Launch a backfill of everything, and wait for its run."""
     page.goto(f"{server.url}/asset-groups")
     page.get_by_role("button", name="Materialize all").click()
     field = page.get_by_placeholder("ex: ")
-    field.fill(f"[{FIRST}...{last}]")
+    field.fill(f"[{first}...{last}]")
     field.press("Enter")
     picture(page, "1-backfill-dialog")
     page.get_by_role("button", name="Launch backfill").click()
     wait(lambda: len(runs(server, "SUCCESS", BACKFILL)) == 1, "the backfill", 300)
+
+
+def test_days_turn_green_as_a_user_sees_them(tmp_path: Path, page: Page) -> None:
+    """Starts webserver, daemon, a run's process and a browser, and waits for the daemon's half minute."""
+    last = FIRST + timedelta(days=1)
+    with up(tmp_path, domains=SENSORS, calendar_first=FIRST, calendar_last=last, today=last) as server:
+        # Before there is anything to take, or the sensor would be faster than the backfill.
+        set_late_data(server, running=False)
+        for day in (FIRST, last):
+            land(server.world, str(day), str(day))
+        launch_backfill(server, page, FIRST, last)
+        assert loaded(server.world, GOLD) == {FIRST, last}
+        page.goto(f"{server.url}/assets/gold/sensor_week?view=partitions")
+        expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
+        picture(page, "0-two-days-are-green")
+
+
+@pytest.mark.proof
+def test_backfill_hold_and_heal_as_a_user_sees_them(tmp_path: Path, page: Page) -> None:
+    with up(tmp_path, calendar_first=FIRST, calendar_last=BAD_DAY, today=BAD_DAY) as server:
+        backfill_hold_and_heal(server, page)
+
+
+def backfill_hold_and_heal(server: Server, page: Page) -> None:
+    """The whole afternoon."""
+    world = server.world
+    set_late_data(server, running=False)
+    land_thirty_days(world)
+
+    # A backfill of everything over thirty days.
+    launch_backfill(server, page, FIRST, BAD_DAY - timedelta(days=1))
     thirty = {FIRST + timedelta(days=n) for n in range(DAYS)}
     for table in ("raw.transactions", "silver.transactions", "gold.daily_sales", "gold.sales_month_to_date"):
         assert loaded(world, table) == thirty

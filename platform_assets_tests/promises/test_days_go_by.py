@@ -109,7 +109,8 @@ def run_by_schedule(daemon: Daemon, number: int) -> dg.DagsterRun:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("days", [3, pytest.param(10, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("days", [3, 10])
 def test_days_of_sales_with_late_corrected_and_moved_rows(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:

@@ -31,7 +31,8 @@ def deliveries(random: Random) -> list[tuple[str, tuple[Version, ...]]]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.proof) for seed in (2, 3))])
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_silver_is_the_newest_of_what_counts_after_every_round(make_world: MakeWorld, seed: int) -> None:
     random = Random(seed)
     story = history(make_world)

@@ -10,6 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
+from platform_assets.failpoints import POINTS
 from platform_assets_tests.support.kills.harness import ON_PAPER, WITH_SPARK, Rehearsal, kill, look, rehearse
 from platform_assets_tests.support.kills.paper import PAPER
 from platform_assets_tests.support.kills.reader import Reader
@@ -21,8 +22,25 @@ SEED = 0
 READS = 10
 """At least so many looks of the reader at each kill; the whole matrix asks for more."""
 
-SAMPLE = ("ingest.counted", "gate.before_holds", *ON_PAPER[::2])
-"""What is looked at every time: of all phases some, and few of those that take a session."""
+SAMPLE = (
+    "ingest.counted",
+    "stage.step_done",
+    "gate.before_holds",
+    "publish.after_manifest",
+    "publish.after_table",
+    "release.after_file",
+    "ledger.recording",
+    "rollback.held",
+    "compact.counted",
+    "checkpoint.written",
+    "delete.after_file",
+    "recover.found",
+)
+"""What is looked at every time: a point of every phase."""
+
+
+def test_every_phase_is_looked_at_every_time() -> None:
+    assert [sum(point in SAMPLE for point in points) for points in POINTS.values()] == [1] * len(POINTS)
 
 
 def sampled(points: Iterable[str]) -> list[ParameterSet]:
