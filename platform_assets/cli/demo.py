@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ import typer
 from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors, print_json, reading
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
 from platform_assets.cli.summary import print_summary, summarise
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.manifest import new_publication
@@ -42,12 +44,14 @@ class Phase:
         files: landed in it.
         changed: published days by table.
         seconds: wall time.
+        failures: what the steps said that failed.
     """
 
     name: str
     files: int
     changed: dict[str, int]
     seconds: float
+    failures: tuple[str, ...] = ()
 
 
 def demo(
@@ -68,9 +72,21 @@ def demo(
     seen_until = _demo_clock(settings, last)
     simulation = Simulation(seed=SEED, first=first, days=days)
     phases: list[Phase] = []
-    for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
-        if seen_until is None or today >= seen_until:
-            phases.append(_phase(context, settings, simulation, name, last, today))
+    # One session for both loads, which starts while the first files land.
+    with (
+        telling(context, "demo") as progress,
+        session_on_demand(settings, progress, at_once=seen_until is None) as spark,
+    ):
+        for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
+            if seen_until is None or today >= seen_until:
+                phases.append(_phase(settings, simulation, name, last, today, spark, progress))
+                if phases[-1].failures:
+                    break
+    if phases and phases[-1].failures:
+        for failure in phases[-1].failures:
+            errors.print(failure, soft_wrap=True, highlight=False)
+        errors.print("What was published stays. Run the same command again to go on from there.")
+        raise typer.Exit(EXIT_FAILED)
     with reading() as platform:
         summary = summarise(platform)
     seconds = time.monotonic() - started
@@ -82,9 +98,15 @@ def demo(
 
 
 def _phase(
-    context: typer.Context, settings: Settings, simulation: Simulation, name: str, last: date, today: date
+    settings: Settings,
+    simulation: Simulation,
+    name: str,
+    last: date,
+    today: date,
+    spark: Callable[[], object],
+    progress: OnProgress,
 ) -> Phase:
-    """Land up to a date and bring everything up to date through Dagster."""
+    """Land up to a date and bring everything up to date through Dagster, whose runs find the session that is there."""
     from platform_assets.domains.retail.sample import land
     from platform_assets.engine.pending import intakes
     from platform_assets.engine.planner import plan_steps
@@ -92,25 +114,20 @@ def _phase(
     started = time.monotonic()
     _set_clock(settings, last, today)
     failures: tuple[str, ...] = ()
-    with telling(context, name) as progress:
-        landed = land(simulation, settings.landing, today, progress)
-        since = new_publication()
-        with meanwhile(progress, "planning"), reading() as platform:
-            empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
-            idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
-        if not idle:
-            failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
-    if failures:
-        for failure in failures:
-            errors.print(failure, soft_wrap=True, highlight=False)
-        errors.print("What was published stays. Run the same command again to go on from there.")
-        raise typer.Exit(EXIT_FAILED)
+    landed = land(simulation, settings.landing, today, progress)
+    since = new_publication()
+    with meanwhile(progress, "planning"), reading() as platform:
+        empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
+        idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
+    if not idle:
+        spark()
+        failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
     with reading() as platform:
         changed = {
             table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
             for table in platform.catalogue.names
         }
-    return Phase(name, landed.files, changed, time.monotonic() - started)
+    return Phase(name, landed.files, changed, time.monotonic() - started, failures)
 
 
 def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progress: OnProgress) -> tuple[str, ...]:
