@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,3 +72,14 @@ def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> Non
     )  # fmt: skip
     assert outcome in done.stdout, done.stdout + done.stderr
     assert ("skipped although CI=true: Skipped: no database" in done.stdout) == bool(ci)
+
+
+def test_every_module_with_proofs_is_in_the_docs() -> None:
+    told = (ROOT / "docs" / "tests.md").read_text(encoding="utf-8")
+    tests = ROOT / "platform_assets_tests"
+    with_proofs = {
+        str(module.relative_to(tests))
+        for module in tests.rglob("test_*.py")
+        if "mark.proof" in module.read_text(encoding="utf-8") and module != Path(__file__)
+    }
+    assert with_proofs == set(re.findall(r"^\| `(\S+\.py)` \|", told, re.MULTILINE))

@@ -243,6 +243,7 @@ def location(readings: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         yield Daemon(workspace)
 
 
+@pytest.mark.proof
 def test_a_cancelled_run_leaves_no_half_of_a_day_and_no_lock(
     readings: World, daemon: Daemon, location: Daemon, correct: Correct
 ) -> None:

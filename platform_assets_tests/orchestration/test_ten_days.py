@@ -55,6 +55,7 @@ def days_pass(
     assert {day.day for day in readings.digests()["gold.sensor_week"]} == set(range(1, days + 1))
 
 
+@pytest.mark.proof
 def test_ten_days_with_late_data(readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     days_pass(readings, daemon, {5: 2, 9: 1}, 10, monkeypatch, lambda run: published(readings, run))
 
