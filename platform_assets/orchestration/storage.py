@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
+import os
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dagster import DagsterEventType, EventLogEntry
 from dagster._core.event_api import EventHandlerFn
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEventWatcher
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
-from dagster._serdes import ConfigurableClassData
+from dagster._serdes import ConfigurableClassData, serialize_value
 from sqlalchemy import Connection, Engine, create_engine, event
+
+_BATCH = 500
+"""Events that Dagster hands over together."""
+
+_OF_ASSETS = {DagsterEventType.ASSET_MATERIALIZATION, DagsterEventType.ASSET_MATERIALIZATION_PLANNED}
 
 _KEPT = 16
 """Runs whose files stay open in one process; a webserver looks into many."""
@@ -28,6 +37,8 @@ class LocalStorage(DagsterSqliteStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         super().__init__(base_dir, inst_data)
+        # Dagster asks the environment whether what a range run says of its days is handed over together.
+        os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", str(_BATCH))
         self._event_log_storage = LocalEventLog(str(Path(base_dir) / "history" / "runs"))
 
     @classmethod
@@ -89,6 +100,49 @@ class LocalEventLog(SqliteEventLogStorage):
         if name not in self._known and super()._has_asset_key_col_on_connection(conn, column_name):
             self._known.add(name)
         return name in self._known
+
+    def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
+        """Store what Dagster hands over together: of each run's assets in one transaction, all else one by one.
+
+        An asset's newest event is kept a second time, beside the asset; only the last one of a batch is.
+        """
+        by_run: defaultdict[str, list[EventLogEntry]] = defaultdict(list)
+        for entry in events:
+            if entry.get_dagster_event().event_type in _OF_ASSETS:
+                by_run[entry.run_id].append(entry)
+            else:
+                self.store_event(entry)
+        for run_id, entries in by_run.items():
+            rows = [self._event_to_row(entry) for entry in entries]
+            with self.run_connection(run_id) as connection:
+                connection.execute(SqlEventLogStorageTable.insert(), rows)
+            with self.index_connection() as connection:
+                numbered = SqlEventLogStorageTable.insert().returning(
+                    SqlEventLogStorageTable.c.id, sort_by_parameter_order=True
+                )
+                ids = [int(number) for (number,) in connection.execute(numbered, rows)]
+                self._store_asset_event_tags(connection, entries, ids)
+                newest = {
+                    str(entry.get_dagster_event().asset_key): (entry, n) for entry, n in zip(entries, ids, strict=True)
+                }
+                for entry, number in newest.values():
+                    self._store_asset_event(connection, entry, number)
+
+    def _store_asset_check_evaluation_planned(self, event: EventLogEntry, event_id: int | None) -> None:
+        """As Dagster's, which writes the event down as text once for each of its days."""
+        planned = event.get_dagster_event().asset_check_planned_data
+        row = {
+            "asset_key": planned.asset_key.to_string(),
+            "check_name": planned.check_name,
+            "run_id": event.run_id,
+            "execution_status": AssetCheckExecutionRecordStatus.PLANNED.value,
+            "evaluation_event": serialize_value(event),
+            "evaluation_event_timestamp": self._event_insert_timestamp(event),
+            "evaluation_event_storage_id": event_id,
+        }
+        days = planned.partitions_subset.get_partition_keys() if planned.partitions_subset else [None]
+        with self.index_connection() as connection:
+            connection.execute(AssetCheckExecutionsTable.insert(), [{**row, "partition": day} for day in days])
 
     def watch(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
         """Tell of new events by asking for them: a file that stays open changes on disk only now and then."""
