@@ -122,11 +122,9 @@ class LocalEventLog(SqliteEventLogStorage):
                 )
                 ids = [int(number) for (number,) in connection.execute(numbered, rows)]
                 self._store_asset_event_tags(connection, entries, ids)
-                newest = {
-                    str(entry.get_dagster_event().asset_key): (entry, n) for entry, n in zip(entries, ids, strict=True)
-                }
-                for entry, number in newest.values():
-                    self._store_asset_event(connection, entry, number)
+                newest = {entry.get_dagster_event().asset_key: n for n, entry in enumerate(entries)}
+                for n in newest.values():
+                    self._store_asset_event(connection, entries[n], ids[n])
 
     def _store_asset_check_evaluation_planned(self, event: EventLogEntry, event_id: int | None) -> None:
         """As Dagster's, which writes the event down as text once for each of its days."""
