@@ -1,4 +1,4 @@
-"""A hundred rounds of a stage against a daily run, and four processes at once: one winner or all, never a mix."""
+"""Rounds of a stage against a daily run, and four processes at once: one winner or all, never a mix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from platform_assets_tests.support.shelf import (
 )
 
 TABLES = (SALES, STORES)
-ROUNDS = 100
+FEW, MANY = 10, 100
 PROCESSES, EACH = 4, 25
 
 Said = Literal["published", "Conflict", "OvertakenError"]
@@ -43,14 +43,14 @@ def wait_for(*files: Path) -> None:
         time.sleep(0.0005)
 
 
-def take_part(lake: Lake, who: str, other: str, folder: Path) -> None:
+def take_part(lake: Lake, who: str, other: str, folder: Path, rounds: int) -> None:
     """One side of every round: on the same day as the other in even rounds, on a day of its own in odd ones.
 
     The daily run publishes its days whoever published others meanwhile; the stage only on the release it lies over, and
     is put on the newest one where that was overtaken.
     """
     said: list[list[Said]] = []
-    for number in range(ROUNDS):
+    for number in range(rounds):
         first, second = (day(0), day(0)) if number % 2 == 0 else (day(1), day(2))
         when = first if who == "daily" else second
         tables = {table: {when: [(who, number)]} for table in TABLES}
@@ -72,10 +72,11 @@ def take_part(lake: Lake, who: str, other: str, folder: Path) -> None:
     (folder / f"{who}.json").write_text(json.dumps(said))
 
 
-def test_a_stage_and_a_daily_run_race_a_hundred_times_and_never_mix(lake: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.proof)])
+def test_a_stage_and_a_daily_run_race_again_and_again_and_never_mix(lake: Lake, tmp_path: Path, rounds: int) -> None:
     publish(lake, staged_manifest(lake, {table: {day(n): [("nobody", -1)] for n in range(3)} for table in TABLES}))
     sides = [
-        in_process(take_part, lake, who, other, tmp_path, wait=False)
+        in_process(take_part, lake, who, other, tmp_path, rounds, wait=False)
         for who, other in (("daily", "stage"), ("stage", "daily"))
     ]
     reads = 0
@@ -84,10 +85,10 @@ def test_a_stage_and_a_daily_run_race_a_hundred_times_and_never_mix(lake: Lake, 
         assert contents(lake, SALES, now) == contents(lake, STORES, now)
         reads += 1
     assert [side.exitcode for side in sides] == [0, 0]
-    assert reads > ROUNDS / 2
+    assert reads > rounds / 2
     daily, staged = (json.loads((tmp_path / f"{who}.json").read_text()) for who in ("daily", "stage"))
     assert all(tries[-1] == "published" for tries in daily + staged)
-    for number in range(ROUNDS):
+    for number in range(rounds):
         lost = [*daily[number][:-1], *staged[number][:-1]]
         if number % 2 == 0:
             assert len(lost) == 1, f"of two writers of a day one was told, in round {number}"
@@ -95,7 +96,7 @@ def test_a_stage_and_a_daily_run_race_a_hundred_times_and_never_mix(lake: Lake, 
             assert daily[number] == ["published"], f"a day of its own never conflicts, in round {number}"
             assert set(lost) <= {"OvertakenError"}
     releases = dict(published(lake))
-    assert len(releases) == len(set(releases.values())) == 1 + 2 * ROUNDS
+    assert len(releases) == len(set(releases.values())) == 1 + 2 * rounds
     for number in range(0, len(releases), 10):
         assert contents(lake, SALES, number) == contents(lake, STORES, number)
 
@@ -113,7 +114,9 @@ def publish_many(lake_root: Path, process: int) -> None:
             publish_changes(platform, publication, "recompute", changes, Author(f"process {process}", "a race"))
 
 
-@pytest.mark.parametrize("begun", [0, 1], ids=["new_tables", "tables_with_days"])
+@pytest.mark.parametrize(
+    "begun", [pytest.param(0, marks=pytest.mark.proof, id="new_tables"), pytest.param(1, id="tables_with_days")]
+)
 def test_four_engine_processes_at_once_lose_no_publication(tmp_path: Path, begun: int) -> None:
     lake = Lake(tmp_path / "lake")
     if begun:
