@@ -14,24 +14,18 @@ from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.records import ROLL_BACK
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
+from platform_assets_tests.support.world import World, sale
 
-DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
-LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 
 Digests = dict[str, dict[date, str]]
 
 
 @pytest.fixture
-def world(make_world: MakeWorld) -> World:
-    """Four days of five sales each."""
-    world = make_world(days=len(DAYS))
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
-    for number, day in enumerate(DAYS):
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
-    run(world, "first")
-    return world
+def world(prepared: Prepared) -> World:
+    return prepared(four_days)
 
 
 def run(world: World, name: str) -> dict[str, set[str]]:
