@@ -106,6 +106,7 @@ def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_
 
 
 def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
+    """Six refreshes and three withdrawals, each of what the ones before it left."""
     versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
     bad = story.deliver("2017-01-08", "bad.jsonl", *versions)
     story.refresh()
