@@ -98,6 +98,7 @@ def total(rows: Iterable[dict[str, Any]], column: str) -> Decimal:
 
 
 def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared: Prepared) -> None:
+    """Stages four tables; the first of the module, it also waits for what the others copy."""
     world = prepared(corrected_in_raw, RETAIL)
     before, number, was_stale = world.digests(), release(world), stale(world)
     done = staged(world)
