@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
-from datetime import timedelta
+from collections.abc import Callable, Generator, Hashable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 
 from platform_assets.compute.session import TUNING, create_session, stop_session
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.support.installation import FIRST, JARS, SMALL_DATA
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.installation import JARS, SMALL_DATA
+from platform_assets_tests.support.prepared import Lakes, Made, Prepared
+from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("platform", deadline=None)
@@ -98,10 +99,24 @@ def make_world(tmp_path: Path, spark: SparkSession) -> MakeWorld:
     made: list[World] = []
 
     def make(days: int = 31, **settings: Any) -> World:
-        last = FIRST + timedelta(days=days - 1)
-        state = tmp_path / f"world{len(made)}"
-        dates = {"calendar_first": FIRST, "calendar_last": last, "today": last}
-        made.append(World(load_settings(state=state, jars=JARS, **(dates | settings)), spark))
+        made.append(empty_world(tmp_path / f"world{len(made)}", spark, days, **settings))
         return made[-1]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def lakes(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Lakes:
+    """What was prepared in this run."""
+    return Lakes(tmp_path_factory.mktemp("lakes"), spark)
+
+
+@pytest.fixture
+def prepared(lakes: Lakes, tmp_path: Path) -> Prepared:
+    """Gives copies of what recipes make."""
+    states = (tmp_path / f"copy{number}" for number in count())
+
+    def copy(recipe: Callable[..., Made], *args: Hashable) -> Made:
+        return lakes.copy(next(states), recipe, *args)
+
+    return copy

@@ -105,48 +105,54 @@ def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(se
     assert cluster["spark.jars"] == ",".join(map(str, jars))
 
 
-def test_it_listens_on_loopback_only(settings: Settings) -> None:
+@pytest.fixture(scope="module")
+def two_sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What a process says that has two sessions, one after the other: what the first listens on, memory of both."""
+    settings = load_settings(state=tmp_path_factory.mktemp("sessions") / "state", jars=JARS)
     done = run(
         """
-import os, pathlib, socket, struct
+import os, pathlib
 from pyspark import SparkContext
-spark = create_session(settings, record_classes=False)
-spark.range(10).repartition(2).count()
-jvm = SparkContext._gateway.proc.pid
-mine = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{jvm}/fd").iterdir() if os.path.lexists(fd)}
-for family in ("tcp", "tcp6"):
-    for line in pathlib.Path(f"/proc/{jvm}/net/{family}").read_text().splitlines()[1:]:
-        part = line.split()
-        if part[3] == "0A" and f"socket:[{part[9]}]" in mine:
-            words = bytes.fromhex(part[1].split(":")[0])
-            print(b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4)).hex())
-stop_session(spark)
-""",
-        settings,
-    )
-    loopback = {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
-    assert done.code == 0, done.err
-    assert done.out.split()
-    assert set(done.out.split()) <= loopback
 
+def listening():
+    jvm = SparkContext._gateway.proc.pid
+    mine = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{jvm}/fd").iterdir() if os.path.lexists(fd)}
+    for family in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{jvm}/net/{family}").read_text().splitlines()[1:]:
+            part = line.split()
+            if part[3] == "0A" and f"socket:[{part[9]}]" in mine:
+                words = bytes.fromhex(part[1].split(":")[0])
+                yield b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4)).hex()
 
-def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(settings: Settings) -> None:
-    done = run(
-        """
 for memory in ("600m", "700m"):
     spark = create_session(load_settings(state=settings.state, jars=settings.jars, spark_driver_memory=memory),
                            record_classes=False)
-    print(spark._jvm.Runtime.getRuntime().maxMemory() >> 20 > 600)
+    if memory == "600m":
+        spark.range(10).repartition(2).count()
+        print("listens", *listening())
+    print(memory, spark._jvm.Runtime.getRuntime().maxMemory() >> 20 > 600)
     stop_session(spark)
 """,
         settings,
     )
-    assert (done.code, done.out.split()) == (0, ["False", "True"]), done.err
+    assert done.code == 0, done.err
+    return {words[0]: words[1:] for words in map(str.split, done.out.splitlines())}
+
+
+def test_it_listens_on_loopback_only(two_sessions: dict[str, list[str]]) -> None:
+    loopback = {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
+    assert two_sessions["listens"]
+    assert set(two_sessions["listens"]) <= loopback
+
+
+def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(two_sessions: dict[str, list[str]]) -> None:
+    assert (two_sessions["600m"], two_sessions["700m"]) == (["False"], ["True"])
 
 
 def test_with_an_empty_home_it_starts_computes_and_stops_without_a_word_or_a_trace(
     settings: Settings, tmp_path: Path
 ) -> None:
+    """A process of its own, with a JVM that nothing was prepared for."""
     home = tmp_path / "home"
     home.mkdir()
     environ = {**os.environ, "HOME": str(home), "JAVA_TOOL_OPTIONS": f"-Duser.home={home}"}
@@ -260,6 +266,7 @@ def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: 
     ],
 )
 def test_a_broken_class_archive_does_not_keep_a_session_from_starting(content: bytes, own_jars: Settings) -> None:
+    """A process of its own, and without the archive Java starts slowly."""
     archive_path(own_jars, find_java()).write_bytes(content)
     done = run(START, own_jars)
     assert (done.code, done.out, done.err) == (0, "3\n", "")

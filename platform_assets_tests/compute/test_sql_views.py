@@ -14,6 +14,7 @@ import platform_assets
 from platform_assets.cli.app import main
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
@@ -24,7 +25,7 @@ SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     """Two days of sales, computed up to gold, in a folder with a space and signs."""
-    world = make_world(days=2, lake="läke #1 + a=b 'q` {y}")
+    world = make_world(days=2, domains=DAILY, lake="läke #1 + a=b 'q` {y}")
     world.deliver_rows("products", FIRST, "p.jsonl", [product(1, FIRST, "MEAT")])
     for place, date in enumerate((FIRST, SECOND)):
         world.deliver_rows("transactions", date, "t.jsonl", [sale(10 * place + n, 1, date) for n in range(3)])
@@ -41,6 +42,7 @@ def correct(world: World) -> None:
 def script(world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str) -> str:
     for name in ("state", "lake", "jars"):
         monkeypatch.setenv(f"PLATFORM_{name.upper()}", str(getattr(world.settings, name)))
+    monkeypatch.setenv("PLATFORM_DOMAINS", DAILY)
     monkeypatch.setattr(sys, "argv", ["platform-assets", "views", *args])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -23,22 +23,18 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.planning.late_queue import Selection
-from platform_assets_tests.support.history import History, Version, history, person
+from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import write_as_long
-from platform_assets_tests.support.world import MakeWorld
 
 RAW, SILVER = "raw.transactions", "silver.transactions"
 DAY = date(2017, 1, 3)
 
 
 @pytest.fixture
-def story(make_world: MakeWorld) -> History:
-    """Two lines a day from the 2nd to the 4th."""
-    found = history(make_world)
-    for day in range(2, 5):
-        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0), Version(10 + day, day, 0))
-    found.refresh()
-    return found
+def story(prepared: Prepared) -> History:
+    return prepared(two_lines_a_day)
 
 
 def audited(story: History, *, session: Callable[[], SparkSession] | None = None, **scope: object) -> Audit:

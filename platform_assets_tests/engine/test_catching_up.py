@@ -22,20 +22,16 @@ from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.support.history import History, Version, history, person
-from platform_assets_tests.support.world import MakeWorld
+from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import two_lines_a_day
 
 SILVER, DAY = "silver.transactions", date(2017, 1, 3)
 
 
 @pytest.fixture
-def story(make_world: MakeWorld) -> History:
-    """One line a day from the 2nd to the 4th."""
-    found = history(make_world)
-    for day in range(2, 5):
-        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
-    found.refresh()
-    return found
+def story(prepared: Prepared) -> History:
+    return prepared(two_lines_a_day)
 
 
 def back_up(settings: Settings, folder: Path) -> None:

@@ -31,7 +31,8 @@ from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets_tests.support.domains.sensors.transforms import gold, silver
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
@@ -49,14 +50,18 @@ def on(*days: str) -> frozenset[date]:
     return frozenset(map(date.fromisoformat, days))
 
 
-@pytest.fixture
-def world(make_world: MakeWorld) -> World:
+def four_readings(lakes: Lakes) -> World:
     """Four days of one reading each, loaded under the contracts as they are."""
-    world = make_world(days=len(DAYS), domains="platform_assets_tests.support.domains.sensors", compaction_files=1)
+    world = lakes.new(days=len(DAYS), domains="platform_assets_tests.support.domains.sensors", compaction_files=1)
     for number, day in enumerate(DAYS, start=1):
         deliver(world, day, "r", f"{number}.50")
     world.refresh()
     return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(four_readings)
 
 
 def deliver(world: World, day: str, name: str, celsius: str, hour: int = 6, **more: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 DAY = "2017-01-01"
@@ -16,7 +17,7 @@ def figures(world: World, table: str = "silver.transactions") -> dict[str, int]:
 
 
 def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correction(make_world: MakeWorld) -> None:
-    world = make_world(days=1)
+    world = make_world(days=1, domains=TILLS)
     rows = [
         sale(1, 1, DAY),
         sale(1, 1, DAY),

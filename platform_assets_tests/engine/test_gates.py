@@ -20,6 +20,8 @@ from platform_assets.engine.results import StepResult
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets.quality.masking import masked
+from platform_assets_tests.support.history import TILLS, TWO_GOLDS, WINDOWS
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 KNOWN = 16
@@ -44,12 +46,21 @@ def deliver(world: World, number: int, rows: Iterable[dict[str, Any]], name: str
     world.deliver_rows("transactions", str(day(number)), name, rows)
 
 
-def known_days(make_world: MakeWorld) -> World:
+def known_days(lakes: Lakes) -> World:
     """Sixteen days that are all alike, published in silver."""
-    world = make_world(days=20)
+    world = lakes.new(days=20, domains=TILLS)
     for number in range(1, KNOWN + 1):
         deliver(world, number, lines(number))
     up_to_silver(world, range(1, KNOWN + 1))
+    return world
+
+
+def three_days(lakes: Lakes) -> World:
+    """Three days that are all alike, loaded."""
+    world = lakes.new(days=3, domains=TWO_GOLDS)
+    for number in (1, 2, 3):
+        deliver(world, number, lines(number))
+    world.refresh()
     return world
 
 
@@ -135,8 +146,8 @@ def test_a_table_that_loses_a_store_is_held_until_its_code_is_mended(
     assert holds(world, "gold.daily_sales") == {}
 
 
-def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(make_world: MakeWorld) -> None:
-    world = known_days(make_world)
+def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(prepared: Prepared) -> None:
+    world = prepared(known_days)
     deliver(world, 17, lines(17, LINES // 2))
     deliver(world, 18, [])
     result = up_to_silver(world, [17, 18])
@@ -168,8 +179,8 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(m
     assert holds(world, "silver.transactions") == {}
 
 
-def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(make_world: MakeWorld) -> None:
-    world = known_days(make_world)
+def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared: Prepared) -> None:
+    world = prepared(known_days)
     for number in (17, 18, 19):
         deliver(world, number, lines(number, LINES // 2))
     one_by_one = World(world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark)
@@ -179,8 +190,12 @@ def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(make_worl
 
 
 def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_hold(make_world: MakeWorld) -> None:
-    world = known_days(make_world)
-    world.refresh()
+    """Three refreshes of four tables, and sixteen days to compare with."""
+    world = make_world(days=20, domains=TWO_GOLDS)
+    for number in range(1, KNOWN + 1):
+        deliver(world, number, lines(number))
+    first = steps_of(world.refresh())
+    assert all(step.changes == {} for step in first.values())
     before = world.rows("silver.transactions", str(day(10)))
     deliver(world, 17, lines(17))
     late = f"{day(17)}T08:00:00Z"
@@ -216,12 +231,8 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
     assert steps["gold.household_28d"].notes == {}
 
 
-def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale(make_world: MakeWorld) -> None:
-    world = make_world(days=3)
-    for number in (1, 2, 3):
-        deliver(world, number, lines(number))
-    first = steps_of(world.refresh())
-    assert all(step.changes == {} for step in first.values())
+def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale(prepared: Prepared) -> None:
+    world = prepared(three_days)
     for table in ("silver.transactions", "silver.products", "gold.daily_sales", "gold.household_28d"):
         result = again(world, table, [1, 2, 3], session=no_session)
         assert result.up_to_date == {day(1), day(2), day(3)}
@@ -237,11 +248,8 @@ def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale
     assert set(again(world, "gold.daily_sales", [1], force=True).published) == {day(1)}
 
 
-def test_what_a_correction_changed_is_reported_day_by_day(make_world: MakeWorld) -> None:
-    world = make_world(days=3)
-    for number in (1, 2, 3):
-        deliver(world, number, lines(number))
-    world.refresh()
+def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) -> None:
+    world = prepared(three_days)
     late = f"{day(3)}T12:00:00Z"
     corrections = lines(1, updated_at=late)
     deliver(
@@ -274,7 +282,7 @@ def test_what_a_correction_changed_is_reported_day_by_day(make_world: MakeWorld)
 def test_rows_that_break_the_contract_or_get_lost_are_named_and_masked(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = make_world(days=2)
+    world = make_world(days=2, domains=WINDOWS)
     for number in (1, 2):
         deliver(world, number, lines(number))
     right_silver, right_household = silver.transactions, gold.household_28d

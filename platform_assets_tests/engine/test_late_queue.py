@@ -15,19 +15,41 @@ from platform_assets.engine.approvals import Approval, approve
 from platform_assets.engine.late_queue import LateQueueError, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, Selection
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld
 
 LATE = "2017-04-05"
 """90 days after the 5th of January: what is of that day or later is in time, what is of the 4th or earlier is late."""
 
+MIXED = f"transactions/{LATE}/corrections.jsonl"
+"""A file of which one row is in time and three are late."""
 
-@pytest.fixture
-def story(make_world: MakeWorld) -> History:
-    """One line a day from the 2nd to the 5th, and a file half of which is late."""
-    found = history(make_world)
+
+def one_line_a_day(lakes: Lakes) -> History:
+    """From the 2nd to the 5th, loaded."""
+    found = history(lakes.new)
     for day in range(2, 6):
         found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0))
+    found.refresh()
     return found
+
+
+def with_late_rows(lakes: Lakes) -> History:
+    """And a file most of which is late."""
+    found = lakes.again(one_line_a_day)
+    mixed(found)
+    found.refresh()
+    return found
+
+
+@pytest.fixture
+def story(prepared: Prepared) -> History:
+    return prepared(one_line_a_day)
+
+
+@pytest.fixture
+def late(prepared: Prepared) -> History:
+    return prepared(with_late_rows)
 
 
 def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
@@ -48,7 +70,7 @@ def mixed(story: History) -> str:
     """A correction in time, one that is late, one that moves a line from a day in time to a late one, and a new one."""
     return story.deliver(
         LATE,
-        "corrections.jsonl",
+        MIXED.rpartition("/")[2],
         Version(5, 5, 3, "5.00"),
         Version(2, 2, 3, "7.00"),
         Version(4, 3, 3, "8.00"),
@@ -73,27 +95,25 @@ def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -
 
 
 def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_their_days_are_mended(
-    story: History,
+    late: History,
 ) -> None:
-    path = mixed(story)
-    story.refresh()
-    [done] = approved(story, Selection(arrival=path))
+    [done] = approved(late, Selection(arrival=MIXED))
     [arrival] = done.arrivals
-    assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("approval", path, 3, 3)
+    assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("approval", MIXED, 3, 3)
     assert arrival.path.startswith("late/transactions/")
     assert set(done.published) == {date(2017, 1, day) for day in (2, 3, 4)}  # the 4th loses the line that moves
-    assert story.refresh()["silver.transactions"] == {2, 3, 4}
-    assert story.kept() == story.expected()
-    assert story.world.rows("late.transactions") == []
+    assert late.refresh()["silver.transactions"] == {2, 3, 4}
+    assert late.kept() == late.expected()
+    assert late.world.rows("late.transactions") == []
 
-    with story.world.open() as platform:
+    with late.world.open() as platform:
         published = platform.ledger.publication(platform.ledger.arrivals()[-1].publication)
         assert published is not None
         assert (published.kind, published.who, published.why) == ("approval", "Zoë", "checked with the till vendor")
         assert [one.kind for one in platform.ledger.decisions()] == ["approval", "approval"]
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
-            approve(platform, no_session, Selection(arrival=path), person())
-    assert story.refresh() == {}
+            approve(platform, no_session, Selection(arrival=MIXED), person())
+    assert late.refresh() == {}
 
 
 @pytest.mark.proof
@@ -115,34 +135,31 @@ def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make
     assert {table: first[table] for table in tables} == {table: second[table] for table in tables}
 
 
-def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(story: History) -> None:
-    path = mixed(story)
-    story.refresh()
-    [done] = approved(story, Selection(table="raw.transactions", days=january(3, 8)))
+def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(late: History) -> None:
+    [done] = approved(late, Selection(table="raw.transactions", days=january(3, 8)))
     assert sum(arrival.taken for arrival in done.arrivals) == 1
     rest = Selection(table="raw.transactions", days=january(1, 8))
-    with story.world.open() as platform:
+    with late.world.open() as platform:
         [refused] = refuse(platform, rest, replace(person(), why="a test till"))
         assert refused.rows == 2
         with pytest.raises(LateQueueError, match=r"2017-01-01 to 2017-01-08.*was refused by Zoë: a test till"):
             approve(platform, no_session, rest, person())
-    assert waiting(story) == []
-    [left] = waiting(story, all_of_it=True)
+    assert waiting(late) == []
+    [left] = waiting(late, all_of_it=True)
     assert (left.state, left.decided, left.rows) == ("refused", "Zoë: a test till", 2)
-    story.refresh()
-    assert (9, "2017-01-02", "9.25") not in story.kept()
-    assert (4, "2017-01-03", "8.00") in story.kept()
+    late.refresh()
+    assert (9, "2017-01-02", "9.25") not in late.kept()
+    assert (4, "2017-01-03", "8.00") in late.kept()
 
-    approved(story, Selection(arrival=path))
-    story.refresh()
-    assert story.kept() == story.expected()
-    with story.world.open() as platform:
+    approved(late, Selection(arrival=MIXED))
+    late.refresh()
+    assert late.kept() == late.expected()
+    with late.world.open() as platform:
         entered = [arrival.taken for arrival in platform.ledger.arrivals() if arrival.kind == "approval"]
     assert entered == [1, 2]
 
 
 def test_what_cannot_be_decided_is_said(story: History) -> None:
-    story.refresh()
     cases: list[tuple[Selection, type[Exception], str]] = [
         (Selection(arrival="transactions/2017-01-02/none.jsonl"), LateQueueError, "no such arrival was ever taken"),
         (Selection(arrival="transactions/2017-01-02/sold.jsonl"), LateQueueError, "none of its rows came late"),
@@ -159,15 +176,13 @@ def test_what_cannot_be_decided_is_said(story: History) -> None:
         assert platform.ledger.decisions() == ()
 
 
-def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(story: History) -> None:
-    path = mixed(story)
-    story.refresh()
-    story.deliver("2017-04-06", "more.jsonl", Version(2, 6, 5, "6.00"), Version(3, 3, 5, "6.00"))
+def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(late: History) -> None:
+    late.deliver("2017-04-06", "more.jsonl", Version(2, 6, 5, "6.00"), Version(3, 3, 5, "6.00"))
     said: list[str] = []
     work: list[Callable[[], object]] = [
-        lambda: approved(story, Selection(arrival=path)),
-        lambda: approved(story, Selection(arrival=path)),
-        story.world.refresh,
+        lambda: approved(late, Selection(arrival=MIXED)),
+        lambda: approved(late, Selection(arrival=MIXED)),
+        late.world.refresh,
     ]
     together = threading.Barrier(len(work))
 
@@ -185,7 +200,7 @@ def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(story: 
         thread.join()
     assert len(said) == 1
     assert "approved by Zoë" in said[0]
-    story.refresh()
-    raw = [row for row in story.world.rows("raw.transactions") if row["_kind"] == "record"]
+    late.refresh()
+    raw = [row for row in late.world.rows("raw.transactions") if row["_kind"] == "record"]
     assert len(raw) == 4 + 4 + 1
-    assert story.kept() == story.expected(late=["transactions/2017-04-06/more.jsonl"])
+    assert late.kept() == late.expected(late=["transactions/2017-04-06/more.jsonl"])

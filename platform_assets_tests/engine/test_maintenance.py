@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from platform_assets.compute.reading import read_files
 from platform_assets.engine import compaction, maintenance
@@ -35,8 +32,8 @@ from platform_assets.lakehouse.usage import usage
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.maintenance import TASKS, Task
 from platform_assets.planning.requests import BY_PERSON
-from platform_assets.settings import load_settings
-from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 4)]
@@ -44,10 +41,9 @@ DAY = date(2017, 1, 1)
 RAW, SILVER = "raw.transactions", "silver.transactions"
 
 
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> World:
+def three_days(lakes: Lakes) -> World:
     """Three days of sales; the first came in two files, and one of its sales moved to the second day."""
-    world = installed(tmp_path_factory.mktemp("first") / "state", spark)
+    world = lakes.new(days=len(DAYS), domains=DAILY, compaction_files=1)
     world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
     for number, day in enumerate(DAYS):
         world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number, 1, day)])
@@ -61,15 +57,8 @@ def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Worl
 
 
 @pytest.fixture
-def world(first: World, tmp_path: Path) -> World:
-    """A copy of it for each test."""
-    shutil.copytree(first.settings.state, tmp_path / "state")
-    return installed(tmp_path / "state", first.spark)
-
-
-def installed(state: Path, spark: SparkSession) -> World:
-    dates = {"calendar_first": DAYS[0], "calendar_last": DAYS[-1], "today": DAYS[-1]}
-    return World(load_settings(state=state, jars=JARS, compaction_files=1, **dates), spark)
+def world(prepared: Prepared) -> World:
+    return prepared(three_days)
 
 
 def maintenance_of(world: World, *tasks: Task) -> Maintenance:

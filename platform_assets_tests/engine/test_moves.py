@@ -21,10 +21,10 @@ Version = dict[str, Any]
 
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
-    return prepared(make_world, TILLS)
+    return eight_days(make_world, TILLS)
 
 
-def prepared(make_world: MakeWorld, domain: str) -> World:
+def eight_days(make_world: MakeWorld, domain: str) -> World:
     """Eight days on which a file without rows was delivered."""
     world = make_world(days=8, domains=domain)
     for day in range(1, 9):
@@ -62,12 +62,12 @@ def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(wor
 
 @pytest.mark.parametrize("domain", [WINDOWS, pytest.param(RETAIL, marks=pytest.mark.proof)])
 def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWorld, domain: str) -> None:
-    one_by_one = prepared(make_world, domain)
+    one_by_one = eight_days(make_world, domain)
     orders = list(permutations([FIRST, MOVED, BACK]))
     land_in_turn(one_by_one, orders)
     assert kept(one_by_one) == [(basket, "2017-01-02", "4.00") for basket in range(len(orders))]
 
-    together = prepared(make_world, domain)
+    together = eight_days(make_world, domain)
     rows = [line(basket, version) for basket in range(len(orders)) for version in (BACK, FIRST, MOVED, FIRST)]
     together.deliver_rows("transactions", "2017-01-08", "all.jsonl", rows)
     together.refresh()

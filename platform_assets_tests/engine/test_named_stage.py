@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,45 +27,34 @@ from platform_assets.lakehouse.open_stages import OpenStage, read_stage, stage_n
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON, Request
-from platform_assets.settings import load_settings
-from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.world import World, product, sale
+from platform_assets_tests.support.history import DAILY, RETAIL
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
+from platform_assets_tests.support.world import World
 
-DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 DAY = date.fromisoformat(DAYS[1])
 SILVER, GOLD, MONTH = "silver.transactions", "gold.daily_sales", "gold.sales_month_to_date"
-LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> World:
-    """Four days of five sales each, loaded; a correction of the second is in raw and in nothing else."""
-    world = installed(tmp_path_factory.mktemp("prepared") / "state", spark)
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
-    for number, day in enumerate(DAYS):
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
-    world.refresh()
+def corrected_in_raw(lakes: Lakes, domain: str = DAILY) -> World:
+    """Four days, loaded; a correction of the second is in raw and in nothing else."""
+    world = lakes.again(four_days, domain)
     correct(world, DAYS[1], "correction")
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("ingest", "a test"))
     return world
 
 
+def with_stage(lakes: Lakes, domain: str = DAILY) -> World:
+    """What the correction reaches is staged."""
+    world = lakes.again(corrected_in_raw, domain)
+    staged(world)
+    return world
+
+
 @pytest.fixture
-def world(prepared: World, tmp_path: Path) -> World:
-    """A copy of it: nothing in an installation says where it lies."""
-    return installed(Path(shutil.copytree(prepared.settings.state, tmp_path / "state")), prepared.spark)
-
-
-def installed(state: Path, spark: SparkSession) -> World:
-    dates = dict(zip(("calendar_first", "calendar_last", "today"), (DAYS[0], DAYS[-1], DAYS[-1]), strict=True))
-    return World(load_settings(state=state, jars=JARS, **dates), spark)
-
-
-def correct(world: World, day: str, name: str, updated_at: str = LATER, value: str = "99.00") -> None:
-    """Another value for the first sale of a day, delivered."""
-    row = sale(10 * DAYS.index(day), 1, day, updated_at=updated_at, sales_value=value)
-    world.deliver_rows("transactions", DAYS[-1], f"{name}.jsonl", [row])
+def world(prepared: Prepared) -> World:
+    return prepared(corrected_in_raw)
 
 
 def no_spark() -> SparkSession:
@@ -110,7 +97,9 @@ def total(rows: Iterable[dict[str, Any]], column: str) -> Decimal:
     return sum((row[column] for row in rows), Decimal())
 
 
-def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(world: World) -> None:
+def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared: Prepared) -> None:
+    """Stages four tables; the first of the module, it also waits for what the others copy."""
+    world = prepared(corrected_in_raw, RETAIL)
     before, number, was_stale = world.digests(), release(world), stale(world)
     done = staged(world)
     assert {step.table: tuple(step.published) for step in done.steps} == was_stale
@@ -151,8 +140,8 @@ def test_another_process_goes_on_where_one_died(world: World, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
-def test_days_that_others_published_meanwhile_are_computed_again(world: World, theirs: str) -> None:
-    staged(world)
+def test_days_that_others_published_meanwhile_are_computed_again(prepared: Prepared, theirs: str) -> None:
+    world = prepared(with_stage, RETAIL)
     correct(world, theirs, "theirs", LATEST, "7.00")
     only = Request(frozenset([SILVER]), frozenset([date.fromisoformat(theirs)]), by_person=True)
     with world.open() as platform:
@@ -173,8 +162,8 @@ def test_days_that_others_published_meanwhile_are_computed_again(world: World, t
     assert total(world.rows(SILVER, theirs), "sales_value") == 17
 
 
-def test_what_became_stale_meanwhile_is_left_for_a_refresh(world: World) -> None:
-    staged(world)
+def test_what_became_stale_meanwhile_is_left_for_a_refresh(prepared: Prepared) -> None:
+    world = prepared(with_stage)
     correct(world, DAYS[2], "later", LATEST, "7.00")
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("i", "a test"))
@@ -205,8 +194,8 @@ def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_mor
     assert computed, "gold was made from another silver than the stage holds"
 
 
-def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(world: World) -> None:
-    staged(world)
+def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: Prepared) -> None:
+    world = prepared(with_stage, RETAIL)
     held = stage_of(world).days
     with world.open() as platform:
         platform.code_versions[GOLD] = "other"
@@ -240,8 +229,10 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
     assert set(world.settings.lake.glob("*/*/*Z-*")) == folders
 
 
-def test_who_died_between_publishing_and_closing_has_published(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    staged(world)
+def test_who_died_between_publishing_and_closing_has_published(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = prepared(with_stage)
 
     def dies(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -256,11 +247,11 @@ def test_who_died_between_publishing_and_closing_has_published(world: World, mon
         assert stage_names(platform.lake) == ()
 
 
-def test_what_cannot_be_gone_on_with_is_named(world: World) -> None:
+def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) -> None:
+    with world.open() as platform, pytest.raises(UnknownStageError, match="There is no stage 'trial'"):
+        publish_stage(platform, no_spark, Author("p", "a test"), "trial")
+    world = prepared(with_stage)
     with world.open() as platform:
-        with pytest.raises(UnknownStageError, match="There is no stage 'trial'"):
-            publish_stage(platform, no_spark, Author("p", "a test"), "trial")
-        staged(world)
         with pytest.raises(UnknownStageError) as error:
             opened_stage(platform, "trail")
         assert "Did you mean trial" in error.value.todo

@@ -17,7 +17,8 @@ from platform_assets.engine.probe import NotRepeatableError
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains.sensors.transforms import gold, silver
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World
 
 DAYS = 9
 CENTI = "decimal(6,2)"
@@ -28,10 +29,9 @@ def day(number: int) -> date:
     return date(2017, 1, number)
 
 
-@pytest.fixture
-def world(make_world: MakeWorld) -> World:
+def nine_days(lakes: Lakes) -> World:
     """Nine days of two sensors, each day with readings of the same moment's place in the day, up to silver."""
-    world = make_world(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
+    world = lakes.new(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
     for number in range(1, DAYS + 1):
         rows = [
             {"sensor": sensor, "measured_at": f"{day(number)}T0{hour}:00:00Z", "celsius": f"{number}.{hour}0"}
@@ -41,6 +41,11 @@ def world(make_world: MakeWorld) -> World:
         world.deliver_rows("readings", str(day(number)), "r.jsonl", rows)
     world.recompute(("raw.readings", "silver.readings"), [day(number) for number in range(1, DAYS + 1)])
     return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(nine_days)
 
 
 def jobs(spark: SparkSession) -> int:

@@ -14,7 +14,8 @@ from platform_assets.compute.windows import Windowed
 from platform_assets.engine.reads import UndeclaredReadError
 from platform_assets.planning.reads import Read
 from platform_assets_tests.support.domains.sensors.transforms import gold
-from platform_assets_tests.support.world import MakeWorld, World
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World
 
 DAYS = 12
 right = gold.sensor_week
@@ -24,15 +25,19 @@ def day(number: int) -> date:
     return date(2017, 1, number)
 
 
-@pytest.fixture
-def world(make_world: MakeWorld) -> World:
+def twelve_days(lakes: Lakes) -> World:
     """Twelve days of a sensor, up to silver; nothing was delivered for the third."""
-    world = make_world(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
+    world = lakes.new(days=DAYS, domains="platform_assets_tests.support.domains.sensors")
     for number in range(1, DAYS + 1):
         rows = [{"sensor": "north", "measured_at": f"{day(number)}T01:00:00Z", "celsius": f"{number}.00"}]
         world.deliver_rows("readings", str(day(number)), "r.jsonl", [] if number == 3 else rows)
     world.recompute(("raw.readings", "silver.readings"), [day(number) for number in range(1, DAYS + 1)])
     return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(twelve_days)
 
 
 def week(world: World, *numbers: int) -> dict[str, Read]:

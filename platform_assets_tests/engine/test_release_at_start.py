@@ -10,6 +10,7 @@ from platform_assets.engine.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
 from platform_assets.lakehouse.releases import current_release
+from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, sale
 
 DAY = date(2017, 1, 1)
@@ -17,7 +18,7 @@ RAW, SILVER, AUTHOR = "raw.transactions", "silver.transactions", Author("test", 
 
 
 def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_stale(make_world: MakeWorld) -> None:
-    world = make_world(days=1)
+    world = make_world(days=1, domains=TILLS)
     world.deliver_rows("transactions", str(DAY), "t.jsonl", [sale(n, 1, str(DAY)) for n in range(3)])
     with world.open() as platform:
         ingest(platform, lambda: world.spark, platform.catalogue[RAW], AUTHOR)

@@ -14,24 +14,25 @@ from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.records import ROLL_BACK
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
+from platform_assets_tests.support.world import World, sale
 
-DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
-LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 
 Digests = dict[str, dict[date, str]]
 
 
-@pytest.fixture
-def world(make_world: MakeWorld) -> World:
-    """Four days of five sales each."""
-    world = make_world(days=len(DAYS))
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
-    for number, day in enumerate(DAYS):
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
-    run(world, "first")
+def corrected(lakes: Lakes) -> World:
+    """A run gave the second day's first sale another value."""
+    world = lakes.again(four_days)
+    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
     return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(four_days)
 
 
 def run(world: World, name: str) -> dict[str, set[str]]:
@@ -70,9 +71,9 @@ def holds(world: World) -> set[tuple[str, str, str]]:
         return {(hold.table, str(hold.day), hold.gate) for hold in platform.ledger.holds()}
 
 
-def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(world: World) -> None:
+def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(world: World, prepared: Prepared) -> None:
     before, rows = derived(world), world.rows(GOLD)
-    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    world = prepared(corrected)
     assert derived(world) != before
     shown = undo(world, run="wrong", dry_run=True)
     assert shown.release is None
@@ -111,9 +112,9 @@ def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
     assert derived(world) == before
 
 
-def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: World) -> None:
+def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: World, prepared: Prepared) -> None:
     before = derived(world)
-    correct(world, DAYS[1], "wrong", LATER, sales_value="99.00")
+    world = prepared(corrected)
     first = publication_of(world, SILVER, DAYS[1])
     correct(world, DAYS[1], "again", LATEST, sales_value="98.00")
     second = publication_of(world, SILVER, DAYS[1])
@@ -167,11 +168,11 @@ def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
 
 
-def test_everything_since_a_release_goes_back_in_one(world: World) -> None:
+def test_everything_since_a_release_goes_back_in_one(world: World, prepared: Prepared) -> None:
     before = derived(world)
     with world.open() as platform:
         number = current_release(platform.lake).number
-    correct(world, DAYS[1], "one", LATER, sales_value="99.00")
+    world = prepared(corrected)
     correct(world, DAYS[2], "two", LATER, sales_value="98.00")
     done = undo(world, to=number)
     assert derived(world) == before

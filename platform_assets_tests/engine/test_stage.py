@@ -14,28 +14,25 @@ from platform_assets.engine.verdicts import Choice
 from platform_assets.engine.verify import verify
 from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.history import RETAIL
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
+from platform_assets_tests.support.world import World
 
-DAYS = [f"2017-01-{day:02}" for day in range(1, 5)]
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
-LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 
 
 @pytest.fixture
-def world(make_world: MakeWorld) -> World:
-    """Four days of five sales each, loaded."""
-    world = make_world(days=len(DAYS))
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
-    for number, day in enumerate(DAYS):
-        world.deliver_rows("transactions", day, "t.jsonl", [sale(10 * number + n, 1, day) for n in range(5)])
+def world(prepared: Prepared) -> World:
+    return prepared(four_days)
+
+
+def corrected(lakes: Lakes) -> World:
+    """All tables of the shipped domain, after a correction of the second day."""
+    world = lakes.again(four_days, RETAIL)
+    correct(world, DAYS[1], "correction")
     world.refresh()
     return world
-
-
-def correct(world: World, day: str, name: str, updated_at: str = LATER, value: str = "99.00") -> None:
-    """Another value for the first sale of a day, delivered."""
-    row = sale(10 * DAYS.index(day), 1, day, updated_at=updated_at, sales_value=value)
-    world.deliver_rows("transactions", DAYS[-1], f"{name}.jsonl", [row])
 
 
 def publications(world: World) -> list[dict[str, set[str]]]:
@@ -50,22 +47,19 @@ def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
         return refresh(platform, lambda: world.spark, Author(run, "a test"))
 
 
-def test_all_tables_are_published_in_one_release(world: World) -> None:
-    first = publications(world)
+def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
+    first = publications(prepared(four_days, RETAIL))
     assert [set(one) for one in first if SILVER in one] == [
         {SILVER, "silver.products", GOLD, "gold.household_28d", "gold.sales_month_to_date"}
     ]
-    correct(world, DAYS[1], "correction")
-    world.refresh()
-    raw, derived = publications(world)[len(first) :]
+    raw, derived = publications(prepared(corrected))[len(first) :]
     assert raw == {"raw.transactions": {DAYS[1]}}
     assert derived[SILVER] == derived[GOLD] == {DAYS[1]}
     assert derived["gold.sales_month_to_date"] == set(DAYS[1:])
 
 
-def test_days_read_as_staged_can_be_verified_and_explained(world: World) -> None:
-    correct(world, DAYS[1], "correction")
-    world.refresh()
+def test_days_read_as_staged_can_be_verified_and_explained(prepared: Prepared) -> None:
+    world = prepared(corrected)
     with world.open() as platform:
         record = platform.ledger.current_days(GOLD)[date.fromisoformat(DAYS[1])]
         assert record.reads[SILVER] == current_release(platform.lake).versions[SILVER]
@@ -90,7 +84,11 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
 
 
 @pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
-def test_what_others_publish_meanwhile_is_heeded(world: World, monkeypatch: pytest.MonkeyPatch, theirs: str) -> None:
+def test_what_others_publish_meanwhile_is_heeded(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, theirs: str
+) -> None:
+    """Two refreshes, of which one computes twice: the windows of a day of theirs and a day of ours overlap."""
+    world = prepared(four_days, RETAIL)
     correct(world, DAYS[1], "ours")
 
     def others(_: Platform) -> None:

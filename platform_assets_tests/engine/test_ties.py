@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 TABLE = "silver.transactions"
 DAYS = [f"2017-01-{day:02}" for day in range(1, 21)]
@@ -21,8 +22,7 @@ LATER, LATEST = f"{DAYS[-1]}T12:00:00Z", f"{DAYS[-1]}T13:00:00Z"
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     """Twenty days of ten baskets each."""
-    world = make_world(days=len(DAYS))
-    world.deliver_rows("products", DAYS[0], "p.jsonl", [product(1, DAYS[0], "MEAT")])
+    world = make_world(days=len(DAYS), domains=TILLS)
     for day in DAYS:
         world.deliver_rows("transactions", day, "t.jsonl", baskets(day))
     world.refresh()

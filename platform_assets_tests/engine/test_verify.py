@@ -25,9 +25,9 @@ from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import private_folder
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
-from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
+from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World
 
 __all__ = ["run", "state"]
@@ -43,8 +43,9 @@ def day(number: int) -> date:
     return date(2017, 1, number)
 
 
-def fill(world: World) -> World:
+def six_days(lakes: Lakes) -> World:
     """Six days of two sensors; on the second day a row is quarantined, on the fourth nothing was delivered."""
+    world = lakes.new(days=DAYS, domains=DOMAIN)
     for number in range(1, DAYS + 1):
         rows = [
             {"sensor": sensor, "measured_at": f"{day(number)}T01:00:00Z", "celsius": f"{number}.00"}
@@ -58,8 +59,8 @@ def fill(world: World) -> World:
 
 
 @pytest.fixture
-def world(make_world: MakeWorld) -> World:
-    return fill(make_world(days=DAYS, domains=DOMAIN))
+def world(prepared: Prepared) -> World:
+    return prepared(six_days)
 
 
 def no_session() -> SparkSession:
@@ -232,11 +233,11 @@ def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> N
 
 
 def test_the_command_says_what_differs_and_ends_accordingly(
-    run: Run, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    run: Run, state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"DOMAINS": DOMAIN, "CALENDAR_LAST": day(DAYS), "TODAY": day(DAYS)}.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
-    world = fill(World(load_settings(), spark))
+    world = lakes.copy(state, six_days)
     said = run("verify", "--sample", "1", "--seed", "7")
     assert said.code == 0
     assert "Drawn by --seed 7." in said.out

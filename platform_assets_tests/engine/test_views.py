@@ -9,6 +9,7 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.views import view_of
 from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 TABLE = "silver.products"
@@ -17,7 +18,7 @@ DAYS = [f"2017-01-{day:02}" for day in range(1, 9)]
 
 def load(make_world: MakeWorld) -> World:
     """Eight days of sales of a product that was meat, is deli from the fourth day, and fish from the seventh."""
-    world = make_world(days=len(DAYS))
+    world = make_world(days=len(DAYS), domains=DAILY)
     versions = [product(1, DAYS[0], "MEAT"), product(1, DAYS[3], "DELI"), product(1, DAYS[6], "FISH")]
     for version in versions:
         world.deliver_rows("products", version["effective_date"], "p.jsonl", [version])

@@ -11,16 +11,14 @@ from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.world import MakeWorld
 
 
 @pytest.fixture
-def story(make_world: MakeWorld) -> History:
-    """One line a day from the 2nd to the 6th."""
-    found = history(make_world)
-    for day in range(2, 7):
-        found.deliver(f"2017-01-{day:02}", "sold.jsonl", Version(day, day, 0), Version(10 + day, day, 0))
-    return found
+def story(prepared: Prepared) -> History:
+    return prepared(two_lines_a_day)
 
 
 def withdrawn(story: History, path: str) -> Withdrawal:
@@ -108,6 +106,7 @@ def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_
 
 
 def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
+    """Six refreshes and three withdrawals, each of what the ones before it left."""
     versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
     bad = story.deliver("2017-01-08", "bad.jsonl", *versions)
     story.refresh()
@@ -174,7 +173,6 @@ def test_what_cannot_be_withdrawn_is_said(story: History) -> None:
 
 
 def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) -> None:
-    story.refresh()
     with story.world.open() as platform:
         [done] = withdraw(platform, no_session, "transactions/2017-01-02/empty.jsonl", person())
         assert (done.rows, done.published) == (0, {})

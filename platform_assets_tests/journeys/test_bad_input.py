@@ -24,9 +24,8 @@ from platform_assets.cli.app import main
 from platform_assets.compute.failures import DiskFullError
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.errors import PlatformError
-from platform_assets.settings import load_settings
-from platform_assets_tests.support.installation import JARS
-from platform_assets_tests.support.world import World, product, sale
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.world import World, empty_world, product, sale
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
 COLUMNS = list(sale(1, 1, DAYS[0]))
@@ -148,6 +147,7 @@ class Journey:
         settings = self.world.settings
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PLATFORM_STATE", str(settings.state))
+            patch.setenv("PLATFORM_DOMAINS", DAILY)
             for name in ("calendar_first", "calendar_last", "today"):
                 patch.setenv(f"PLATFORM_{name.upper()}", str(getattr(settings, name)))
             patch.setattr(sys, "argv", ["platform-assets", "status", "--json"])
@@ -159,8 +159,7 @@ class Journey:
 
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory, spark):
-    dates = {"calendar_first": date(2017, 1, 1), "calendar_last": date(2017, 1, 3), "today": date(2017, 1, 3)}
-    world = World(load_settings(state=tmp_path_factory.mktemp("bad"), jars=JARS, **dates), spark)
+    world = empty_world(tmp_path_factory.mktemp("bad"), spark, days=3, domains=DAILY)
     landed = world.settings.landing / "transactions"
     deliver: Callable[..., Path] = world.deliver
     deliver("products", DAYS[0], "p.jsonl", json.dumps(product(1, DAYS[0], "GROCERY")) + "\n")
@@ -341,8 +340,8 @@ def fill(disk: Path, leave: int) -> Path:
 if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk that is small enough to fill
 
     def test_a_full_disk_is_named_and_once_there_is_room_the_same_command_completes(small_disk, tmp_path, spark):
-        dates = {"calendar_first": date(2017, 1, 1), "calendar_last": date(2017, 1, 1), "today": date(2017, 1, 1)}
-        world = World(load_settings(state=small_disk, landing=tmp_path / "landing", jars=JARS, **dates), spark)
+        """As many refreshes as it takes to get through; where they fail differs with the tables, so it has them all."""
+        world = empty_world(small_disk, spark, days=1, landing=tmp_path / "landing")
         # What does not compress: the stage needs more room than anything written before it.
         notes = [Random(n).randbytes(8_000).hex() for n in range(50)]
         values = ["1.005" if n % 7 == 0 else "1.00" for n in range(50)]

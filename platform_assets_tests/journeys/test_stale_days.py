@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from platform_assets.contracts import Catalogue, Rule
 from platform_assets.domains.retail.contracts import TABLES
@@ -20,14 +22,17 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import BY_PERSON, Request
+from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.installation import OWN_PROCESS
-from platform_assets_tests.support.world import MakeWorld, World, product, sale
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World, product, sale
 
 DAYS = 40
 SPAN = 28
 """Days of gold.household_28d that a day of sales reaches."""
 
-Command = Callable[..., tuple[int, Any]]
+__all__ = ["run", "state"]
+"""Fixtures of the command line."""
 
 
 def day(number: int) -> date:
@@ -38,15 +43,20 @@ def numbers(days: Any) -> set[int]:
     return {(found - date(2017, 1, 1)).days + 1 for found in days}
 
 
-def loaded(make_world: MakeWorld, **settings: Any) -> World:
+def forty_days(lakes: Lakes) -> World:
     """Forty days of sales, of two products."""
-    world = make_world(days=DAYS, **settings)
+    world = lakes.new(days=DAYS)
     world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(n, "2017-01-01", "MEAT") for n in (1, 2)])
     for number in range(1, DAYS + 1):
         rows = [sale(number, n, str(day(number))) for n in (1, 2)]
         world.deliver_rows("transactions", str(day(number)), "t.jsonl", rows)
     world.refresh()
     return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(forty_days)
 
 
 def take_files(world: World) -> None:
@@ -72,42 +82,36 @@ def correct(world: World, number: int, **changes: Any) -> None:
     world.deliver_rows("transactions", str(day(DAYS)), f"c{number}.jsonl", [sale(number, 1, str(day(number)), **late)])
 
 
-def command(world: World) -> Command:
-    """The command line on this world, as a process of its own."""
-    settings = world.settings
-    dates = {name: str(getattr(settings, name)) for name in ("calendar_first", "calendar_last", "today")}
-    named = {
-        "STATE": settings.state,
-        "JARS": settings.jars,
-        "SPARK_DRIVER_MEMORY": "1g",
-        "SPARK_CONF": OWN_PROCESS,
-        **dates,
-    }
-    environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in named.items()}
-
-    def run(*args: str) -> tuple[int, Any]:
-        script = "from platform_assets.cli import main; main()"
-        ended = subprocess.run(
-            [sys.executable, "-c", script, *args], capture_output=True, text=True, env=environment, timeout=300
-        )
-        assert "Traceback" not in ended.stderr, ended.stderr
-        assert ended.returncode in (0, 1), ended.stderr
-        return ended.returncode, json.loads(ended.stdout) if "--json" in args else ended.stdout
-
-    return run
+def in_a_process(*args: str) -> tuple[int, Any]:
+    """A command that starts Spark, as a process of its own: it would end the session of this one."""
+    own = os.environ | {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "PLATFORM_SPARK_CONF": OWN_PROCESS}
+    script = "from platform_assets.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, env=own, timeout=300)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return ended.returncode, json.loads(ended.stdout)
 
 
-def test_a_correction_on_two_days_is_named_mended_and_explained(make_world: MakeWorld) -> None:
-    world = loaded(make_world)
-    run = command(world)
-    assert run("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "waiting_files": 0})
+def test_a_correction_on_two_days_is_named_mended_and_explained(
+    run: Run, state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole way a person goes: ten commands, one of which starts a Spark of its own and computes seventy days."""
+    for name in ("CALENDAR_LAST", "TODAY"):
+        monkeypatch.setenv(f"PLATFORM_{name}", str(day(DAYS)))
+    world = lakes.copy(state, forty_days)
+
+    def told(*args: str) -> tuple[int, Any]:
+        said = run(*args)
+        assert said.code in (0, 1), said.err
+        return said.code, said.json if "--json" in args else said.out
+
+    assert told("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "waiting_files": 0})
     correct(world, 2)
     correct(world, 35)
-    code, found = run("stale", "--json")
+    code, found = told("stale", "--json")
     assert (code, found["tables"], found["waiting_files"]) == (0, [], 2)
     take_files(world)
 
-    code, found = run("stale", "--json")
+    code, found = told("stale", "--json")
     stale = {table["table"]: table["ranges"] for table in found["tables"]}
     assert code == 1
     corrected = {"reasons": ["correction"], "waits_for_a_person": False}
@@ -124,17 +128,17 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(make_world: Make
             {"first": str(day(35)), "last": str(day(DAYS)), **reached},
         ],
     }
-    _, text = run("stale", "gold.daily_sales", "--days", f"{day(1)}..{day(3)}")
+    _, text = told("stale", "gold.daily_sales", "--days", f"{day(1)}..{day(3)}")
     assert "2017-01-02" in text
     assert "2017-02-04" not in text
     assert "Jan   ·u·" in text
 
     before = world.digests()
-    code, explained = run("refresh", "--explain", "--json")
+    code, explained = told("refresh", "--explain", "--json")
     assert (code, explained["plan"]["days"]) == (0, 2 + 2 + 34 + 36)
     assert explained["plan"]["estimate"]["rows"] > 0
     assert world.digests() == before
-    code, done = run("refresh", "--json")
+    code, done = in_a_process("refresh", "--json")
     assert code == 0
     assert done["plan"] == explained["plan"]
     counts = {table["table"]: table["days"] for table in found["tables"]}
@@ -150,10 +154,10 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(make_world: Make
         "gold.household_28d": {*range(2, 30), *range(35, DAYS + 1)},
         "gold.sales_month_to_date": {*range(2, 32), *range(35, DAYS + 1)},
     }
-    assert run("stale", "--json")[1]["tables"] == []
-    assert run("refresh", "--json")[1]["plan"]["days"] == 0
+    assert told("stale", "--json")[1]["tables"] == []
+    assert told("refresh", "--json")[1]["plan"]["days"] == 0
 
-    code, chain = run("why", "gold.daily_sales", str(day(2)), "--diff", "--json")
+    code, chain = told("why", "gold.daily_sales", str(day(2)), "--diff", "--json")
     assert (code, chain["stale"], chain["diff"]["inputs"]) == (0, [], [])
     silver = next(read for read in chain["origin"]["inputs"] if read["table"] == "silver.transactions")
     [raw] = silver["inputs"]
@@ -164,13 +168,12 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(make_world: Make
     assert chain["origin"]["publications"][0]["why"] == "refresh"
     assert chain["origin"]["publications"][0]["run"].startswith("refresh-")
     assert [found["digest"] for found in silver["days"]] == [world.digests()["silver.transactions"][day(2)]]
-    _, text = run("why", "gold.daily_sales", str(day(2)), "--diff")
+    _, text = told("why", "gold.daily_sales", str(day(2)), "--diff")
     for said in ("up to date", "fingerprint", "code version", f"transactions/{day(DAYS)}/c2.jsonl", "Nothing differs"):
         assert said in text
 
 
-def test_each_kind_of_change_is_called_by_its_name(make_world: MakeWorld) -> None:
-    world = loaded(make_world)
+def test_each_kind_of_change_is_called_by_its_name(world: World) -> None:
     late = {"updated_at": f"{day(DAYS)}T00:00:00Z"}
     moved = sale(5, 1, str(day(5)), **late, transaction_timestamp=f"{day(9)}T10:00:00Z")
     world.deliver_rows("transactions", str(day(DAYS)), "moved.jsonl", [moved])
@@ -191,8 +194,7 @@ def test_each_kind_of_change_is_called_by_its_name(make_world: MakeWorld) -> Non
     assert looked(world).steps == ()
 
 
-def test_a_correction_that_changes_nothing_strikes_what_reads_it(make_world: MakeWorld) -> None:
-    world = loaded(make_world)
+def test_a_correction_that_changes_nothing_strikes_what_reads_it(world: World) -> None:
     repeated = sale(7, 1, str(day(7)), updated_at=f"{day(7)}T10:05:00Z")
     world.deliver_rows("transactions", str(day(DAYS)), "again.jsonl", [repeated])
     take_files(world)
@@ -225,8 +227,7 @@ def by(world: World, platform: Platform, request: Request) -> RefreshResult:
     return refresh(platform, lambda: world.spark, Author("test", "a test"), request=request)
 
 
-def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(make_world: MakeWorld) -> None:
-    world = loaded(make_world)
+def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(world: World) -> None:
     with world.open() as opened:
         platform = with_rule(opened, "sales_value < 1000")
         found = outlook(platform)

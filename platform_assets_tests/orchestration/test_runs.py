@@ -10,6 +10,7 @@ import pytest
 
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
+from platform_assets_tests.support.history import TWO_GOLDS
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
 FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
@@ -24,7 +25,8 @@ def instance() -> Iterator[dg.DagsterInstance]:
 @pytest.fixture
 def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
     """Three days of sales, found by Dagster's resources through the environment."""
-    world = make_world(days=3)
+    world = make_world(days=3, domains=TWO_GOLDS)
+    monkeypatch.setenv("PLATFORM_DOMAINS", TWO_GOLDS)
     for name in ("state", "jars", "calendar_first", "calendar_last", "today"):
         monkeypatch.setenv(f"PLATFORM_{name.upper()}", str(getattr(world.settings, name)))
     world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(1, "2017-01-01", "MEAT")])
@@ -40,6 +42,7 @@ def days_of(instance: dg.DagsterInstance, table: str) -> set[str]:
 def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     world: World, instance: dg.DagsterInstance
 ) -> None:
+    """Two runs of real assets, one step after the other: Dagster takes longer than Spark."""
     definitions = build_definitions(world.settings)
     outcome = materialize_range(definitions, instance, FIRST, LAST)
     assert outcome.failures == ()

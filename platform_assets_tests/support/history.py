@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
+from typing import Self
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +17,7 @@ from platform_assets_tests.support.world import MakeWorld, World, sale
 CALENDAR_DAYS = 8
 TILLS, WINDOWS = "platform_assets_tests.support.domains.tills", "platform_assets_tests.support.domains.windows"
 RETAIL = "platform_assets.domains.retail"
+DAILY, TWO_GOLDS = "platform_assets_tests.support.domains.daily", "platform_assets_tests.support.domains.two_golds"
 TODAY = date(2017, 7, 1)
 """Long after the calendar's last day, so that there can be late rows."""
 
@@ -36,6 +39,10 @@ class History:
 
     world: World
     files: dict[str, tuple[Version, ...]]
+
+    def copied_to(self, state: Path) -> Self:
+        """The same story of a copy of the installation."""
+        return replace(self, world=self.world.copied_to(state), files=dict(self.files))
 
     def deliver(self, arrival: str, name: str, *versions: Version) -> str:
         """Land a file and return its path."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +18,8 @@ from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.refresh import RefreshResult, recompute, refresh
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support.installation import FIRST, JARS
 
 Rows = list[dict[str, Any]]
 
@@ -28,6 +30,12 @@ class World:
 
     settings: Settings
     spark: SparkSession
+
+    def copied_to(self, state: Path) -> Self:
+        """A copy of all of it in another folder: nothing in an installation says where it lies."""
+        shutil.copytree(self.settings.state, state)
+        same = self.settings.model_dump(exclude={"state", "lake", "landing", "ledger_url"})
+        return replace(self, settings=load_settings(state=state, **same))
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
@@ -72,6 +80,13 @@ class World:
                 name: {day: found.digest for day, found in platform.ledger.current_days(name).items()}
                 for name in platform.catalogue.names
             }
+
+
+def empty_world(state: Path, spark: SparkSession, days: int = 31, **settings: Any) -> World:
+    """An installation that was just made; the first `days` of 2017 are its calendar, and today is its last day."""
+    last = FIRST + timedelta(days=days - 1)
+    dates = {"calendar_first": FIRST, "calendar_last": last, "today": last}
+    return World(load_settings(state=state, jars=JARS, **(dates | settings)), spark)
 
 
 def sale(basket: int, product: int, day: str, **changes: Any) -> dict[str, Any]:
