@@ -7,11 +7,8 @@ the live files first. Only a commit that brings other columns has to overwrite, 
 
 from __future__ import annotations
 
-import os
-import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
@@ -39,7 +36,6 @@ CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
 }
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 Entry = tuple[DataFile, Mapping[str, str | None]]
@@ -80,7 +76,7 @@ def commit_difference(
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
-    with _errors_numbered(table_path):
+    with storage.errors_numbered(table_path):
         if head < 0:
             storage.make_folder(table_path)
             create_table_with_add_actions(
@@ -130,7 +126,7 @@ def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, 
         The new version.
     """
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
-    with _errors_numbered(table_path):
+    with storage.errors_numbered(table_path):
         DeltaTable(table_path, version=head).restore(
             version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
         )
@@ -151,7 +147,7 @@ def write_checkpoint(table_path: Path, version: int) -> None:
     """Sum up a table's log up to a version that is on disk; to be called under the publish lock."""
     log = table_path / "_delta_log"
     failpoint("checkpoint.before")
-    with _errors_numbered(table_path):
+    with storage.errors_numbered(table_path):
         DeltaTable(table_path, version=version).create_checkpoint()
     failpoint("checkpoint.written")
     storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
@@ -179,16 +175,3 @@ def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
         storage.remove(hint)
     storage.remove(single)
     return True
-
-
-@contextmanager
-def _errors_numbered(table_path: Path) -> Iterator[None]:
-    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words."""
-    try:
-        yield
-    except OSError as error:
-        found = _OS_ERROR.search(str(error))
-        if error.errno is not None or found is None:
-            raise
-        number = int(found[1])
-        raise OSError(number, os.strerror(number), str(table_path)) from error

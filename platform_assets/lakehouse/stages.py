@@ -29,11 +29,12 @@ def log_stage(folder: Path, schema_string: str) -> None:
     log = folder / "_delta_log"
     if storage.exists(log):
         storage.remove(log)
-    if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
-        day = Schema([Field(DAY, PrimitiveType("date"))])
-        convert_to_deltalake(folder, partition_by=day, partition_strategy="hive")
-    else:
-        DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY])
+    with storage.errors_numbered(folder):
+        if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
+            day = Schema([Field(DAY, PrimitiveType("date"))])
+            convert_to_deltalake(folder, partition_by=day, partition_strategy="hive")
+        else:
+            DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY])
 
 
 def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
@@ -109,9 +110,10 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
         publication: that staged them and is not published yet.
     """
     folder = lake.stage_path(table, publication)
-    staged = DeltaTable(folder)
-    before = set(staged.file_uris())
-    staged.delete(f"{DAY} IS NULL")
+    with storage.errors_numbered(folder):
+        staged = DeltaTable(folder)
+        before = set(staged.file_uris())
+        staged.delete(f"{DAY} IS NULL")
     for file in before - set(DeltaTable(folder).file_uris()):
         storage.remove(Path(file))
 

@@ -6,15 +6,19 @@ Local file system for now; object storage would be a second implementation of th
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
 from platform_assets.failpoints import failpoint
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 _SYNC_THREADS = 8
 
@@ -177,3 +181,16 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def errors_numbered(table_path: Path) -> Iterator[None]:
+    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words."""
+    try:
+        yield
+    except OSError as error:
+        found = _OS_ERROR.search(str(error))
+        if error.errno is not None or found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(table_path)) from error

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.engine.platform import Author, Platform, open_platform
@@ -20,6 +22,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.lakehouse.stages import log_stage
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
@@ -139,3 +142,17 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk th
             assert platform.ledger.indexed() == {name: number for number, name in published(lake)}
         assert everything(lake) == AFTER
         assert len(list(published(lake))) == 2
+
+
+def test_a_stage_for_whose_log_there_is_no_room_says_so_by_number(disk: Path) -> None:
+    lake = Lake(disk / "lake")
+    folder = lake.stage_path(SALES, "20170101T000000000000Z-00000000")
+    rows = folder / "event_date=2017-01-01"
+    rows.mkdir(parents=True)
+    pq.write_table(pa.table({"key": ["a"], "price": [1]}), rows / "part-0.parquet")
+    fill(disk)
+    with pytest.raises(OSError, match="No space left") as told:
+        log_stage(folder, "{}")
+    assert told.value.errno == errno.ENOSPC
+    make_room(disk)
+    log_stage(folder, "{}")
