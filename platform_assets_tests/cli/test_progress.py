@@ -176,6 +176,7 @@ def test_a_quick_command_says_nothing_on_its_way(products: Settings, tmp_path: P
         assert out
 
 
+@pytest.mark.proof
 def test_who_stops_listening_stops_no_command(products: Settings, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*REFRESH, "--json"],

@@ -41,6 +41,7 @@ def examples() -> list[tuple[str, str]]:
     return [(language, re.sub(r"^  (?=\S)", "", block, flags=re.MULTILINE)) for language, block in found]
 
 
+@pytest.mark.proof
 def test_every_example_runs(
     run: Run, lake: Lake, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def follow(stream: DataFrame, checkpoint: Path) -> None:
     writer.option("checkpointLocation", str(checkpoint)).start().awaitTermination()
 
 
+@pytest.mark.proof
 def test_a_stream_fails_at_a_correction_unless_it_skips_it(lake: Lake, spark: SparkSession, tmp_path: Path) -> None:
     def stream(**options: str) -> DataFrame:
         return spark.readStream.format("delta").options(**options).load(str(lake.table_path(TABLE)))

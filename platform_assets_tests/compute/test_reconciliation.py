@@ -134,7 +134,9 @@ def upstream(spark: SparkSession, rows: list[Row], window: Window) -> DataFrame 
     return read.where(F.col("event_date").isin(list(DAYS))) if window == same_day() else Windowed(read, window, DAYS)
 
 
-@pytest.mark.parametrize("amounts", [SUMS, SUMS + ENDS], ids=["sums", "sums and ends"])
+@pytest.mark.parametrize(
+    "amounts", [pytest.param(SUMS, id="sums"), pytest.param(SUMS + ENDS, id="sums and ends", marks=pytest.mark.proof)]
+)
 @pytest.mark.parametrize("window", WINDOWS, ids=repr)
 def test_differences_equal_those_of_dictionaries(
     spark: SparkSession, window: Window, amounts: tuple[Amount, ...]

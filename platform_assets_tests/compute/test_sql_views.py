@@ -54,6 +54,7 @@ def plain(rows: list[Any]) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in rows), key=str)
 
 
+@pytest.mark.proof
 def test_views_and_scripts_show_one_release_of_every_table_and_stay_there(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
