@@ -212,6 +212,7 @@ def narrower(world: World, later: Callable[..., Later]) -> Later:
     )
 
 
+@pytest.mark.proof
 def test_columns_dropped_or_retyped_enter_with_all_days_and_go_back_with_them(
     world: World, narrower: Later, tmp_path: Path
 ) -> None:
@@ -281,6 +282,7 @@ def test_a_day_that_does_not_come_out_good_keeps_all_from_being_published(
     assert (digests(world, GOLD), newest(world)) == (before, number)
 
 
+@pytest.mark.proof
 def test_raw_takes_an_added_column_with_the_next_delivery_and_no_other_change(
     world: World, later: Callable[..., Later], tmp_path: Path
 ) -> None:

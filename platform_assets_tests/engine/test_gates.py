@@ -179,6 +179,7 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
     assert holds(world, "silver.transactions") == {}
 
 
+@pytest.mark.proof
 def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared: Prepared) -> None:
     world = prepared(known_days)
     for number in (17, 18, 19):
@@ -248,6 +249,7 @@ def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale
     assert set(again(world, "gold.daily_sales", [1], force=True).published) == {day(1)}
 
 
+@pytest.mark.proof
 def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) -> None:
     world = prepared(three_days)
     late = f"{day(3)}T12:00:00Z"

@@ -135,6 +135,7 @@ def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make
     assert {table: first[table] for table in tables} == {table: second[table] for table in tables}
 
 
+@pytest.mark.proof
 def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(late: History) -> None:
     [done] = approved(late, Selection(table="raw.transactions", days=january(3, 8)))
     assert sum(arrival.taken for arrival in done.arrivals) == 1
@@ -176,6 +177,7 @@ def test_what_cannot_be_decided_is_said(story: History) -> None:
         assert platform.ledger.decisions() == ()
 
 
+@pytest.mark.proof
 def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(late: History) -> None:
     late.deliver("2017-04-06", "more.jsonl", Version(2, 6, 5, "6.00"), Version(3, 3, 5, "6.00"))
     said: list[str] = []

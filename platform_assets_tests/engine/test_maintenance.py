@@ -106,6 +106,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
 
 
+@pytest.mark.proof
 def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(world: World) -> None:
     before, had = everything(world), files(world, RAW)
     with world.open() as platform:

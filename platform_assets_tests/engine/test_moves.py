@@ -60,7 +60,8 @@ def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(wor
     assert kept(world) == []
 
 
-@pytest.mark.parametrize("domain", [WINDOWS, pytest.param(RETAIL, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("domain", [WINDOWS, RETAIL])
 def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWorld, domain: str) -> None:
     one_by_one = eight_days(make_world, domain)
     orders = list(permutations([FIRST, MOVED, BACK]))

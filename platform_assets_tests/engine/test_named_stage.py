@@ -139,7 +139,10 @@ def test_another_process_goes_on_where_one_died(world: World, monkeypatch: pytes
     assert not stale(world)
 
 
-@pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
+@pytest.mark.parametrize(
+    "theirs",
+    [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day", marks=pytest.mark.proof)],
+)
 def test_days_that_others_published_meanwhile_are_computed_again(prepared: Prepared, theirs: str) -> None:
     world = prepared(with_stage, RETAIL)
     correct(world, theirs, "theirs", LATEST, "7.00")
@@ -162,6 +165,7 @@ def test_days_that_others_published_meanwhile_are_computed_again(prepared: Prepa
     assert total(world.rows(SILVER, theirs), "sales_value") == 17
 
 
+@pytest.mark.proof
 def test_what_became_stale_meanwhile_is_left_for_a_refresh(prepared: Prepared) -> None:
     world = prepared(with_stage)
     correct(world, DAYS[2], "later", LATEST, "7.00")
@@ -173,6 +177,7 @@ def test_what_became_stale_meanwhile_is_left_for_a_refresh(prepared: Prepared) -
     assert total(world.rows(GOLD, DAYS[2]), "net") == 17
 
 
+@pytest.mark.proof
 def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_more(world: World) -> None:
     staged(world, Request(tables=frozenset([GOLD]), by_person=True))
     silver = stage_of(world)
@@ -279,6 +284,7 @@ def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) 
         assert stage_names(platform.lake) == ()
 
 
+@pytest.mark.proof
 def test_refresh_goes_on_while_a_stage_is_open(world: World) -> None:
     staged(world, Request(tables=frozenset([GOLD]), by_person=True))
     with world.open() as platform:

@@ -168,6 +168,7 @@ def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
 
 
+@pytest.mark.proof
 def test_everything_since_a_release_goes_back_in_one(world: World, prepared: Prepared) -> None:
     before = derived(world)
     with world.open() as platform:

@@ -58,6 +58,7 @@ def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
     assert derived["gold.sales_month_to_date"] == set(DAYS[1:])
 
 
+@pytest.mark.proof
 def test_days_read_as_staged_can_be_verified_and_explained(prepared: Prepared) -> None:
     world = prepared(corrected)
     with world.open() as platform:
@@ -83,7 +84,10 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
     monkeypatch.setattr(staging.Stage, "publish", later)
 
 
-@pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
+@pytest.mark.parametrize(
+    "theirs",
+    [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day", marks=pytest.mark.proof)],
+)
 def test_what_others_publish_meanwhile_is_heeded(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, theirs: str
 ) -> None:

@@ -215,6 +215,7 @@ def test_what_is_not_published_cannot_be_verified(make_world: MakeWorld) -> None
         verified(make_world(days=DAYS, domains=DOMAIN), GOLD, session=no_session)
 
 
+@pytest.mark.proof
 def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> None:
     lake = Lake(world.settings.lake)
     left = lake.private_path / "rows" / "part.parquet"

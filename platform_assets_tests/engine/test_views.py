@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import pytest
+
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.views import view_of
@@ -61,6 +63,7 @@ def calendar() -> list[date]:
     return [date.fromisoformat(day) for day in DAYS]
 
 
+@pytest.mark.proof
 def test_another_history_reaches_the_days_on_which_it_says_something_else(make_world: MakeWorld) -> None:
     world = load(make_world)
     before = view(world)

@@ -96,6 +96,7 @@ def test_a_withdrawal_and_a_late_correction_commute(story: History, first: str) 
     assert story.kept() == story.expected(but=[bad])
 
 
+@pytest.mark.proof
 def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_days_again(story: History) -> None:
     bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 7, 9), Version(3, 5, 9), Version(5, 6, 9))
     story.deliver("2017-01-08", "good.jsonl", Version(2, 7, 4), Version(3, 6, 4), Version(5, 5, 4, voided=True))
@@ -105,6 +106,7 @@ def test_versions_hidden_behind_the_withdrawn_one_in_their_own_batch_beat_other_
     assert story.kept() == story.expected(but=[bad])
 
 
+@pytest.mark.proof
 def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_on(story: History) -> None:
     """Six refreshes and three withdrawals, each of what the ones before it left."""
     versions = (Version(2, 5, 4, "4.00"), Version(3, 3, 4, "4.00"))
@@ -128,6 +130,7 @@ def test_the_same_content_under_a_new_name_counts_again_and_a_duplicate_counts_o
         assert figures(story, day)["raw"] > 0
 
 
+@pytest.mark.proof
 def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no_more(story: History) -> None:
     bad = story.deliver("2017-04-05", "bad.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4), Version(3, 3, 4, "4.00"))
     story.refresh()
@@ -145,6 +148,7 @@ def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no
         assert [(rows.day.day, rows.state) for rows in late_queue(platform)] == [(3, "withdrawn")]
 
 
+@pytest.mark.proof
 def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
     late = story.deliver("2017-04-05", "late.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4))
     story.refresh()
