@@ -16,14 +16,19 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+import dagster as dg
 import pytest
 import requests
 from playwright.sync_api import Page, expect, sync_playwright
 from pyspark.sql import SparkSession
 
+from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.in_process import materialize_range
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.orchestration.daemon import enter_world
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, land
 from platform_assets_tests.support.world import World, product, sale
 
@@ -56,8 +61,8 @@ class Server:
 
 
 @contextmanager
-def up(folder: Path, **chosen: Any) -> Iterator[Server]:
-    """An empty installation and its UI."""
+def up(folder: Path, *options: str, **chosen: Any) -> Iterator[Server]:
+    """An installation and its UI."""
     settings = load_settings(state=folder / "state", jars=JARS, daily_cron=NEW_YEARS_EVE, **chosen)
     world = World(settings, cast("SparkSession", None))
     with socket.socket() as probe:
@@ -66,7 +71,7 @@ def up(folder: Path, **chosen: Any) -> Iterator[Server]:
     given = {"state": settings.state, "jars": JARS, "daily_cron": NEW_YEARS_EVE, **chosen}
     environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in given.items()}
     environment["PLATFORM_SPARK_CONF"] = OWN_PROCESS
-    command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port)]
+    command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port), *options]
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=project_root())
         url = f"http://127.0.0.1:{port}"
@@ -169,6 +174,24 @@ def launch_backfill(server: Server, page: Page, first: date, last: date) -> None
     wait(lambda: len(runs(server, "SUCCESS", BACKFILL)) == 1, "the backfill", 300)
 
 
+def test_computed_days_are_green_as_a_user_sees_them(
+    spark: SparkSession, tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starts a webserver and a browser."""
+    chosen: dict[str, Any] = {"domains": SENSORS, "calendar_first": FIRST, "calendar_last": FIRST, "today": FIRST}
+    world = World(load_settings(state=tmp_path / "state", jars=JARS, **chosen), spark)
+    enter_world(world, monkeypatch)
+    monkeypatch.chdir(project_root())
+    land(world, str(FIRST), str(FIRST))
+    with dg.DagsterInstance.from_config(str(dagster_home(world.settings))) as instance:
+        assert not materialize_range(build_definitions(world.settings), instance, FIRST, FIRST).failures
+    with up(tmp_path, "--read-only", **chosen) as server:
+        page.goto(f"{server.url}/assets/gold/sensor_week?view=partitions")
+        expect(page.get_by_text("Materialized (1)").first).to_be_visible(timeout=30_000)
+        picture(page, "0-a-day-is-green")
+
+
+@pytest.mark.proof
 def test_days_turn_green_as_a_user_sees_them(tmp_path: Path, page: Page) -> None:
     """Starts webserver, daemon, a run's process and a browser, and waits for the daemon's half minute."""
     last = FIRST + timedelta(days=1)

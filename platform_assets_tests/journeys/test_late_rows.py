@@ -57,9 +57,8 @@ LATE = "transactions/2017-04-10/late.jsonl"
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "failpoint", [pytest.param("publish.after_manifest", marks=pytest.mark.proof), "publish.after_table"]
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("failpoint", ["publish.after_manifest", "publish.after_table"])
 def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: History, failpoint: str) -> None:
     """Two processes, each with a Spark of its own: one is killed."""
     dead = command("late", "approve", LATE, *REASON, failpoint=failpoint)

@@ -91,6 +91,7 @@ def in_a_process(*args: str) -> tuple[int, Any]:
     return ended.returncode, json.loads(ended.stdout)
 
 
+@pytest.mark.proof
 def test_a_correction_on_two_days_is_named_mended_and_explained(
     run: Run, state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
