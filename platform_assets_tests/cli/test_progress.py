@@ -150,6 +150,7 @@ def test_an_interrupted_run_of_dagster_is_an_interruption() -> None:
         run_job(dg.Definitions(jobs=[job]), instance, "job", {})
 
 
+@pytest.mark.proof
 def test_a_refresh_on_a_terminal_has_a_bar_and_one_line_for_each_table(products: Settings) -> None:
     heard = on_a_terminal(*REFRESH)
     assert heard.code == 0, heard.text

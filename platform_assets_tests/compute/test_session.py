@@ -139,12 +139,14 @@ for memory in ("600m", "700m"):
     return {words[0]: words[1:] for words in map(str.split, done.out.splitlines())}
 
 
+@pytest.mark.proof
 def test_it_listens_on_loopback_only(two_sessions: dict[str, list[str]]) -> None:
     loopback = {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
     assert two_sessions["listens"]
     assert set(two_sessions["listens"]) <= loopback
 
 
+@pytest.mark.proof
 def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(two_sessions: dict[str, list[str]]) -> None:
     assert (two_sessions["600m"], two_sessions["700m"]) == (["False"], ["True"])
 

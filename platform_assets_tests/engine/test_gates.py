@@ -100,6 +100,7 @@ def holds(world: World, table: str) -> dict[int, str]:
         return {hold.day.day: hold.gate for hold in platform.ledger.holds(table)}
 
 
+@pytest.mark.proof
 def test_a_table_that_loses_a_store_is_held_until_its_code_is_mended(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
     assert derived(world) == before
 
 
+@pytest.mark.proof
 def test_later_work_on_the_same_day_is_named_and_goes_only_if_asked_for(world: World, prepared: Prepared) -> None:
     before = derived(world)
     world = prepared(corrected)

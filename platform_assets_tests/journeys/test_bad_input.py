@@ -339,6 +339,7 @@ def fill(disk: Path, leave: int) -> Path:
 
 if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk that is small enough to fill
 
+    @pytest.mark.proof
     def test_a_full_disk_is_named_and_once_there_is_room_the_same_command_completes(small_disk, tmp_path, spark):
         """As many refreshes as it takes to get through; where they fail differs with the tables, so it has them all."""
         world = empty_world(small_disk, spark, days=1, landing=tmp_path / "landing")

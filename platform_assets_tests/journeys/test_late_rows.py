@@ -74,6 +74,7 @@ def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: Hi
         assert [decision.kind for decision in platform.ledger.decisions()] == ["approval", "approval"]
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_what_waits_is_listed_refused_and_a_delivery_withdrawn(run: Run, story: History) -> None:
     """The withdrawal is a process with a Spark of its own."""

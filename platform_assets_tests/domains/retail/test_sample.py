@@ -85,6 +85,7 @@ def flawless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return landing
 
 
+@pytest.mark.proof
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(month: Path, tmp_path: Path) -> None:
     land(MONTH, tmp_path / "again", MONTH.last_arrival)
     assert contents(tmp_path / "again") == contents(month)
@@ -103,6 +104,7 @@ def test_a_second_landing_writes_nothing(month: Path) -> None:
     assert contents(month) == before
 
 
+@pytest.mark.proof
 def test_landing_in_steps_equals_landing_at_once_byte_for_byte(month: Path, tmp_path: Path) -> None:
     told: list[Progress] = []
     files = 0
