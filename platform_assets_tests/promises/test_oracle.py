@@ -81,9 +81,9 @@ def _compiled(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, value)
 
 
-def test_a_week_equals_the_oracle_to_the_cent(make_world: MakeWorld) -> None:
-    """Thirty thousand lines in three deliveries, with everything that goes wrong with them."""
-    check(make_world, Simulation(seed=1, days=7), in_order)
+def test_five_days_equal_the_oracle_to_the_cent(make_world: MakeWorld) -> None:
+    """Twenty thousand lines in two deliveries, with everything that goes wrong with them."""
+    check(make_world, Simulation(seed=1, days=5), shuffled)
 
 
 @pytest.mark.proof
