@@ -29,7 +29,7 @@ from platform_assets.lakehouse.manifest import (
 )
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
-from platform_assets.planning.steps import arrival_batches
+from platform_assets.planning.steps import batches
 from platform_assets.sources.landing import LandedFile
 
 
@@ -72,7 +72,7 @@ def ingest(
         published: dict[date, DayContent] = {}
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
         progress(Progress("taking", contract.name, 0, len(listing.pending), "file"))
-        for batch in arrival_batches(sizes, platform.settings.batch_days, platform.settings.batch_bytes):
+        for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
             files = [file for day in batch for file in by_date[day]]
             taken, contents = take(platform, spark(), contract, files, author)
             arrivals += taken

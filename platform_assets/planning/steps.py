@@ -8,7 +8,7 @@ from datetime import date
 
 from platform_assets.planning.ties import Tie, groups
 
-NOTHING: Mapping[date, int] = {}
+_NO_SIZES: Mapping[date, int] = {}
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ def batches(
     days: Collection[date],
     most: int,
     ties: Iterable[Tie] = (),
-    sizes: Mapping[date, int] = NOTHING,
+    sizes: Mapping[date, int] = _NO_SIZES,
     least_bytes: int = 0,
 ) -> tuple[tuple[date, ...], ...]:
-    """The days in order, as batches of which each is one Spark job and ends in a publication.
+    """The days, or arrival dates, in order, as batches of which each is one Spark job and ends in a publication.
 
     A batch ends after `most` days, unless so little is read for them that more days cost nothing: starting a job and
     publishing take as long for a day as for a year. Days that are tied are in the same batch, even if there are more of
@@ -36,23 +36,12 @@ def batches(
         days: in any order.
         most: days per batch.
         ties: between any days.
-        sizes: bytes that are read for a day; nothing for those left out.
+        sizes: bytes that are read for a day, or delivered on it; nothing for those left out.
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
     """
     groups_of_days = groups(days, ties)
     cut = _cut([(len(one), sum(sizes.get(day, 0) for day in one)) for one in groups_of_days], most, least_bytes)
     return tuple(tuple(sorted(day for one in groups_of_days[start:end] for day in one)) for start, end in cut)
-
-
-def arrival_batches(sizes: Mapping[date, int], most: int, least_bytes: int) -> tuple[tuple[date, ...], ...]:
-    """The arrival dates in order, as batches of which each is one publication of raw, cut like those of days.
-
-    Args:
-        sizes: bytes delivered on each date.
-        most: dates per batch.
-        least_bytes: that a batch should have before it ends, and that what is left should have to be one.
-    """
-    return batches(sizes, most, (), sizes, least_bytes)
 
 
 def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: int) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.steps import arrival_batches, batches, newest_to_take
+from platform_assets.planning.steps import batches, newest_to_take
 from platform_assets.planning.windows import Calendar
 
 FIRST = date(2017, 1, 1)
@@ -36,7 +36,7 @@ def test_tied_days_are_in_one_batch_and_every_day_in_one(days, ties, most):
 
 @given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(0, 40)), st.integers(1, 9))
 def test_arrival_batches_hold_every_date_once_in_order_and_are_worth_it(sizes, most):
-    found = arrival_batches(sizes, most, least_bytes=50)
+    found = batches(sizes, most, (), sizes, least_bytes=50)
     assert [day for batch in found for day in batch] == sorted(sizes)
     for batch in found[:-1]:
         assert len(batch) >= most
@@ -61,8 +61,8 @@ def test_days_for_which_little_is_read_are_one_batch(days, sizes, most):
 
 def test_what_little_is_left_joins_the_batch_before():
     sizes = {FIRST + timedelta(days=n): 10 if n < 4 else 1 for n in range(7)}
-    assert [len(batch) for batch in arrival_batches(sizes, 2, least_bytes=20)] == [2, 5]
-    assert [len(batch) for batch in arrival_batches(sizes, 2, least_bytes=0)] == [2, 2, 2, 1]
+    assert [len(batch) for batch in batches(sizes, 2, (), sizes, least_bytes=20)] == [2, 5]
+    assert [len(batch) for batch in batches(sizes, 2, (), sizes, least_bytes=0)] == [2, 2, 2, 1]
 
 
 @given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(1, 9)), st.integers(1, 30))
