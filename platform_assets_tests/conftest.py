@@ -1,20 +1,26 @@
-"""What every test can have: settings that touch nothing of the developer's, and one Spark session for the whole run."""
+"""What every test can have: settings that touch nothing of the developer's, and one JVM with Spark for the whole run.
+
+A run of everything takes two processes; the one that hands out the tests starts the JVM, the others work with it.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Hashable, Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.session import TUNING, create_session, stop_session
+from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
-from platform_assets_tests.support.installation import JARS, SMALL_DATA
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.jvm import Jvm, small_spark
 from platform_assets_tests.support.prepared import Lakes, Made, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
@@ -22,8 +28,12 @@ from platform_assets_tests.support.world import MakeWorld, World, empty_world
 hypothesis.settings.register_profile("platform", deadline=None)
 hypothesis.settings.load_profile("platform")
 
+# The screen of whoever runs the tests: readline tells it to the processes that are started. Before a module looks at it.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
 
-LOGS = "spark.databricks.delta.delta.log.cacheSize"
+PROCESSES = 2
+"""More would each need a Python of their own for what little is left to wait for."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,28 +52,58 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one session of the run; tests keep their tables apart by folder."""
-    state = tmp_path_factory.mktemp("spark")
-    settings = load_settings(state=state, jars=JARS, spark_driver_memory="2g", spark_conf=SMALL_DATA)
-    session = create_session(settings, app_name="platform-assets-tests", record_classes=False)
-    yield session
-    cached = _cached_logs(session)
-    stop_session(session)
-    assert cached <= int(TUNING[LOGS]), (
-        f"Delta keeps {cached} logs: with their plans they fill the heap, and everything gets slow"
-    )
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one session of this process; tests keep their tables apart by folder."""
+    if jvm := getattr(request.config, "workerinput", {}).get("jvm"):
+        yield Jvm(*jvm).session()
+        return
+    with small_spark(tmp_path_factory.mktemp("spark"), brief=_is_brief(request.config)) as session:
+        yield session
 
 
-def _cached_logs(session: SparkSession) -> int:
-    deltas = getattr(session._jvm, "org.apache.spark.sql.delta.DeltaLog$")
-    return int(getattr(deltas, "MODULE$").cacheSize())
+def _is_brief(config: pytest.Config) -> bool:
+    """Whether the proofs are left out."""
+    return bool(config.getoption("markexpr") == "not proof")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Where everything is there by agreement, a skipped test is a broken one."""
     if os.environ.get("CI") == "true":
         config.pluginmanager.register(NoSkips(), "no-skips")
+    if config.getoption("numprocesses"):
+        config.pluginmanager.register(OneJvm(brief=_is_brief(config)), "one-jvm")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Several processes for everything; tests that are named run in this one, where a debugger reaches them."""
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return min(PROCESSES, os.cpu_count() or 1) if everything else 0
+
+
+class OneJvm:
+    """Starts the JVM of a run in several processes, and tells them where it is."""
+
+    def __init__(self, *, brief: bool) -> None:
+        self._brief = brief
+        self._open = ExitStack()
+        self._jvm: tuple[int, str] | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Before a process starts."""
+        if self._jvm is None:
+            state = Path(self._open.enter_context(TemporaryDirectory(ignore_cleanup_errors=True)))
+            try:
+                found = Jvm.of(self._open.enter_context(small_spark(state, brief=self._brief)))
+            except PlatformError as error:
+                pytest.exit(f"There are no tests without Spark. {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+            self._jvm = found.port, found.secret
+        node.workerinput["jvm"] = self._jvm
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """After the last process ended."""
+        self._open.close()
 
 
 class NoSkips:

@@ -71,7 +71,7 @@ def check(make_world: MakeWorld, simulation: Simulation, way: Landing) -> None:
 
 @pytest.fixture(autouse=True)
 def _compiled(spark: SparkSession) -> Iterator[None]:
-    """A quarter of a million rows are worth compiling for, unlike the few of other tests."""
+    """Tens of thousands of rows are worth compiling for, unlike the few of other tests."""
     chosen = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
     before = {name: str(spark.conf.get(name)) for name in chosen}
     for name, value in chosen.items():

@@ -19,8 +19,9 @@ from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import current_release, release
+from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.reader import Reader, Watched
-from platform_assets_tests.support.kills.story import Command, Jvm, Story, Sums, sums
+from platform_assets_tests.support.kills.story import Command, Story, Sums, sums
 from platform_assets_tests.support.shelf import age, in_process, killed
 
 OF_SPARK = ("ingest", "stage", "gate", "compaction")

@@ -23,7 +23,8 @@ from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import WINDOWS
-from platform_assets_tests.support.kills.story import Command, Jvm, Story, Sums
+from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.kills.story import Command, Story, Sums
 from platform_assets_tests.support.shelf import change, contents, day, in_process, killed, stage
 
 RAW, SILVER, GOLD, OTHER = "raw.transactions", "silver.transactions", "gold.household_28d", "gold.stores"

@@ -23,7 +23,8 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import TODAY, WINDOWS
-from platform_assets_tests.support.kills.story import Command, Jvm, Story, Sums
+from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.kills.story import Command, Story, Sums
 from platform_assets_tests.support.world import World, sale
 
 RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.household_28d"

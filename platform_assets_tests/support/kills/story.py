@@ -8,49 +8,15 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.compute as pc
-from pyspark import SparkConf, SparkContext
-from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import Release
 from platform_assets.settings import Settings
+from platform_assets_tests.support.jvm import Jvm
 
 Sums = tuple[int | Decimal | None, ...]
 """The sum of one column of every table of a story; None where the table has no release yet."""
-
-
-@dataclass(frozen=True)
-class Jvm:
-    """A JVM with a session that processes of a story work with, so that none of them has to start its own.
-
-    Args:
-        port: of its gateway.
-        secret: that it asks for.
-    """
-
-    port: int
-    secret: str
-
-    @classmethod
-    def of(cls, spark: SparkSession) -> Jvm:
-        """The one that runs a session of this process."""
-        told = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
-        return cls(told.port, told.auth_token)
-
-    def session(self) -> SparkSession:
-        """Its session, for another process."""
-        import os
-
-        from pyspark.java_gateway import launch_gateway
-
-        if SparkContext._active_spark_context is None:
-            os.environ |= {"PYSPARK_GATEWAY_PORT": str(self.port), "PYSPARK_GATEWAY_SECRET": self.secret}
-            gateway = launch_gateway()
-            known = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
-            context = gateway.jvm.JavaSparkContext(known.sparkContext())
-            SparkContext(gateway=gateway, jsc=context, conf=SparkConf(_jvm=gateway.jvm, _jconf=context.getConf()))
-        return SparkSession.builder.getOrCreate()
 
 
 @dataclass(frozen=True)
