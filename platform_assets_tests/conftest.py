@@ -28,7 +28,7 @@ from platform_assets_tests.support.world import MakeWorld, World, empty_world
 hypothesis.settings.register_profile("platform", deadline=None)
 hypothesis.settings.load_profile("platform")
 
-# The screen of whoever runs the tests: readline tells it to the processes that are started. Before a module looks at it.
+# The screen of whoever runs the tests, which readline tells the processes that are started; before a module looks.
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
 

@@ -15,6 +15,7 @@ from platform_assets.compute.differences import EXAMPLES, DayChange
 from platform_assets.compute.examples import keys_not_as_expected, keys_of_several_rows, keys_without
 from platform_assets.contracts import Column, Contract, Input, Rule, same_day
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_TRANSACTIONS
+from platform_assets_tests.support.frames import rows_as_frame
 
 A, B, C = (date(2017, 1, day) for day in (1, 2, 3))
 CONTRACT = Contract(
@@ -50,7 +51,7 @@ def test_changes_are_counted_by_key_and_summed_without_overflow(spark: SparkSess
         row(B, 2, MOST),
         row(B, 1, None, None),
     ]
-    found = day_changes(spark.createDataFrame(before, SCHEMA), spark.createDataFrame(after, SCHEMA), CONTRACT)
+    found = day_changes(rows_as_frame(spark, before, SCHEMA), rows_as_frame(spark, after, SCHEMA), CONTRACT)
     assert found == {
         A: DayChange(1, 1, 2, {"n": 4, "x": Decimal("4.00")}, {"n": 3, "x": Decimal("4.25")}),
         B: DayChange(0, 0, 1, {"n": 2 * MOST, "x": Decimal("2.00")}, {"n": MOST, "x": Decimal("1.00")}),
@@ -79,7 +80,7 @@ def test_the_first_keys_of_rows_that_failed_are_named_as_they_are_in_utc(
         row(C, 8, label=None),
         row(B, 7),
     ]
-    frame = spark.createDataFrame(rows, SCHEMA)
+    frame = rows_as_frame(spark, rows, SCHEMA)
     noon = "2017-01-01 12:00:00"
     named = keys_without(frame, [A, B], "label", CONTRACT.key)
     assert named == {A: [(str(k), noon) for k in (1, 2, 3, 4, 9)]}
@@ -93,7 +94,8 @@ def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSes
     def version(day: date, k: int, at: int, kind: str = "record", n: int = 1) -> tuple[Any, ...]:
         return (k, n, kind, NOON.replace(hour=at), at, day, day)
 
-    raw = spark.createDataFrame(
+    raw = rows_as_frame(
+        spark,
         [
             version(A, 1, 1),
             version(A, 2, 1),
@@ -111,9 +113,9 @@ def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSes
     )
     rules = [Rule("positive", "n > 0", "")]
     stays = [(1, A), (3, A), (4, A)]
-    silver = spark.createDataFrame([*stays, (1, B)], "k long, event_date date")
+    silver = rows_as_frame(spark, [*stays, (1, B)], "k long, event_date date")
     assert keys_not_as_expected(raw, silver, [A, B], ["k"], rules) == ({}, {})
-    silver = spark.createDataFrame([(1, A), (2, A), (5, A), (6, A), (99, A)], "k long, event_date date")
+    silver = rows_as_frame(spark, [(1, A), (2, A), (5, A), (6, A), (99, A)], "k long, event_date date")
     lost, won = keys_not_as_expected(raw, silver, [A], ["k"], rules)
     assert lost == {A: [("3",), ("4",)]}
     assert won == {A: [("2",), ("5",), ("6",), ("99",)]}

@@ -20,6 +20,7 @@ from platform_assets.compute.reconciliation import differences
 from platform_assets.compute.windows import Windowed
 from platform_assets.contracts import Amount, Reconciliation, Window, all_history, month_to_date, same_day, span
 from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets_tests.support.frames import rows_as_frame
 
 CALENDAR = Calendar(date(2017, 1, 20), date(2017, 2, 10))
 DAYS = tuple(day for day in CALENDAR.days() if day.day % 7)
@@ -126,11 +127,11 @@ def plain(ours: Mapping[Name, Values], theirs: Mapping[Name, Values], count: int
 
 def frame(spark: SparkSession, by_day: Mapping[date, Mapping[Name, Values]]) -> DataFrame:
     rows = [(day, *key, *values) for day, found in by_day.items() for key, values in found.items()]
-    return spark.createDataFrame(rows, OURS)
+    return rows_as_frame(spark, rows, OURS)
 
 
 def upstream(spark: SparkSession, rows: list[Row], window: Window) -> DataFrame | Windowed:
-    read = spark.createDataFrame(rows, SCHEMA)
+    read = rows_as_frame(spark, rows, SCHEMA)
     return read.where(F.col("event_date").isin(list(DAYS))) if window == same_day() else Windowed(read, window, DAYS)
 
 
@@ -177,7 +178,7 @@ def test_checksums_differ_where_a_single_figure_does(spark: SparkSession, seed: 
 
 def test_figures_that_are_not_whole_numbers_of_some_digits_have_no_checksum(spark: SparkSession) -> None:
     day = DAYS[0]
-    ours = spark.createDataFrame([(day, 1, 1.5, Decimal("1.00"))], "event_date date, k long, r double, w decimal(20,2)")
+    ours = rows_as_frame(spark, [(day, 1, 1.5, Decimal("1.00"))], "event_date date, k long, r double, w decimal(20,2)")
     for amount in (
         Amount("r", "sum(r)", "sum(r)"),
         Amount("w", "sum(w)", "sum(w)"),
@@ -192,7 +193,7 @@ def test_figures_that_are_not_whole_numbers_of_some_digits_have_no_checksum(spar
 
 def test_a_day_can_be_compared_as_a_whole(spark: SparkSession) -> None:
     day, other, third = DAYS[:3]
-    read = spark.createDataFrame([(day, 1, "a", 1, None), (other, 1, "a", 1, Decimal("1.00"))], SCHEMA)
+    read = rows_as_frame(spark, [(day, 1, "a", 1, None), (other, 1, "a", 1, Decimal("1.00"))], SCHEMA)
     ours = frame(spark, {day: {(9, "z"): (1, 1, Decimal("0.00"), None, None)}})
     declared = Reconciliation("silver.t", (), (SUMS[0], SUMS[2]))
     lost = Differences(1, missing=1, examples=(Difference((), None, (1, Decimal("1.00"))),))

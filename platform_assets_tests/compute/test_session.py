@@ -198,7 +198,7 @@ stop_session(spark)
         ("PATH", "There is no Java"),
         ("version", "Spark needs Java 17 to 25"),
         ("memory", "The JVM of Spark ended as soon as it started"),
-        ("master", "Spark does not start on local[none]"),
+        pytest.param("master", "Spark does not start on local[none]", marks=pytest.mark.proof),
     ],
 )
 def test_what_keeps_spark_from_starting_is_told_without_a_traceback(

@@ -66,6 +66,7 @@ def state_of(platform: Platform) -> object:
     return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.decisions()
 
 
+@pytest.mark.proof
 def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: History, tmp_path: Path) -> None:
     with story.world.open() as platform:
         platform.ledger.decide("approval", "x", reason="r", who="w", created_at=datetime.now(UTC))

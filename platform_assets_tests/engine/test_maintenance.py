@@ -131,6 +131,7 @@ def test_a_compacted_day_has_fewer_files_equal_content_and_makes_nothing_stale(w
     assert {str(day) for step in result.steps if step.table == SILVER for day in step.published} == {DAYS[0]}
 
 
+@pytest.mark.proof
 def test_content_that_is_not_what_was_published_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def one_row_less(spark: Any, path: Any, paths: Any, schema: Any) -> Any:
         return read_files(spark, path, paths, schema).where("basket_id <> 1")

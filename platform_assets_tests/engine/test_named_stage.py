@@ -120,6 +120,7 @@ def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared:
         assert stage_names(platform.lake) == ()
 
 
+@pytest.mark.proof
 def test_another_process_goes_on_where_one_died(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     step = Stage.step
 
@@ -139,10 +140,8 @@ def test_another_process_goes_on_where_one_died(world: World, monkeypatch: pytes
     assert not stale(world)
 
 
-@pytest.mark.parametrize(
-    "theirs",
-    [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day", marks=pytest.mark.proof)],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("theirs", [DAYS[1], DAYS[2]], ids=["the_same_day", "another_day"])
 def test_days_that_others_published_meanwhile_are_computed_again(prepared: Prepared, theirs: str) -> None:
     world = prepared(with_stage, RETAIL)
     correct(world, theirs, "theirs", LATEST, "7.00")

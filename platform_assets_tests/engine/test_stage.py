@@ -114,6 +114,7 @@ def test_what_others_publish_meanwhile_is_heeded(
     assert sums[theirs] == 17
 
 
+@pytest.mark.proof
 def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     before = publications(world)
     correct(world, DAYS[1], "ours")

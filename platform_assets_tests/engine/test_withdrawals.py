@@ -80,7 +80,8 @@ def test_what_is_left_is_what_an_installation_has_that_never_saw_the_delivery(ma
     assert digests[0] == digests[1]
 
 
-@pytest.mark.parametrize("first", ["withdrawal", pytest.param("correction", marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("first", ["withdrawal", "correction"])
 def test_a_withdrawal_and_a_late_correction_commute(story: History, first: str) -> None:
     bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 5, 6), Version(3, 3, 6, "6.00"), Version(4, 1, 6))
     story.refresh()

@@ -174,6 +174,7 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(
         assert said in text
 
 
+@pytest.mark.proof
 def test_each_kind_of_change_is_called_by_its_name(world: World) -> None:
     late = {"updated_at": f"{day(DAYS)}T00:00:00Z"}
     moved = sale(5, 1, str(day(5)), **late, transaction_timestamp=f"{day(9)}T10:00:00Z")

@@ -22,6 +22,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import dataset, read_arrow
 from platform_assets.lakehouse.recovery import revert_foreign
 from platform_assets.lakehouse.releases import current_release
+from platform_assets_tests.support.frames import rows_as_frame
 from platform_assets_tests.support.shelf import (
     SALES,
     Days,
@@ -41,7 +42,7 @@ def stage_with_spark(spark: SparkSession, lake: Lake, days: Days) -> str:
     """Stage days as the engine does."""
     publication = new_publication()
     rows = [(r["key"], r["cents"], r["price"], r["event_date"]) for r in rows_of(days).to_pylist()]
-    frame = spark.createDataFrame(rows, "key string, cents long, price decimal(10,2), event_date date")
+    frame = rows_as_frame(spark, rows, "key string, cents long, price decimal(10,2), event_date date")
     stage(frame, lake.stage_path(SALES, publication))
     return publication
 
@@ -107,7 +108,7 @@ def test_bounds_that_would_hide_rows_are_left_out(spark: SparkSession, lake: Lak
         publication = new_publication()
         rows = [("k" * 50, price, day(number))]
         stage(
-            spark.createDataFrame(rows, "key string, price decimal(38,2), event_date date"),
+            rows_as_frame(spark, rows, "key string, price decimal(38,2), event_date date"),
             lake.stage_path(SALES, publication),
         )
         publish(lake, manifest(publication, change(lake, SALES, publication)))

@@ -137,6 +137,7 @@ def test_scattered_days_are_one_run_per_range(readings: World, daemon: Daemon, c
     assert more_often(before, times_published(readings, SILVER)) == dict.fromkeys((1, 2, 3, 5, 6, 9), 1)
 
 
+@pytest.mark.proof
 def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:

@@ -60,6 +60,7 @@ def test_ten_days_with_late_data(readings: World, daemon: Daemon, monkeypatch: p
     days_pass(readings, daemon, {5: 2, 9: 1}, 10, monkeypatch, lambda run: published(readings, run))
 
 
+@pytest.mark.proof
 def test_three_days_computed_by_spark_and_told_to_dagster(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
