@@ -41,6 +41,8 @@ class Bar:
         if self._shown is None:
             self._shown = bars
             bars.start()
+            # Rich hides it, and whoever kills the process would be left without one.
+            self._console.show_cursor()
         bars.refresh()
 
     def remove(self) -> None:

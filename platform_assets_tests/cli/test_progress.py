@@ -120,8 +120,13 @@ def drawn(text: str) -> list[str]:
 
 
 def assert_left_clean(text: str) -> None:
-    """The cursor is there again, and the last bar was wiped away."""
-    assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l") >= 0
+    """The cursor is there while a bar is drawn anew, in case somebody kills the process, and the last bar is gone."""
+    _, *shown = text.split("\x1b[?25l")
+    assert shown
+    for part in shown:
+        before, cursor, _ = part.partition("\x1b[?25h")
+        assert cursor
+        assert "\x1b[2K" not in before
     last_bar = max(text.rfind("\N{BOX DRAWINGS HEAVY HORIZONTAL}"), text.rfind("\N{BOX DRAWINGS HEAVY LEFT}"))
     assert "\x1b[2K" in text[last_bar:]
 
