@@ -28,21 +28,13 @@ from platform_assets_tests.support.world import MakeWorld, World, empty_world
 hypothesis.settings.register_profile("platform", deadline=None)
 hypothesis.settings.load_profile("platform")
 
-# The screen of whoever runs the tests, which readline tells the processes that are started; before a module looks.
-for name in ("COLUMNS", "LINES"):
-    os.environ.pop(name, None)
+# What the shell says of whoever runs the tests does not reach them: settings, and a screen, which readline tells the
+# processes that are started. Before a module looks at it, and in every process.
+for _name in [name for name in os.environ if name.startswith("PLATFORM_") or name in ("COLUMNS", "LINES")]:
+    del os.environ[_name]
 
 PROCESSES = 2
 """More would each need a Python of their own for what little is left to wait for."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_settings_of_the_developer() -> Iterator[None]:
-    """Variables of the shell the tests are started from do not reach them."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("PLATFORM_")]:
-            patch.delenv(name)
-        yield
 
 
 @pytest.fixture

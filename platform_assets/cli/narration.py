@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class Narration:
         self._meanwhile: dict[str, float] = {}
         self._since: dict[tuple[str, str], float] = {}
         self._work: Progress | None = None
+        self._moved = -math.inf
         self._lines: list[str] = []
 
     @property
@@ -84,7 +86,7 @@ class Narration:
         moment, key = self._clock(), (now.phase, now.table)
         if not now.table:
             if now.finished:
-                self._meanwhile.pop(now.phase, None)
+                self._is_over(self._meanwhile.pop(now.phase, moment), moment)
             else:
                 self._meanwhile.setdefault(now.phase, moment)
         elif now.finished:
@@ -92,14 +94,32 @@ class Narration:
             self._lines.append(_line(now, None if began is None else moment - began))
             self._work = None
         else:
+            if key != self._key and not now.done:
+                self._since[key] = moment  # begun anew, whatever became of it before
+                self._moved = -math.inf
             self._since.setdefault(key, moment)
             self._work = now
+            if now.done:
+                self._moved = moment
+
+    @property
+    def _key(self) -> tuple[str, str] | None:
+        return (self._work.phase, self._work.table) if self._work else None
+
+    def _waits(self, began: float) -> bool:
+        """Whether the work on a table has not come any further since something else began."""
+        return self._work is None or self._moved <= began
+
+    def _is_over(self, began: float, moment: float) -> None:
+        """What the work on a table had to wait for, such as Spark's start, is none of its time."""
+        if self._key and self._waits(began):
+            self._since[self._key] += moment - max(began, self._since[self._key])
 
     def now(self) -> Now:
         """What is being done: what everything else waits for, else the table, else the command."""
         moment = self._clock()
-        if self._meanwhile:
-            doing, since = next(reversed(self._meanwhile.items()))
+        doing, since = next(reversed(self._meanwhile.items()), ("", 0.0))
+        if doing and self._waits(since):
             return Now(doing, None, moment - since)
         if self._work is not None:
             since = self._since[self._work.phase, self._work.table]

@@ -130,10 +130,21 @@ def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
     try:
         with voice.telling(label) as progress:
             yield progress
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _is_interruption(error):
+            raise
         todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
         say("[yellow]Interrupted.[/]", todo, to=errors)
-        raise
+        raise KeyboardInterrupt from error
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether it is one, or came while one was under way: what tidies up then may find its JVM gone."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def hush(context: typer.Context) -> None:

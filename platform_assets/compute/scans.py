@@ -52,8 +52,10 @@ def with_own_jobs(spark: SparkSession, describe: Callable[[], DataFrame]) -> tup
     context.setLocalProperty(_GROUP, group)
     try:
         frame = describe()
-    finally:
+    except Exception:  # after an interruption Java is asked for nothing more
         context.setLocalProperty(_GROUP, cast("str", others))
+        raise
+    context.setLocalProperty(_GROUP, cast("str", others))
     if scala.dagScheduler().numTotalJobs() == before:
         return frame, 0
     scala.listenerBus().waitUntilEmpty()  # whoever knows the groups of jobs hears of them a moment later

@@ -6,11 +6,13 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+import signal
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -112,7 +114,8 @@ def _start(
     conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
     conf.setAll(list(configuration(settings, jars).items()))
     try:
-        context = SparkContext(conf=conf, gateway=SparkContext._gateway)
+        with _same_interrupt():
+            context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
         reason = _reason(error)  # the JVM is asked for it, so before it ends
@@ -132,12 +135,39 @@ def _import_ahead() -> None:
         import_module("pyspark.testing.utils")
 
 
+@contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """Ctrl-C stays what it was.
+
+    PySpark would cancel all jobs first, in the middle of whatever call is under way: the answers of the two get mixed
+    up, and what tidies up after the interruption fails. Ending the session cancels them, too.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def stop_session(spark: SparkSession) -> None:
     """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
 
-    A session of a Spark Connect server is only closed.
+    A session of a Spark Connect server is only closed. An interrupted call leaves its answer behind in the connection
+    of its thread, so that the session is stopped from another one; where Java does not answer, its process is ended.
     """
-    spark.stop()
+    if not hasattr(spark, "_jsparkSession"):
+        spark.stop()
+        return
+    with ThreadPoolExecutor(1) as apart:
+        failed = apart.submit(spark.stop).exception()
+    if failed is not None:
+        if not isinstance(failed, Py4JError | OSError):
+            raise failed
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
     if SparkContext._active_spark_context is None:
         end_jvm()
 

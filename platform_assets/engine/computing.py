@@ -75,6 +75,21 @@ class Work:
     all_days: bool
 
 
+class _Session:
+    """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
+
+    def __init__(self, spark: Callable[[], SparkSession]) -> None:
+        self._spark = spark
+        self.waited = 0.0
+
+    def __call__(self) -> SparkSession:
+        began = time.monotonic()
+        try:
+            return self._spark()
+        finally:
+            self.waited += time.monotonic() - began
+
+
 @dataclass(frozen=True)
 class Computed:
     """A batch as it lies in its stage.
@@ -168,7 +183,7 @@ def compute(
         NotRepeatableError: the transform is new, and does not always give the same.
     """
     started = time.monotonic()
-    platform, contract = work.platform, work.contract
+    platform, contract, spark = work.platform, work.contract, _Session(work.spark)
     state = readiness(platform, contract, days, basis, force=work.force, accept=work.accept)
     left_alone = StepResult(
         contract.name,
@@ -183,7 +198,7 @@ def compute(
     with new_stage(platform, (contract.name, dead)) as (publication, folders):
         new_code = not _has_rows_by(state, platform.code_versions[contract.name])
         staged = stage_days(
-            platform, work.spark, contract, state.ready, basis, folders[contract.name], folders[dead], new_code=new_code
+            platform, spark, contract, state.ready, basis, folders[contract.name], folders[dead], new_code=new_code
         )
         failpoint("gate.staged")
         earlier = {day: found.rows for day, found in so_far.checks.items()}
@@ -194,8 +209,9 @@ def compute(
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         good = tuple(day for day in state.ready if not checks[day].blocking and day not in tied.blocked)
-        changed = effects(platform, work.spark, contract, basis, staged, good, state.before)
-        changes = _changes(work, basis, publication, good, staged, state, checks, time.monotonic() - started)
+        changed = effects(platform, spark, contract, basis, staged, good, state.before)
+        seconds = time.monotonic() - started - spark.waited
+        changes = _changes(work, basis, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")
         if not good:
             discard_stage(platform, publication, tuple(folders))

@@ -79,7 +79,7 @@ def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener)
         "refresh, 5 s",
         "taking raw.products: 0 of 1,400 files, 8 s",
         "starting Spark, 8 s",
-        "taking raw.products: 1,000 of 1,400 files, 24 s",
+        "taking raw.products: 1,000 of 1,400 files, 16 s",
         "checking silver.transactions, 8 s",
     ]
 
@@ -126,3 +126,35 @@ def test_what_a_part_left_unfinished_is_not_said_of_the_next(listener):
     narration.begin("late corrections")
     listener.listen(5)
     assert listener.lines == ["late corrections, 5 s"]
+
+
+def test_the_time_of_a_table_is_its_own(listener):
+    tell = listener.narration.tell
+    listener.narration.begin("demo")
+    tell(Progress("taking", TABLE))  # and nothing to take, so that nobody says that it is over
+    listener.listen(1)
+    tell(Progress("computing", TABLE, 0, 3))
+    with meanwhile(tell, "starting Spark"):
+        listener.listen(6)
+    listener.listen(3)
+    tell(Progress("computing", TABLE, 3, 3, rows=9, finished=True))
+    listener.listen(1)
+    tell(Progress("taking", TABLE, 0, 2, "file"))
+    listener.listen(2)
+    tell(Progress("taking", TABLE, 2, 2, rows=5, finished=True))
+    listener.listen(1)
+    lines = [line for line in listener.lines if line.startswith(TABLE)]
+    assert lines == [f"{TABLE}: 3 days, 9 rows, 3.0 s", f"{TABLE}: 2 days, 5 rows, 2.0 s"]
+
+
+def test_work_that_goes_on_beside_the_start_of_spark_is_what_is_shown(listener):
+    tell = listener.narration.tell
+    tell(Progress("starting Spark"))
+    tell(Progress("landing", "the sample", 0, 20))
+    assert str(listener.narration.now()).startswith("starting Spark")
+    listener.listen(1)
+    tell(Progress("landing", "the sample", 5, 20))
+    listener.listen(4)
+    assert str(listener.narration.now()).startswith("landing the sample: 5 of 20 days")
+    tell(Progress("landing", "the sample", 20, 20, finished=True))
+    assert str(listener.narration.now()).startswith("starting Spark")
