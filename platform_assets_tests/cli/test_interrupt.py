@@ -7,7 +7,10 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+
+import pytest
 
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.releases import current_release
@@ -17,13 +20,10 @@ from platform_assets_tests.support.cli.products import SILVER
 COMMAND = "from platform_assets.cli.app import main; main()"
 
 
-def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None:
-    lake = Lake(products.lake)
-    before = current_release(lake)
+def interrupted(args: list[str], when: bytes, delay_s: float = 0) -> str:
+    """Press Ctrl-C some time after something was printed; what was printed in all, which ends with a sentence."""
     ours, theirs = pty.openpty()
-    args = ["refresh", SILVER, "--days", "2017-01-02", "--force"]
-    # The bar, which hides the cursor, is there before Spark is. Its own session, as a terminal gives one: the signal
-    # goes to Java, too.
+    # Its own session, as a terminal gives one: the signal goes to Java, too.
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *args], stdout=theirs, stderr=theirs, start_new_session=True
     )
@@ -31,15 +31,36 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     said = b""
     for text in _printed(ours):
         said += text
-        if process.poll() is None and b"\x1b[?25l" in said:
+        if process.poll() is None and when in said:
+            time.sleep(delay_s)
             os.killpg(process.pid, signal.SIGINT)
             break
     said += b"".join(_printed(ours))
     assert process.wait(60) == 130, said.decode()
     assert b"Interrupted." in said
     assert b"Run the same command again" in said
-    assert b"Traceback" not in said
+    return said.decode()
+
+
+def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None:
+    lake = Lake(products.lake)
+    before = current_release(lake)
+    the_bar = b"\x1b[?25l"  # is there before Spark is
+    said = interrupted(["refresh", SILVER, "--days", "2017-01-02", "--force"], the_bar)
+    assert "Traceback" not in said
     assert current_release(lake) == before
+    assert not lake.locks_path.exists() or not list(lake.locks_path.glob("stage-*"))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("delay_s", [0.5, 2.0])
+def test_the_demo_is_interrupted_while_spark_works(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, delay_s: float
+) -> None:
+    monkeypatch.setenv("PLATFORM_STATE", str(settings.state))
+    monkeypatch.setenv("PLATFORM_JARS", str(settings.jars))
+    interrupted(["demo", "--days", "3"], b"taking raw.products", delay_s)
+    lake = Lake(settings.lake)
     assert not lake.locks_path.exists() or not list(lake.locks_path.glob("stage-*"))
 
 
