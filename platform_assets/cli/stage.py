@@ -89,6 +89,7 @@ def read(
 
 @app.command()
 def compare(
+    context: typer.Context,
     name: Name,
     table: OneTable = None,
     days: Days = None,
@@ -106,7 +107,8 @@ def compare(
             holds = f"It holds days of {', '.join(stage.days)}." if stage.days else "It holds no day."
             raise UsageError(f"The stage {name} holds no day of {table}.", holds)
         only = parse_days(days, platform.settings) if days else None
-        found = list(compared(platform, stage, table, only))
+        with telling(context, "comparing") as progress:
+            found = list(compared(platform, stage, table, only, progress))
     if as_json:
         print_json({"release": stage.release, "days": [comparison_json(day) for day in found]})
     else:

@@ -16,6 +16,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.open_stages import OpenStage
 from platform_assets.lakehouse.read import rows_of_files
+from platform_assets.planning.progress import OnProgress, Progress, no_progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,6 +64,7 @@ def compare(
     stage: OpenStage,
     table: str | None = None,
     days: Collection[date] | None = None,
+    progress: OnProgress = no_progress,
 ) -> Iterator[StagedDay]:
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
@@ -71,6 +73,7 @@ def compare(
         stage: that was opened by name.
         table: only this one.
         days: only these.
+        progress: told before every day, and when a table is finished.
     """
     basis = stage_basis(platform, stage)
     keys = {contract.name: contract.key for contract in platform.catalogue}
@@ -78,10 +81,13 @@ def compare(
         if table not in (None, change.table):
             continue
         live = files_at(platform.lake, change.table, basis.version(change.table))
-        for day, content in sorted(change.days.items()):
-            if days is None or day in days:
-                sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))
-                yield _compared(change.table, day, keys.get(change.table, ()), *sides)
+        asked = [found for found in sorted(change.days.items()) if days is None or found[0] in days]
+        for done, (day, content) in enumerate(asked):
+            progress(Progress("comparing", change.table, done, len(asked)))
+            sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))
+            yield _compared(change.table, day, keys.get(change.table, ()), *sides)
+        if asked:
+            progress(Progress("comparing", change.table, len(asked), len(asked), finished=True))
 
 
 def _rows(platform: Platform, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
