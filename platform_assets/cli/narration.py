@@ -121,9 +121,8 @@ class Narration:
         doing, since = next(reversed(self._meanwhile.items()), ("", 0.0))
         if doing and self._waits(since):
             return Now(doing, None, moment - since)
-        if self._work is not None:
-            since = self._since[self._work.phase, self._work.table]
-            return Now(f"{self._work.phase} {self._work.table}", self._work, moment - since)
+        if self._work and self._key:
+            return Now(" ".join(self._key), self._work, moment - self._since[self._key])
         label, since = self._labels[-1]
         return Now(label, None, moment - since)
 

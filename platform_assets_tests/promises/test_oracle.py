@@ -12,11 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.domains.retail.sample import Simulation, land
-from platform_assets.engine.platform import Author
-from platform_assets.engine.recompute import recompute_step
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
-from platform_assets.planning.steps import Step
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 from platform_assets_tests.support.world import MakeWorld, World
 
@@ -60,27 +57,12 @@ def _deliver(file: Path, target: Path) -> None:
     shutil.copy2(file, target)
 
 
-def bring_up_to_date(world: World) -> None:
-    """Refresh; days that are unusual but true, as those around Thanksgiving, somebody has to accept."""
-    world.refresh()
-    with world.open() as platform:
-        held = {(hold.table, hold.day) for hold in platform.ledger.holds()}
-        assert {hold.gate for hold in platform.ledger.holds()} <= {"volume"}
-        for contract in platform.catalogue:
-            if days := tuple(sorted(day for table, day in held if table == contract.name)):
-                step, author = Step(contract.name, days), Author("test", "the source has no more rows")
-                done = recompute_step(platform, lambda: world.spark, step, author, accept=["volume"])
-                assert set(done.published) == set(days)
-    if held:
-        world.refresh()
-
-
 def check(make_world: MakeWorld, simulation: Simulation, way: Landing) -> None:
     """Land in some way, refresh after each batch, and compare every table with the oracle of all that is there."""
     world = make_world(days=simulation.days, today=simulation.last_arrival)
     lake = Lake(world.settings.lake)
     for until in way(world, simulation):
-        bring_up_to_date(world)
+        world.refresh()
         if until is not None:
             oracle = Oracle(world.settings.landing, until, min(until, simulation.last))
             for table in DERIVED:
