@@ -204,7 +204,7 @@ class LocalEventLog(SqliteEventLogStorage):
 
 
 class _Watcher(SqlPollingEventWatcher):
-    """Goes on where a listener fails, and watches a run anew where its thread died; Dagster's would watch it no more."""
+    """Goes on where a listener fails, and watches a run anew where its thread died; Dagster's watches it no more."""
 
     def watch_run(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
         """Tell one more listener of a run's events."""
