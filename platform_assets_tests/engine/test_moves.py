@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import Any
@@ -36,11 +36,11 @@ def line(basket: int, version: Version) -> dict[str, Any]:
     return sale(basket, 1, **version)
 
 
-def land_in_turn(world: World, orders: Sequence[Sequence[Version]]) -> None:
+def land_in_turn(world: World, orders: Sequence[Sequence[Version]], arrival: str = "2017-01-08") -> None:
     """The versions of basket n in the n-th order; in every round one version of each basket, then a refresh."""
     for turn, versions in enumerate(zip(*orders, strict=True)):
         rows = [line(basket, version) for basket, version in enumerate(versions)]
-        world.deliver_rows("transactions", "2017-01-08", f"turn-{turn}.jsonl", rows)
+        world.deliver_rows("transactions", arrival, f"turn-{turn}.jsonl", rows)
         world.refresh()
 
 
@@ -58,6 +58,18 @@ def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world: Wo
 def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(world: World) -> None:
     land_in_turn(world, list(permutations([FIRST, MOVED, VOID])))
     assert kept(world) == []
+
+
+@pytest.mark.parametrize("way", [tuple, reversed])
+def test_a_sale_moves_as_many_days_as_its_contract_says_and_no_more(
+    make_world: MakeWorld, way: Callable[[Sequence[Version]], Iterable[Version]]
+) -> None:
+    """Each round arrives on one side only, which has to find the other one."""
+    world = make_world(days=63, domains=TILLS)
+    later = {"updated_at": "2017-03-05T00:00:00Z", "sales_value": "9.00"}
+    after_sixty, after_sixty_one = {"day": "2017-03-03", **later}, {"day": "2017-03-04", **later}
+    land_in_turn(world, [tuple(way((FIRST, after))) for after in (after_sixty, after_sixty_one)], "2017-03-04")
+    assert kept(world) == [(0, "2017-03-03", "9.00"), (1, "2017-01-02", "2.50"), (1, "2017-03-04", "9.00")]
 
 
 @pytest.mark.proof
