@@ -1,0 +1,18 @@
+"""The year's files in two deliveries that have nothing to do with their dates equal the oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from platform_assets.domains.retail.sample import Simulation
+from platform_assets_tests.support.deliveries import check, shuffled
+from platform_assets_tests.support.world import MakeWorld
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_year_shuffled_equals_the_oracle_to_the_cent(make_world: MakeWorld, seed: int) -> None:
+    check(make_world, Simulation(seed=seed), shuffled)
