@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -83,3 +84,14 @@ def test_every_module_with_proofs_is_in_the_docs() -> None:
         if "mark.proof" in module.read_text(encoding="utf-8") and module != Path(__file__)
     }
     assert with_proofs == set(re.findall(r"^\| `(\S+\.py)` \|", told, re.MULTILINE))
+
+
+def test_a_test_that_takes_more_than_five_seconds_says_why(request: pytest.FixtureRequest) -> None:
+    took = json.loads((ROOT / ".test_durations").read_text(encoding="utf-8"))
+    silent = {
+        item.nodeid.partition("[")[0]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and not item.function.__doc__ and not item.get_closest_marker("proof")
+        if took.get(item.nodeid, 0) > 5
+    }
+    assert not silent

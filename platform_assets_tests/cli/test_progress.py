@@ -132,6 +132,7 @@ def assert_left_clean(text: str) -> None:
 
 
 def test_the_bar_moves_while_dagster_captures_the_terminal(tmp_path: Path) -> None:
+    """A step that sleeps for four seconds, long enough to see the bar move."""
     heard = on_a_terminal(sys.executable, "-c", CAPTURED, str(tmp_path))
     assert heard.code == 0, heard.text
     bars = [line for line in drawn(heard.text) if line.startswith("computing gold.daily_sales")]
@@ -167,6 +168,7 @@ def test_a_refresh_on_a_terminal_has_a_bar_and_one_line_for_each_table(products:
 
 
 def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(products: Settings) -> None:
+    """A process with a JVM of its own: whether it is silent for long shows only in a real one."""
     heard, out = without_a_terminal(*REFRESH, "--json")
     assert heard.code == 0, heard.text
     assert json.loads(out)["result"]["published"] == {SILVER: 1}
@@ -176,6 +178,7 @@ def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(product
 
 
 def test_a_quick_command_says_nothing_on_its_way(products: Settings, tmp_path: Path) -> None:
+    """Four commands, each a process of its own."""
     for command in (["status"], ["stale"], ["backup", str(tmp_path / "copy")], ["ledger", "rebuild"]):
         heard, out = without_a_terminal(*COMMAND, *command)
         assert heard.text == ""

@@ -269,6 +269,7 @@ def taken(tmp_path_factory, spark):
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
+    """The first of the module: it waits for the fourteen files that all its tests look at."""
     assert len(taken.arrivals) == 14
     for arrival in taken.arrivals.values():
         assert arrival.reason is None

@@ -69,6 +69,7 @@ def wait_until_free(lock: Path, within_s: float = 120) -> None:
 
 
 def test_delta_tables_are_written_read_and_queried_by_version(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta's own writer, which a JVM has to load once, and seven jobs."""
     table = str(tmp_path / "table")
     spark.range(3).write.format("delta").save(table)
     spark.range(2).write.format("delta").mode("overwrite").save(table)

@@ -8,6 +8,7 @@ from platform_assets_tests.support.world import MakeWorld
 
 
 def test_sensor_readings_flow_to_gold_and_a_late_one_is_taken(make_world: MakeWorld) -> None:
+    """Two refreshes of three tables."""
     world = make_world(days=9, domains="platform_assets_tests.support.domains.sensors")
     for day in range(1, 10):
         stamp = f"2017-01-{day:02d}T06:00:00+01:00"

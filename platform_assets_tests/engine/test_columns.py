@@ -161,6 +161,7 @@ def last_commit(world: World, table: str) -> set[str]:
 def test_an_added_column_waits_for_a_person_and_enters_with_the_days_that_have_it(
     world: World, later: Callable[..., Later], tmp_path: Path
 ) -> None:
+    """Four refreshes under a contract with one more column."""
     before, old = digests(world, SILVER), newest(world)
     changed = later({SILVER: (*columns_of(world, SILVER), NOTE)}, {SILVER: noted})
     assert changed.needs(SILVER) == [("column 'note' (string) added", "any days")]

@@ -17,6 +17,7 @@ def figures(world: World, table: str = "silver.transactions") -> dict[str, int]:
 
 
 def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correction(make_world: MakeWorld) -> None:
+    """Every kind of correction, delivered in turn."""
     world = make_world(days=1, domains=TILLS)
     rows = [
         sale(1, 1, DAY),

@@ -234,6 +234,7 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
 
 
 def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale(prepared: Prepared) -> None:
+    """Two days of gold are computed, and tried before, because their code is new."""
     world = prepared(three_days)
     for table in ("silver.transactions", "silver.products", "gold.daily_sales", "gold.household_28d"):
         result = again(world, table, [1, 2, 3], session=no_session)
@@ -285,6 +286,7 @@ def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) ->
 def test_rows_that_break_the_contract_or_get_lost_are_named_and_masked(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Computed with one fault after another."""
     world = make_world(days=2, domains=WINDOWS)
     for number in (1, 2):
         deliver(world, number, lines(number))

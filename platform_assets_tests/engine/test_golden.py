@@ -36,6 +36,7 @@ GOLDEN = {
 
 
 def test_fixed_input_keeps_its_digests(make_world: MakeWorld) -> None:
+    """The one test that computes all seven tables of retail from files of its own."""
     world = make_world(days=2)
     world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(1, "2017-01-01", "MEAT")])
     world.deliver_rows("products", "2017-01-02", "p.jsonl", [product(1, "2017-01-02", "DELI", brand=None)])

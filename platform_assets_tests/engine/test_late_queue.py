@@ -97,6 +97,7 @@ def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -
 def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_their_days_are_mended(
     late: History,
 ) -> None:
+    """An approval, and a refresh of the days it reaches."""
     [done] = approved(late, Selection(arrival=MIXED))
     [arrival] = done.arrivals
     assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("approval", MIXED, 3, 3)

@@ -144,6 +144,7 @@ def test_content_that_is_not_what_was_published_is_left_alone(world: World, monk
 
 
 def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of the module waits for days of four arrivals each; then it compacts twice."""
     with world.open() as platform:
         platform.ledger.hold([Hold(RAW, DAY, "f", "volume", "a test", "r", datetime.now(UTC))])
         assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
@@ -172,6 +173,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
 
 @pytest.mark.usefixtures("later")
 def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World) -> None:
+    """Compacts and deletes, and reads all that is visible before and after."""
     before, came_from = everything(world), arrivals_read(world)
     assert came_from
     with world.open() as platform:

@@ -50,12 +50,14 @@ def kept(world: World) -> list[tuple[int, str, str]]:
 
 
 def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world: World) -> None:
+    """Two refreshes, one for each turn of the deliveries."""
     orders = list(permutations([FIRST, MOVED]))
     land_in_turn(world, orders)
     assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(len(orders))]
 
 
 def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(world: World) -> None:
+    """Three refreshes, one for each turn of the deliveries."""
     land_in_turn(world, list(permutations([FIRST, MOVED, VOID])))
     assert kept(world) == []
 

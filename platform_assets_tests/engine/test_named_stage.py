@@ -199,6 +199,7 @@ def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_mor
 
 
 def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: Prepared) -> None:
+    """Gold is computed again, and tried before, because its code is new."""
     world = prepared(with_stage, RETAIL)
     held = stage_of(world).days
     with world.open() as platform:
@@ -216,6 +217,7 @@ def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: P
 def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Four tables are staged, and dropped."""
     folders = set(world.settings.lake.glob("*/*/*Z-*"))
     staged(world)
     assert set(world.settings.lake.glob("*/*/*Z-*")) - folders
@@ -252,6 +254,7 @@ def test_who_died_between_publishing_and_closing_has_published(
 
 
 def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) -> None:
+    """Waits once for a lock that somebody else holds."""
     with world.open() as platform, pytest.raises(UnknownStageError, match="There is no stage 'trial'"):
         publish_stage(platform, no_spark, Author("p", "a test"), "trial")
     world = prepared(with_stage)

@@ -174,6 +174,8 @@ def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: p
 
 
 def test_only_new_code_is_tried_and_row_by_row_code_costs_no_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six computations of two days, whose jobs are counted."""
+
     def costs(table: str, version: str) -> int:
         step = Step(table, (day(4), day(5)))
         with world.open() as platform:

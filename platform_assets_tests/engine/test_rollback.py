@@ -72,6 +72,7 @@ def holds(world: World) -> set[tuple[str, str, str]]:
 
 
 def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(world: World, prepared: Prepared) -> None:
+    """The first of the module waits for its lakes; then three refreshes find out what is left alone."""
     before, rows = derived(world), world.rows(GOLD)
     world = prepared(corrected)
     assert derived(world) != before

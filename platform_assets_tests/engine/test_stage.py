@@ -48,6 +48,7 @@ def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
 
 
 def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
+    """The first of the module: it waits for lakes with five derived tables."""
     first = publications(prepared(four_days, RETAIL))
     assert [set(one) for one in first if SILVER in one] == [
         {SILVER, "silver.products", GOLD, "gold.household_28d", "gold.sales_month_to_date"}
@@ -129,6 +130,7 @@ def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pyt
 
 
 def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refresh that fails at its end, and one that does not."""
     correct(world, DAYS[1], "ours")
     folders = set(world.settings.lake.glob("*/*/*Z-*"))
 

@@ -53,6 +53,7 @@ def published(result: RefreshResult) -> set[str]:
 
 
 def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> None:
+    """Two refreshes, with a batch for each day."""
     world = World(
         world.settings.model_copy(update={"batch_days": 1, "batch_mib": 0}), world.spark
     )  # however small the batches

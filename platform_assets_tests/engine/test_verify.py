@@ -118,6 +118,7 @@ def tamper(file: Path, column: str, value: Decimal) -> None:
 
 
 def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None:
+    """Every day of every derived table is made again."""
     before = current_release(Lake(world.settings.lake))
     told: list[Progress] = []
     found = verified(world, progress=told.append)
@@ -135,6 +136,7 @@ def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None
 
 
 def test_days_are_made_again_from_the_versions_they_were_made_from(world: World) -> None:
+    """A refresh, and every day of every derived table made again."""
     late = [{"sensor": "north", "measured_at": f"{day(3)}T05:00:00Z", "celsius": "70.00"}]
     world.deliver_rows("readings", str(day(6)), "late.jsonl", late)
     world.refresh()

@@ -38,6 +38,7 @@ def figures(story: History, day: int) -> dict[str, int]:
 
 
 def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story: History) -> None:
+    """A refresh, a withdrawal, and a refresh of what it reaches."""
     bad = story.deliver(
         "2017-01-08",
         "bad.jsonl",

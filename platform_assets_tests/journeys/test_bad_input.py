@@ -195,6 +195,7 @@ def arrivals_of(result: RefreshResult) -> dict[str, Any]:
 
 
 def test_every_file_is_taken_or_refused_by_itself(journey):
+    """The first of the module: it waits for the refresh that all its tests look at."""
     found = arrivals_of(journey.results[0])
     assert set(found) == {*GOOD, *MIXED, *REFUSED}
     for name in GOOD:

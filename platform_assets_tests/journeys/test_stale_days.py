@@ -197,6 +197,7 @@ def test_each_kind_of_change_is_called_by_its_name(world: World) -> None:
 
 
 def test_a_correction_that_changes_nothing_strikes_what_reads_it(world: World) -> None:
+    """The first of the module: it waits for a lake of five tables."""
     repeated = sale(7, 1, str(day(7)), updated_at=f"{day(7)}T10:05:00Z")
     world.deliver_rows("transactions", str(day(DAYS)), "again.jsonl", [repeated])
     take_files(world)

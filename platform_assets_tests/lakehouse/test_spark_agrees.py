@@ -155,6 +155,7 @@ def test_a_commit_of_spark_is_named_and_can_be_undone(spark: SparkSession, histo
 
 
 def test_spark_and_arrow_agree_beyond_checkpoints_of_either(spark: SparkSession, lake: Lake) -> None:
+    """Delta writes its checkpoint only after ten commits."""
     for n in range(CHECKPOINT_INTERVAL + 2):
         publish(lake, staged_manifest(lake, {SALES: {day(n % 3): [("n", n)]}}))
     for version in (0, CHECKPOINT_INTERVAL - 1, CHECKPOINT_INTERVAL, CHECKPOINT_INTERVAL + 1):

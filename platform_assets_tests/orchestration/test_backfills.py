@@ -128,6 +128,7 @@ def correct(readings: World) -> Correct:
 
 
 def test_scattered_days_are_one_run_per_range(readings: World, daemon: Daemon, correct: Correct) -> None:
+    """A backfill of three runs; the first of the module, it also waits for the daemon and ten days."""
     scattered = [*DAYS[0:3], *DAYS[4:6], DAYS[8]]
     before = times_published(readings, SILVER)
     correct(*scattered)
@@ -214,6 +215,7 @@ def test_days_outside_the_calendar_are_refused(daemon: Daemon) -> None:
 def test_launched_again_after_a_failure_it_does_only_what_is_left(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:
+    """Three backfills by the daemon."""
     days = DAYS[7:10]
     correct(*days)
     with pytest.MonkeyPatch.context() as broken:

@@ -32,6 +32,7 @@ defs = dg.Definitions(sensors=[another])
 def test_a_contract_with_an_error_is_told_and_the_other_location_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Dagster loads two code locations, each in a process of its own."""
     for name, text in (("broken_domain", BROKEN_DOMAIN), ("definitions", DEFINITIONS), ("another", ANOTHER)):
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.setenv("PLATFORM_DOMAINS", "broken_domain")

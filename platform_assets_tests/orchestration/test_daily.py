@@ -84,6 +84,7 @@ def test_everything_is_on_by_default() -> None:
 def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatement(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Two runs by the daemon."""
     world = make_world(days=3, domains=SENSORS, today=date(2017, 12, 31), settle_s=0)
     enter_world(world, monkeypatch)
     for day in DAYS[:3]:

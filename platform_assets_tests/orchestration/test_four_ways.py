@@ -146,6 +146,7 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_others(shop: Shop) -> None:
+    """The first of the module: it waits for the shop of twenty days that all its tests look at."""
     assert status(shop.daemon, shop.backfill) == BulkActionStatus.COMPLETED_FAILED
     told = reasons(shop.daemon, shop.run).splitlines()
     assert told[0] == f"{SILVER}: 2 of 20 days not published."
@@ -245,6 +246,7 @@ def test_a_held_day_stays_red_whoever_looks_at_it_again(shop: Shop) -> None:
 
 
 def test_corrected_days_heal_everywhere(shop: Shop) -> None:
+    """A run by the sensor that computes two days of five tables, and what reads them."""
     for day in (VOIDED, BROKEN):
         deliver(shop.world, day, f"corrected-{day}.jsonl", BROKEN, updated_at=f"{BROKEN}T14:00:00Z")
     run = run_one(shop.daemon)

@@ -36,6 +36,7 @@ def test_it_differs_from_the_projects_own_in_storage_only() -> None:
 def test_a_refresh_with_everything_on_one_server(
     postgres_server: PostgresServer, make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PostgreSQL is started, Dagster makes its tables in it, and three tables are computed."""
     url = postgres_server.new_database()
     world = make_world(days=3, domains=SENSORS, ledger_url=url)
     enter_world(world, monkeypatch, ledger_url=url)

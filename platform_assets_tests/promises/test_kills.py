@@ -66,6 +66,7 @@ def of_sales(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> R
 
 @pytest.mark.parametrize("point", sampled(ON_PAPER))
 def test_what_takes_no_session(on_paper: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
+    """A process is killed, and another one goes on where it died."""
     assert not kill(on_paper, point, reader, tmp_path, READS).problems
 
 
@@ -81,4 +82,5 @@ def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("point", sampled(WITH_SPARK))
 def test_what_takes_a_session(of_sales: Rehearsal, reader: Reader, tmp_path: Path, point: str) -> None:
+    """A process that computes with Spark is killed, and another one goes on where it died."""
     assert not kill(of_sales, point, reader, tmp_path, READS).problems
