@@ -78,6 +78,13 @@ def mixed(story: History) -> str:
     )
 
 
+def test_the_last_day_of_the_window_is_in_time_and_the_one_before_it_late(story: History) -> None:
+    story.deliver(LATE, "edge.jsonl", Version(20, 5, 3), Version(21, 4, 3))
+    [ingest] = story.world.refresh().ingests
+    assert [(arrival.taken, arrival.late) for arrival in ingest.arrivals] == [(1, 1)]
+    assert [(rows.day, rows.days_late) for rows in waiting(story)] == [(date(2017, 1, 4), 91)]
+
+
 def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
     path = mixed(story)
     [ingest] = story.world.refresh().ingests

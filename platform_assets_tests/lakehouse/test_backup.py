@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -182,14 +183,21 @@ def test_a_folder_that_is_no_copy_of_this_lake_is_refused(lake: Lake, copy: Lake
         copied(older, copy)
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param((both(1), both(2)), id="the same days"),
+        pytest.param(({SALES: {day(7): [("a", 1)]}}, {STORES: {day(7): [("s", 1)]}}), id="days of other tables"),
+    ],
+)
 def test_a_plain_copy_whose_tables_are_ahead_of_its_release_is_refused_and_can_be_cleaned(
-    lake: Lake, copy: Lake, tmp_path: Path
+    lake: Lake, copy: Lake, tmp_path: Path, later: Iterable[dict[str, Days]]
 ) -> None:
     """What `cp` leaves if others publish between the copy of `_releases` and that of the tables."""
     publish(lake, staged_manifest(lake, SEEN))
     shutil.copytree(lake.releases_path, copy.releases_path)
-    publish(lake, staged_manifest(lake, both(1)))
-    publish(lake, staged_manifest(lake, both(2)))
+    for tables in later:
+        publish(lake, staged_manifest(lake, tables))
     shutil.copytree(lake.root, copy.root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_releases"))
     assert everything(copy) == SEEN, "readers see the older release, whole"
     with pytest.raises(DamagedTableError, match=r"ahead of release 0(?s:.*)platform-assets backup"):
