@@ -6,6 +6,7 @@ A run of everything takes two processes; the one that hands out the tests starts
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -30,8 +31,11 @@ hypothesis.settings.load_profile("platform")
 
 # What the shell says of whoever runs the tests does not reach them: settings, and a screen, which readline tells the
 # processes that are started. Before a module looks at it, and in every process.
-for _name in [name for name in os.environ if name.startswith("PLATFORM_") or name in ("COLUMNS", "LINES")]:
+_OF_THE_SHELL = ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE")
+for _name in [name for name in os.environ if name.startswith("PLATFORM_") or name in _OF_THE_SHELL]:
     del os.environ[_name]
+# Or each of the processes that tests start would compile Dagster and Spark anew, for several seconds.
+sys.dont_write_bytecode = False
 
 PROCESSES = 2
 """More would each need a Python of their own for what little is left to wait for."""
