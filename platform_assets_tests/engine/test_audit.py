@@ -58,6 +58,7 @@ def kinds(events: tuple[Event, ...]) -> list[str]:
 
 
 def test_what_was_published_has_the_digests_that_were_published(story: History) -> None:
+    """A refresh, and the digest of every day of every release counted again."""
     story.deliver("2017-01-05", "more.jsonl", Version(3, 3, 3, "9.00"))
     story.refresh()
     done = audited(story, session=lambda: story.world.spark, every_release=True)

@@ -86,6 +86,7 @@ def test_the_last_day_of_the_window_is_in_time_and_the_one_before_it_late(story:
 
 
 def test_late_rows_wait_and_the_others_of_their_file_are_taken(story: History) -> None:
+    """Two refreshes, the second of which has nothing to do."""
     path = mixed(story)
     [ingest] = story.world.refresh().ingests
     [arrival] = [found for found in ingest.arrivals if found.path == path]

@@ -100,6 +100,7 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
 
 
 def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
+    """Three computations, each of what the one before left."""
     before = derived(world)
     row = sale(10, 1, DAYS[1], updated_at=LATER, sales_value="99.00")
     world.deliver_rows("transactions", DAYS[-1], "wrong.jsonl", [row])

@@ -148,6 +148,7 @@ def test_days_are_made_again_from_the_versions_they_were_made_from(world: World)
 
 
 def test_rows_that_somebody_changed_in_place_are_found_and_what_was_made_of_them_too(world: World) -> None:
+    """Days are made again after each change."""
     tamper(file_of(world, GOLD, 5), "warmest", Decimal("99.00"))
     found = verified(world, GOLD)[GOLD]
     assert verdicts(found, "different") == [5]

@@ -157,6 +157,7 @@ def test_of_two_backfills_over_the_same_days_the_second_finds_them_up_to_date(
 def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
     table: str, readings: World, daemon: Daemon, correct: Correct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Two backfills by the daemon, one of which overtakes the other."""
     days = DAYS[3:10]
     before = {name: times_published(readings, name) for name in TABLES}
     correct(*days)
@@ -189,6 +190,7 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
 def test_days_that_never_landed_fail_by_name_and_keep_no_other_day_back(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:
+    """A backfill by the daemon, and a run that computes what it left."""
     correct(DAYS[8])
     backfill = launch(daemon, [*DAYS[8:], *UNDELIVERED])
     [run] = complete(daemon, backfill)

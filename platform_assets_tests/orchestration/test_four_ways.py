@@ -187,6 +187,7 @@ def test_a_backfill_of_gold_alone_leaves_them_out_and_says_what_to_do(shop: Shop
 
 
 def test_late_data_that_fails_again_gets_no_further(shop: Shop) -> None:
+    """A run by the sensor that computes two days of five tables."""
     later = f"{BROKEN}T13:00:00Z"
     deliver(shop.world, VOIDED, "voids-again.jsonl", BROKEN, voided=True, updated_at=later)
     deliver(shop.world, BROKEN, "t-again.jsonl", store_id=-2, updated_at=later)
