@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from platform_assets.compute.kinds import TOMBSTONE
+from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.changes import files_at
 from platform_assets.engine.pins import pinned_releases
@@ -204,7 +204,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         if table.startswith("raw."):
             path = platform.lake.table_path(table)
             kept = {
-                day: _with_tombstones(path, [file for file in live[day] if file.path in small])
+                day: _with_marks(path, [file for file in live[day] if file.path in small])
                 for day, small in crowded.items()
             }
             sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
@@ -213,14 +213,14 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
     return tuple(found)
 
 
-def _with_tombstones(path: Path, files: Collection[DataFile]) -> set[str]:
-    """Raw files that say that records moved away. They stay as they are: the new ones tell of new moves."""
+def _with_marks(path: Path, files: Collection[DataFile]) -> set[str]:
+    """Raw files that say that records moved away, or back. They stay as they are: the new ones tell of new moves."""
     return {
         file.path
         for file in files
-        if may_hold(file, "_kind", TOMBSTONE)
+        if any(may_hold(file, "_kind", kind) for kind in (TOMBSTONE, WITHDRAWAL))
         and any(
-            kind == TOMBSTONE
+            kind in (TOMBSTONE, WITHDRAWAL)
             for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_kind"])
             for kind in batch.column(0).to_pylist()
         )

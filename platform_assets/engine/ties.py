@@ -1,7 +1,8 @@
 """Which days of a silver table cannot be published without another one, because records have moved between them.
 
-Only moves count that the published content does not know of yet: those whose tombstones came to raw since. They are
-read from the few raw files that are new, without Spark.
+Only moves count that the published content does not know of yet: those whose tombstones came to raw since, and those
+whose tombstones have been withdrawn since, which sends records home. They are read from the few raw files that are new,
+and where these withdraw something from those with tombstones, without Spark.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
-from platform_assets.compute.kinds import TOMBSTONE
+from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
@@ -109,8 +111,7 @@ def moves_undone(
     for (before, after), alike in spans.items():
         had, has = files_at(platform.lake, raw, before), files_at(platform.lake, raw, after)
         for day in within_reach(alike, _moves_within_days(platform, contract)):
-            new = set(has.get(day, ())) - set(had.get(day, ()))
-            found |= {(day, there) for there in _moves(platform, raw, new)}
+            found |= {(day, there) for there in _moves(platform, raw, had.get(day, ()), has.get(day, ()))}
     return found
 
 
@@ -134,8 +135,7 @@ def _new_ties(
         version = _version_read(record, raw)
         if version not in known:
             known[version] = files_at(platform.lake, raw, version)
-        new = set(now.get(day, ())) - set(known[version].get(day, ()))
-        yield from ((day, there) for there in _moves(platform, raw, new))
+        yield from ((day, there) for there in _moves(platform, raw, known[version].get(day, ()), now.get(day, ())))
 
 
 def _version_read(record: DayRecord, raw: str) -> int | None:
@@ -143,17 +143,32 @@ def _version_read(record: DayRecord, raw: str) -> int | None:
     return version if version >= 0 else None
 
 
-def _moves(platform: Platform, raw: str, files: Iterable[DataFile]) -> Iterator[date]:
-    """Where the tombstones of some raw files say that records have gone.
+def _moves(platform: Platform, raw: str, before: Collection[DataFile], after: Collection[DataFile]) -> Iterator[date]:
+    """Where records of a raw day have gone, or come back from, between the time it had some files and then others.
 
-    Files with tombstones are never compacted, so that they stay; what was compacted and deleted since had none.
+    Files with tombstones or withdrawals are never compacted, so that they stay; what was compacted and deleted since
+    had none.
     """
+    new = set(after) - set(before)
+    yield from _marked(platform, raw, new, TOMBSTONE, "_order_day")
+    if withdrawn := set(_marked(platform, raw, new, WITHDRAWAL, "_arrival")):
+        yield from _marked(platform, raw, set(after) - new, TOMBSTONE, "_order_day", of_arrivals=withdrawn)
+
+
+def _marked(
+    platform: Platform,
+    raw: str,
+    files: Iterable[DataFile],
+    kind: str,
+    column: str,
+    of_arrivals: Collection[str] | None = None,
+) -> Iterator[Any]:
+    """The values that rows of a kind have in a column, of some arrivals or of all."""
     import pyarrow.parquet as pq  # which most commands do without
 
     path = platform.lake.table_path(raw)
-    named = (file for file in files if may_hold(file, "_kind", TOMBSTONE))
-    for file in (file for file in named if storage.exists(path / file.path)):
-        rows = pq.read_table(
-            path / file.path, columns=["_order_day"], filters=[("_kind", "=", TOMBSTONE)], partitioning=None
-        )
-        yield from rows.column(0).unique().to_pylist()
+    filters = [("_kind", "=", kind), *([("_arrival", "in", of_arrivals)] if of_arrivals is not None else [])]
+    for file in files:
+        if may_hold(file, "_kind", kind) and storage.exists(path / file.path):
+            rows = pq.read_table(path / file.path, columns=[column], filters=filters, partitioning=None)
+            yield from rows.column(0).unique().to_pylist()

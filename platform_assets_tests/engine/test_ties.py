@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.withdrawals import withdraw
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
@@ -72,4 +74,26 @@ def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> N
     world.deliver_rows("transactions", DAYS[-1], "corrected.jsonl", staying(FROM, updated_at=LATEST))
     assert published(world.refresh()) == {FROM, TO}
     assert days_of_the_moving_basket(world) == [TO]
+    assert held(world) == {}
+
+
+def test_a_withdrawal_sends_a_record_home_or_leaves_it_where_it_is(make_world: MakeWorld) -> None:
+    """Twenty days, a withdrawal that empties one of them, and a refresh that may publish neither day alone."""
+    world = make_world(days=len(DAYS), domains=TILLS)
+    for day in DAYS:
+        if day != TO:
+            world.deliver_rows("transactions", day, "t.jsonl", baskets(day))
+    bad = world.deliver_rows("transactions", TO, "bad.jsonl", [*baskets(TO), sale(MOVING, 1, TO, updated_at=LATER)])
+    world.refresh()
+    assert days_of_the_moving_basket(world) == [TO]
+    with world.open() as platform:
+        path = str(bad.relative_to(world.settings.landing))
+        withdraw(platform, lambda: world.spark, path, Author("test", "the till was set up wrong"))
+    assert published(world.refresh()) == set(), "or the basket were counted twice"
+    assert days_of_the_moving_basket(world) == [TO], "as before"
+    assert held(world) == {FROM: "conservation", TO: "volume"}
+
+    world.deliver_rows("transactions", DAYS[-1], "repaired.jsonl", baskets(TO))
+    assert published(world.refresh()) == {FROM, TO}
+    assert days_of_the_moving_basket(world) == [FROM]
     assert held(world) == {}
