@@ -18,7 +18,7 @@ from platform_assets.engine.views import content_of
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
-from platform_assets.lakehouse.releases import manifest_file, write_release
+from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
 from platform_assets.ledger.records import DayRecord, PublicationRecord
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
@@ -135,7 +135,9 @@ class Installation:
             tables=(),
         )
         storage.write(manifest_file(platform.lake, name), manifest.model_dump_json().encode())
-        release = write_release(platform.lake, dict.fromkeys(self.digests, self.releases), manifest)
+        release = write_release(
+            platform.lake, current_release(platform.lake), dict.fromkeys(self.digests, self.releases), manifest
+        )
         self.releases += 1
         days = tuple(
             DayRecord(

@@ -8,11 +8,12 @@ the live files first. Only a commit that brings other columns has to overwrite, 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import (
     AddAction,
     RemoveAction,
@@ -22,7 +23,7 @@ from deltalake.transaction import (
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.errors import ForeignCommitError
+from platform_assets.lakehouse.errors import ForeignCommitError, LockLostError
 from platform_assets.lakehouse.lake import table_name
 from platform_assets.lakehouse.manifest import DataFile
 
@@ -70,13 +71,14 @@ def commit_difference(
         The new version.
 
     Raises:
-        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        LockLostError: another publisher has.
     """
     schema = Schema.from_json(schema_string)
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
-    with storage.errors_numbered(table_path):
+    with storage.errors_numbered(table_path), _only_on(table_path, head):
         if head < 0:
             storage.make_folder(table_path)
             create_table_with_add_actions(
@@ -95,24 +97,32 @@ def commit_difference(
             mode, leaving, only = "append", [_leaves(file, values) for file, values in removes], None
             if new_columns:
                 mode, leaving, only = "overwrite", [], [(DAY, "in", sorted({str(v[DAY]) for _, v in removes}))]
-            try:
-                DeltaTable(table_path, version=head).create_write_transaction(
-                    [*leaving, *entering],
-                    mode=mode,
-                    schema=schema,
-                    partition_by=list(partition_by),
-                    partition_filters=only,
-                    commit_properties=properties,
-                    post_commithook_properties=_NO_HOOKS,
-                )
-            except CommitFailedError as error:
-                if storage.exists(commits.commit_file(table_path, head + 1)):
-                    other = commits.commit(table_path, head + 1)
-                    raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
-                raise
+            DeltaTable(table_path, version=head).create_write_transaction(
+                [*leaving, *entering],
+                mode=mode,
+                schema=schema,
+                partition_by=list(partition_by),
+                partition_filters=only,
+                commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
+            )
     failpoint("replace.after_commit")
     _make_durable(table_path, head + 1)
     return head + 1
+
+
+@contextmanager
+def _only_on(table_path: Path, head: int) -> Iterator[None]:
+    """A commit on a version that is not the newest any more fails, and whoever made the next one is named."""
+    try:
+        yield
+    except DeltaError as error:
+        if not storage.exists(commits.commit_file(table_path, head + 1)):
+            raise
+        other = commits.commit(table_path, head + 1)
+        if other.publication is None:
+            raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
+        raise LockLostError(table_name(table_path), other.version, other.publication) from error
 
 
 def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
@@ -126,7 +136,7 @@ def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, 
         The new version.
     """
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
-    with storage.errors_numbered(table_path):
+    with storage.errors_numbered(table_path), _only_on(table_path, head):
         DeltaTable(table_path, version=head).restore(
             version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
         )

@@ -90,6 +90,24 @@ class LockTimeoutError(LakeError):
     """Somebody else held a lock for too long."""
 
 
+class LockLostError(LakeError):
+    """A lock ended without its holder, and somebody else has published since; nothing of theirs was taken back.
+
+    Args:
+        table: whose log they committed to first.
+        version: that they made.
+        publication: that made it.
+    """
+
+    def __init__(self, table: str, version: int, publication: str) -> None:
+        super().__init__(
+            f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
+            "itself to hold it.",
+            "Nothing of theirs was replaced. Run the same command again; if it happens again, find out what ends the "
+            "lock: a file system without flock, or a database that closes sessions.",
+        )
+
+
 class InterruptedPublicationError(LakeError):
     """A publication failed after its first commit; the next publisher finishes it from its manifest.
 

@@ -12,6 +12,7 @@ from platform_assets.lakehouse.columns import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
     InterruptedPublicationError,
+    LockLostError,
     ManifestError,
     OvertakenError,
 )
@@ -58,6 +59,7 @@ def publish(
         StagedFileError: a file is missing, short or misplaced; nothing was published.
         ManifestError: the manifest names a table twice, or another one has its name.
         LockTimeoutError: somebody else held the lock for too long.
+        LockLostError: somebody else has published since the lock was taken; nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
     _check(manifest)
@@ -70,17 +72,21 @@ def publish(
     with publish_lock(lake, lock_url, timeout_s) as still_held:
         failpoint("publish.locked")
         finish_pending(lake, still_held, [change.table for change in manifest.tables])
+        now = current_release(lake)
         if (number := released_as(lake, manifest)) is not None:
             return number
-        if on_release is not None and (now := current_release(lake).number) != on_release:
-            raise OvertakenError(on_release, now)
+        if on_release is not None and now.number != on_release:
+            raise OvertakenError(on_release, now.number)
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since.
         _require_files(lake, manifest)
         failpoint("publish.checked")
         try:
-            return finish(lake, manifest, still_held, heads)
+            return finish(lake, manifest, still_held, now, heads)
         except Exception as error:
+            # Whoever has published since the lock was lost has finished what was begun here.
+            if isinstance(error, LockLostError) and (number := released_as(lake, manifest)) is not None:
+                return number
             if not _begun(lake, manifest, heads):
                 raise
             raise InterruptedPublicationError(

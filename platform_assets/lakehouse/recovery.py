@@ -74,7 +74,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
         if len(pending) > 1 or not _follows(lake, manifest, now):
             raise _ahead(lake, now, pending)
         failpoint("recover.found")
-        number = finish(lake, manifest, still_held)
+        number = finish(lake, manifest, still_held, now)
         failpoint("recover.finished")
         done.append(f"Finished publication {publication} as release {number}.")
     return done
@@ -105,6 +105,7 @@ def finish(
     lake: Lake,
     manifest: Manifest,
     still_held: Callable[[], None],
+    now: Release,
     heads: Mapping[str, Snapshot | None] | None = None,
 ) -> int:
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
@@ -113,12 +114,16 @@ def finish(
         lake: the lake.
         manifest: what to finish.
         still_held: raises if the lock was lost.
+        now: the current release, read under the same lock before anything was decided.
         heads: of its tables, where they were read under the same lock.
 
     Returns:
         The number of the release.
+
+    Raises:
+        LockLostError: somebody else has published since.
     """
-    versions = dict(current_release(lake).versions)
+    versions = dict(now.versions)
     for change in manifest.tables:
         failpoint("publish.before_table")
         still_held()
@@ -127,7 +132,7 @@ def finish(
         failpoint("publish.after_table")
     failpoint("publish.before_release")
     still_held()
-    number = write_release(lake, versions, manifest).number
+    number = write_release(lake, now, versions, manifest).number
     failpoint("publish.after_release")
     return number
 
@@ -183,7 +188,7 @@ def revert_foreign(
         still_held()
         version = _put_back(lake, table, good, bad, manifest)
         still_held()
-        number = write_release(lake, now.versions | {table: version}, manifest).number
+        number = write_release(lake, now, now.versions | {table: version}, manifest).number
         finish_pending(lake, still_held)
         return number
 

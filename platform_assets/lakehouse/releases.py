@@ -201,22 +201,27 @@ def released_as(lake: Lake, manifest: Manifest) -> int | None:
     return None
 
 
-def write_release(lake: Lake, versions: dict[str, int], manifest: Manifest) -> Release:
+def write_release(lake: Lake, before: Release, versions: Mapping[str, int], manifest: Manifest) -> Release:
     """Show readers these versions from now on; to be called under the publish lock.
+
+    A compare-and-swap: where anything was released since the release that the versions were worked out from, the
+    commit fails, so that a lock that was lost can never take a release back.
 
     Args:
         lake: the lake.
+        before: the release that the versions were worked out from.
         versions: of every table.
         manifest: of the publication it shows, stored before; the release carries its hash.
 
     Raises:
         ManifestError: the manifest is not there.
-        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        LockLostError: another publisher has.
     """
-    number = newest_release(lake)
-    before = commits.commit(lake.releases_path, number) if number >= 0 else None
+    number = before.number
+    last = commits.commit(lake.releases_path, number) if number >= 0 else None
     ordered = dict(sorted(versions.items()))
-    said = said_of(manifest) | link(before, manifest_bytes(lake, manifest.publication))
+    said = said_of(manifest) | link(last, manifest_bytes(lake, manifest.publication))
     said |= {_VERSIONS: json.dumps(ordered)}
     content = _vector(ordered)
     # The number in the name keeps a vector that readers may be reading from ever being written again.

@@ -41,7 +41,8 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: Snapsho
     Raises:
         SchemaMismatchError: the files have other columns than the table, and are not to bring them or cannot.
         StagedFileError: a file is missing, has another size, or lies elsewhere than its day says.
-        ForeignCommitError: somebody who does not heed the publish lock committed at this very moment.
+        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        LockLostError: another publisher has.
     """
     path = lake.table_path(change.table)
     check_columns(path, change, before)

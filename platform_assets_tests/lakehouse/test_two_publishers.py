@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import pytest
+
+from platform_assets.lakehouse import difference, recovery, releases
+from platform_assets.lakehouse.errors import InterruptedPublicationError, LockLostError
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets_tests.support.shelf import (
+    PUBLISHING,
     SALES,
     STORES,
     contents,
@@ -20,6 +30,8 @@ from platform_assets_tests.support.shelf import (
     staged_manifest,
     try_to_publish,
 )
+
+publishing = import_module("platform_assets.lakehouse.publish")
 
 
 def started(lake: Lake, folder: Path, *manifests: Manifest) -> list[tuple[BaseProcess, Path]]:
@@ -84,3 +96,48 @@ def test_readers_never_see_half_of_a_publication_while_it_happens(lake: Lake, tm
         seen += 1
     assert seen > 3
     assert current_release(lake).number == 6
+
+
+PASSED_WITH_LOCK = PUBLISHING[PUBLISHING.index("publish.locked") : PUBLISHING.index("publish.after_release")]
+
+
+@pytest.mark.parametrize("point", PASSED_WITH_LOCK)
+@pytest.mark.parametrize("table", [STORES, "gold.new"])
+def test_a_publisher_whose_lock_was_lost_takes_nothing_back(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, point: str, table: str
+) -> None:
+    """It is suspended at a point of its publication, and another one publishes meanwhile."""
+    before = {SALES: {day(0): [("a", 1)]}, STORES: {day(0): [("s", 1)]}}
+    publish(lake, staged_manifest(lake, before))
+    first = staged_manifest(lake, {SALES: {day(1): [("first", 1)]}, "gold.new": {day(0): [("first", 1)]}})
+    second = staged_manifest(lake, {table: {day(2): [("second", 1)]}})
+    at, _, turn = point.partition(":")
+    to_come = [at] * int(turn or 1)
+
+    @contextmanager
+    def lost(*_: object) -> Iterator[Callable[[], None]]:
+        yield lambda: None
+
+    def meanwhile(name: str) -> None:
+        if name not in to_come:
+            return
+        to_come.pop()
+        if not to_come:
+            monkeypatch.setattr(publishing, "publish_lock", publish_lock)
+            publish(lake, second)
+
+    for module in (publishing, recovery, difference, releases):
+        monkeypatch.setattr(module, "failpoint", meanwhile)
+    monkeypatch.setattr(publishing, "publish_lock", lost)
+    with suppress(LockLostError, InterruptedPublicationError):
+        publish(lake, first)
+    assert not to_come
+    assert contents(lake, table)[day(2)] == [("second", 1)]
+
+    publish(lake, first)
+    recover(lake)
+    expected = {SALES: before[SALES] | {day(1): [("first", 1)]}, STORES: before[STORES]}
+    expected["gold.new"] = {day(0): [("first", 1)]}
+    assert everything(lake) == expected | {table: expected[table] | {day(2): [("second", 1)]}}
+    released = [name for _, name in published(lake)]
+    assert sorted(released[1:]) == sorted([first.publication, second.publication])
