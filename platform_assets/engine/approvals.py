@@ -117,7 +117,8 @@ def _take(
                 replaces_schema=schema_to_replace(platform.lake, basis.release, queue, schema.json()),
             ),
         ]
-        publish_changes(platform, publication, "approval", changes, author, arrivals)
+        read = basis.reads([contract.name, queue])
+        publish_changes(platform, publication, "approval", changes, author, arrivals, on_versions=read)
     return Approval(contract.name, arrivals, changes[0].days)
 
 

@@ -108,7 +108,8 @@ def _take(
             appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         failpoint("ingest.counted")
-        publish_changes(platform, publication, "ingest", changes, author, arrivals)
+        read = basis.reads([contract.name])
+        publish_changes(platform, publication, "ingest", changes, author, arrivals, on_versions=read)
         failpoint("ingest.taken")
     return arrivals, dict(changes[0].days)
 

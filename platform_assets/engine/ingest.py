@@ -105,5 +105,6 @@ def _load_quiet_days(
         schema, now = raw_schema(contract).json(), current_release(platform.lake)
         before = schema_to_replace(platform.lake, now, contract.name, schema)
         change = TableChange(table=contract.name, schema_string=schema, days=contents, replaces_schema=before)
-        publish_changes(platform, new_publication(), "ingest", [change], author)
+        read = {contract.name: now.versions.get(contract.name, -1)}
+        publish_changes(platform, new_publication(), "ingest", [change], author, on_versions=read)
     return contents

@@ -21,6 +21,7 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
+from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.code_version import Version, code_version, hand_set
 from platform_assets.planning.configuration import Configuration, configuration
@@ -86,8 +87,8 @@ class Platform:
     @property
     def lock_url(self) -> str | None:
         """Where locks are held: the ledger's database if it is a server, else files in the lake."""
-        url = self.settings.ledger_url.get_secret_value()
-        return url if url.startswith("postgresql") else None
+        url = parse_url(self.settings.ledger_url.get_secret_value())
+        return url.render_as_string(hide_password=False) if url.get_backend_name() == "postgresql" else None
 
     def sync(self) -> None:
         """Index what other processes published since."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
@@ -32,6 +33,7 @@ def publish_changes(
     arrivals: Sequence[Arrival] = (),
     *,
     on_release: int | None = None,
+    on_versions: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Publish changes of some tables at once and index them.
 
@@ -43,6 +45,7 @@ def publish_changes(
         author: on whose behalf.
         arrivals: what was taken with it.
         on_release: the release that must still be current.
+        on_versions: tables, each with the version that must still be current.
 
     Returns:
         The number of the new release.
@@ -50,6 +53,7 @@ def publish_changes(
     Raises:
         Conflict: a day was replaced by somebody else since it was read; nothing was published.
         OvertakenError: another release is current; nothing was published.
+        LockLostError: another version of a table is current; nothing was published.
     """
     manifest = Manifest(
         publication=publication,
@@ -63,7 +67,7 @@ def publish_changes(
         arrivals=tuple(arrivals),
         platform_version=platform_version(),
     )
-    release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release)
+    release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release, on_versions=on_versions)
     record(platform.lake, platform.ledger, manifest, release)
     return release
 

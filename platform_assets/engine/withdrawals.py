@@ -150,7 +150,8 @@ def _withdraw(
             schema = raw_schema(contract).json()
             changes = [appended_change(platform, basis.release, contract.name, publication, schema, added)]
         arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
-        publish_changes(platform, publication, "withdrawal", changes, author, arrivals)
+        read = basis.reads([contract.name])
+        publish_changes(platform, publication, "withdrawal", changes, author, arrivals, on_versions=read)
     return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
 
 

@@ -33,6 +33,12 @@ _CONNECT_TIMEOUT_S = 10
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TIMED_OUT = "55P03"
 """PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
+_HELD = """
+SELECT EXISTS (
+  SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND objsubid = 1
+  AND (classid::bigint << 32 | objid::bigint) = :key
+)"""
+"""Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
 
 StillHeld = Callable[[], None]
 """Raises if the lock was lost meanwhile."""
@@ -189,13 +195,17 @@ def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> Iterator[Sti
             raise _timed_out(lake, name, timeout_s) from error
 
         def still_held() -> None:
+            lost = LakeError(
+                f"The database session that held the lock {name!r} of {lake.root} was lost.",
+                "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
+                "PostgreSQL has to keep sessions apart.",
+            )
             try:
-                session.execute(text("SELECT 1"))
+                held = session.execute(text(_HELD), {"key": key}).scalar()
             except DBAPIError as error:
-                raise LakeError(
-                    f"The database session that held the lock {name!r} of {lake.root} was lost.",
-                    "Publish again: whoever takes the lock next finishes what was begun.",
-                ) from error
+                raise lost from error
+            if not held:
+                raise lost
 
         yield still_held
         # The lock ends with the session, which is closed here and by a dead process alike.

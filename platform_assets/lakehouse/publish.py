@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
@@ -21,7 +22,7 @@ from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
-from platform_assets.lakehouse.releases import current_release, manifest_file, parsed, released_as
+from platform_assets.lakehouse.releases import Release, current_release, manifest_file, parsed, released_as
 from platform_assets.lakehouse.replace import changed_since, check_file
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -34,6 +35,7 @@ def publish(
     *,
     timeout_s: float = PUBLISH_TIMEOUT_S,
     on_release: int | None = None,
+    on_versions: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Replace the days of a manifest in all its tables and show the result in one release.
 
@@ -47,6 +49,8 @@ def publish(
         timeout_s: how long to wait for the lock.
         on_release: the release that must still be current, where a publication holds days computed from others of its
             own: what it read is then exactly what it leaves behind.
+        on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
+            to keep everybody else from publishing it.
 
     Returns:
         The number of the release that shows it.
@@ -59,7 +63,7 @@ def publish(
         StagedFileError: a file is missing, short or misplaced; nothing was published.
         ManifestError: the manifest names a table twice, or another one has its name.
         LockTimeoutError: somebody else held the lock for too long.
-        LockLostError: somebody else has published since the lock was taken; nothing was published.
+        LockLostError: somebody else has published since a lock was taken; nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
     _check(manifest)
@@ -77,6 +81,7 @@ def publish(
             return number
         if on_release is not None and now.number != on_release:
             raise OvertakenError(on_release, now.number)
+        _require_versions(lake, now, on_versions)
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since.
         _require_files(lake, manifest)
@@ -93,6 +98,13 @@ def publish(
                 f"Publication {manifest.publication} failed after its first commit: {error}",
                 "Remove the cause and publish again, or run recover(lake): either finishes it. Keep its staged files.",
             ) from error
+
+
+def _require_versions(lake: Lake, now: Release, on_versions: Mapping[str, int]) -> None:
+    for table, version in on_versions.items():
+        if (current := now.versions.get(table, -1)) != version:
+            made_by = commits.require_ours(table, commits.commit(lake.table_path(table), current))
+            raise LockLostError(table, current, made_by)
 
 
 def _check(manifest: Manifest) -> None:

@@ -44,7 +44,7 @@ def parse_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-        backend = parsed.get_backend_name()
+        backend = parsed.get_backend_name().lower()
     except (ArgumentError, ValueError):
         # Not chained: what cannot be parsed may hold a password anywhere.
         raise LedgerError(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from importlib import import_module
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from platform_assets.engine import arrivals
+from platform_assets.lakehouse.errors import LockLostError
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS
 from platform_assets_tests.support.world import MakeWorld, World, sale
+
+ingest = import_module("platform_assets.engine.ingest")
 
 FIRST = {"day": "2017-01-02"}
 MOVED = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}
@@ -103,3 +109,25 @@ def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None
     assert sorted(taken) == ["transactions/2017-01-07/one.jsonl", "transactions/2017-01-08/other.jsonl"]
     world.refresh()
     assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]
+
+
+def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three refreshes, one of them in the midst of another."""
+    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
+    to_come = ["ingest.counted"]
+
+    def meanwhile(point: str) -> None:
+        if point in to_come:
+            to_come.clear()
+            world.deliver_rows("transactions", "2017-01-08", "other.jsonl", [line(0, MOVED)])
+            world.refresh()
+
+    monkeypatch.setattr(arrivals, "failpoint", meanwhile)
+    monkeypatch.setattr(ingest, "ingest_lock", lambda *_: nullcontext())
+    with pytest.raises(LockLostError, match=r"made version 1 of raw\.transactions"):
+        world.refresh()
+    assert kept(world) == [(0, "2017-01-05", "9.00")]
+    world.refresh()
+    assert kept(world) == [(0, "2017-01-05", "9.00")]

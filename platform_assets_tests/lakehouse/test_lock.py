@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
+from sqlalchemy import Connection, text
 
+from platform_assets.contracts import Catalogue
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse import lock
 from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.settings import Settings
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -114,6 +123,37 @@ def test_a_publisher_whose_session_was_cut_stops(lake: Lake, postgres_server: Po
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
         with pytest.raises(LakeError, match="was lost"):
             still_held()
+
+
+def test_a_publisher_whose_session_holds_the_lock_no_more_stops(
+    lake: Lake, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a pooler that gives the connection to somebody else between two statements."""
+    sessions: list[Connection] = []
+    open_session = lock._session
+
+    @contextmanager
+    def seen(url: str) -> Iterator[Connection]:
+        with open_session(url) as session:
+            sessions.append(session)
+            yield session
+
+    monkeypatch.setattr(lock, "_session", seen)
+    with publish_lock(lake, postgres_server.url) as still_held:
+        still_held()
+        sessions[-1].execute(text("SELECT pg_advisory_unlock_all()"))
+        with pytest.raises(LakeError, match="was lost"):
+            still_held()
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL", "postgresql+psycopg2"])
+def test_locks_lie_in_the_ledgers_database_however_its_url_is_spelled(
+    settings: Settings, scheme: str, tmp_path: Path
+) -> None:
+    url = SecretStr(f"{scheme}://u:p%40ss@db/x")
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        platform = Platform(settings.model_copy(update={"ledger_url": url}), Catalogue((), ()), Lake(tmp_path), ledger)
+        assert platform.lock_url == "postgresql+psycopg://u:p%40ss@db/x"
 
 
 def test_a_database_that_cannot_be_reached_is_named_without_its_password(lake: Lake) -> None:
