@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.columns import schema_at
 from platform_assets.lakehouse.index import day_records
 from platform_assets.lakehouse.manifest import STAGED, TableChange
-from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark, Marks
@@ -45,7 +45,7 @@ class Basis:
     @classmethod
     def now(cls, platform: Platform) -> Basis:
         """The current release, without a stage."""
-        return cls(platform, current_release(platform.lake))
+        return cls(platform, platform.current_release())
 
     @property
     def number(self) -> int:

@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.read import read_arrow
-from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import Decision
 from platform_assets.planning.late_queue import (
     LateRows,
@@ -35,7 +35,7 @@ class LateQueueError(PlatformError):
 
 def late_queue(platform: Platform) -> tuple[LateRows, ...]:
     """Everything in the late queue of every raw table, by table, day and arrival."""
-    now = current_release(platform.lake)
+    now = platform.current_release()
     return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
 
 

@@ -196,7 +196,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
         if hold.table in silver:
             held[quarantine_table(silver[hold.table])].add(hold.day)
     most = platform.settings.compaction_files
-    now = current_release(platform.lake)
+    now = platform.current_release()
     for table, version in now.versions.items():
         live = files_at(platform.lake, table, version)
         sizes = {day: {file.path: file.size for file in files} for day, files in live.items() if len(files) > most}

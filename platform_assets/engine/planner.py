@@ -17,7 +17,7 @@ from platform_assets.engine.columns import changes_of_contract, changing
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.errors import BeyondWindowError
-from platform_assets.lakehouse.releases import current_release, release
+from platform_assets.lakehouse.releases import release
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.fingerprints import View, refused_now
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
@@ -162,7 +162,7 @@ class ReleaseIndex:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._newest = current_release(platform.lake)
+        self._newest = platform.current_release()
         self._versions = cache(lambda number: release(platform.lake, number).versions)
         self._found: dict[tuple[str, int], int] = {}
 

@@ -21,6 +21,7 @@ from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
+from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.code_version import Version, code_version, hand_set
@@ -89,6 +90,16 @@ class Platform:
         """Where locks are held: the ledger's database if it is a server, else files in the lake."""
         url = parse_url(self.settings.ledger_url.get_secret_value())
         return url.render_as_string(hide_password=False) if url.get_backend_name() == "postgresql" else None
+
+    def current_release(self) -> Release:
+        """What readers see now, all of it in the ledger: what is decided with both is decided on one moment.
+
+        Another process may have released something and not have indexed it yet, or have died before it could.
+        """
+        found = current_release(self.lake)
+        if not self.ledger.knows(found.number):
+            self.sync()
+        return found
 
     def sync(self) -> None:
         """Index what other processes published since."""

@@ -26,7 +26,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.columns import types_in
 from platform_assets.lakehouse.log import files_of_days, snapshot
 from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
-from platform_assets.lakehouse.releases import Release, current_release, manifest_of
+from platform_assets.lakehouse.releases import Release, manifest_of
 from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
@@ -96,7 +96,7 @@ def rollback(
         StagedFileError: a file of before is gone.
     """
     platform.settle()
-    now = current_release(platform.lake)
+    now = platform.current_release()
     chosen = [one for one in publications if one.kind != COMPACTION]
     made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
     raw = tuple(sorted({table for table, _ in made if _is_raw(platform, table)}))

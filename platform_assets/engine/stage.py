@@ -26,7 +26,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.lakehouse.open_stages import OpenStage
-from platform_assets.lakehouse.releases import Release, current_release, release
+from platform_assets.lakehouse.releases import Release, release
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.overtaken import overtaken
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
@@ -60,7 +60,7 @@ class Stage:
     ) -> None:
         self.platform = platform
         self.author = author
-        self.release = release(platform.lake, before.release) if before else current_release(platform.lake)
+        self.release = release(platform.lake, before.release) if before else platform.current_release()
         self.changes: dict[str, TableChange] = {}
         self.results: dict[str, StepResult] = {}
         self.holds: dict[tuple[str, date], Hold] = {}
@@ -157,8 +157,7 @@ class Stage:
 
     def _publish(self, spark: Callable[[], SparkSession], progress: OnProgress) -> int | None:
         for turn in range(1, TURNS + 1):
-            self.platform.sync()
-            now = current_release(self.platform.lake)
+            now = self.platform.current_release()
             if now.number != self.release.number:
                 for table, days in self._rebase(now).items():
                     self.again.setdefault(table, set()).update(days)

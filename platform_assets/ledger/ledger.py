@@ -176,6 +176,11 @@ class Ledger:
         rows = self._rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
 
+    def knows(self, release: int) -> bool:
+        """Whether every release up to one is indexed."""
+        count: int = self._rows(statements.releases_known(release))[0]["releases"]
+        return count == release + 1
+
     def head(self, publication: str) -> PublicationRecord | None:
         """One publication without its days and arrivals."""
         heads = self._rows(select(schema.publications).where(schema.publications.c.publication == publication))

@@ -48,6 +48,11 @@ def releases(at: int) -> Select[Any]:
     return select(publications.c.publication, _release).where(_release <= at)
 
 
+def releases_known(at: int) -> Select[Any]:
+    """How many releases up to one are indexed."""
+    return select(func.count().label("releases")).select_from(publications).where(_release <= at)
+
+
 def marks(tables: Collection[str], at: int) -> Select[Any]:
     """Days of some tables as a release shows them: table and publication, then the fields of `DayMark`.
 

@@ -75,7 +75,7 @@ def _expected(seed: int, command: str) -> Sums:
     return tuple(sum(cents for rows in there[table].values() for _, cents in rows) for table in TABLES)
 
 
-def _digest(rows: Rows) -> str:
+def digest_of(rows: Rows) -> str:
     total = Digest()
     for row in rows:
         value = sha256(repr(row).encode()).digest()
@@ -96,9 +96,9 @@ def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
     ]
 
 
-def _put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]]) -> None:
+def put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]]) -> None:
     """Publish days of some tables, as a run does: unless they are that already."""
-    digests = {table: {when: _digest(rows) for when, rows in days.items()} for table, days in tables.items()}
+    digests = {table: {when: digest_of(rows) for when, rows in days.items()} for table, days in tables.items()}
     if all(digests[table].items() <= Basis.now(platform).digests(table).items() for table in tables):
         return
     made_from = {table: {when: f"{run} {when}" for when in days} for table, days in tables.items()}
@@ -120,16 +120,16 @@ def _put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]]
 
 def _begin(state: Path, seed: int, _: Jvm | None) -> None:
     with open_platform(settings(state)) as platform:
-        _put(platform, "delivery", {RAW: {when: [("r", 1)] for when in DAYS}})
+        put(platform, "delivery", {RAW: {when: [("r", 1)] for when in DAYS}})
         for number, content in enumerate(_written(seed)[0]):
-            _put(platform, f"history {number}", content)
+            put(platform, f"history {number}", content)
         stage(platform.lake, OTHER, {DAYS[0]: [("never published", 1)]})
 
 
 def _publish(state: Path, seed: int, _: Jvm | None) -> None:
     with open_platform(settings(state)) as platform:
         platform.settle()
-        _put(platform, "wrong", _written(seed)[1])
+        put(platform, "wrong", _written(seed)[1])
 
 
 def _undo(run: str, by: str, state: Path, seed: int, _: Jvm | None) -> None:
@@ -160,7 +160,7 @@ def _maintenance(state: Path, seed: int, _: Jvm | None) -> None:
 
 def _publish_more(state: Path, seed: int, _: Jvm | None) -> None:
     with open_platform(settings(state)) as platform:
-        _put(platform, "more", _written(seed)[2])
+        put(platform, "more", _written(seed)[2])
 
 
 def _dies_and_is_torn(state: Path, seed: int) -> None:
