@@ -27,7 +27,6 @@ from platform_assets.lakehouse.manifest import (
     TableChange,
     new_publication,
 )
-from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import batches
 from platform_assets.sources.landing import LandedFile
@@ -99,12 +98,13 @@ def ingest(
 def _load_quiet_days(
     platform: Platform, contract: Contract, delivered: Collection[date], author: Author, until: date | None
 ) -> dict[date, DayContent]:
+    basis = Basis.now(platform)  # before it is decided which days are empty, or another ingest would go unnoticed
     contents = loaded_empty(quiet_days(platform, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
-        schema, now = raw_schema(contract).json(), current_release(platform.lake)
-        before = schema_to_replace(platform.lake, now, contract.name, schema)
+        schema = raw_schema(contract).json()
+        before = schema_to_replace(platform.lake, basis.release, contract.name, schema)
         change = TableChange(table=contract.name, schema_string=schema, days=contents, replaces_schema=before)
-        read = {contract.name: now.versions.get(contract.name, -1)}
+        read = basis.reads([contract.name])
         publish_changes(platform, new_publication(), "ingest", [change], author, on_versions=read)
     return contents

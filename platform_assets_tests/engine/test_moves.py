@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from importlib import import_module
 from itertools import permutations
 from typing import Any
 
 import pytest
 
-from platform_assets.engine import arrivals
+from platform_assets.engine import arrivals, ingest
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS
 from platform_assets_tests.support.world import MakeWorld, World, sale
-
-ingest = import_module("platform_assets.engine.ingest")
 
 FIRST = {"day": "2017-01-02"}
 MOVED = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}

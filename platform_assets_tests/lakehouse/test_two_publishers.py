@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
 from platform_assets.lakehouse import difference, recovery, releases
+from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.errors import InterruptedPublicationError, LockLostError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
@@ -30,8 +30,6 @@ from platform_assets_tests.support.shelf import (
     staged_manifest,
     try_to_publish,
 )
-
-publishing = import_module("platform_assets.lakehouse.publish")
 
 
 def started(lake: Lake, folder: Path, *manifests: Manifest) -> list[tuple[BaseProcess, Path]]:
