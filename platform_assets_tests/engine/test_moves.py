@@ -112,14 +112,16 @@ def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three refreshes, one of them in the midst of another."""
-    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
+    one = world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
     to_come = ["ingest.counted"]
 
     def meanwhile(point: str) -> None:
         if point in to_come:
             to_come.clear()
+            hidden = one.rename(one.with_name(".one.jsonl"))  # so that no day is published by both
             world.deliver_rows("transactions", "2017-01-08", "other.jsonl", [line(0, MOVED)])
             world.refresh()
+            hidden.rename(one)
 
     monkeypatch.setattr(arrivals, "failpoint", meanwhile)
     monkeypatch.setattr(ingest, "ingest_lock", lambda *_: nullcontext())
