@@ -131,6 +131,7 @@ def assert_left_clean(text: str) -> None:
     assert "\x1b[2K" in text[last_bar:]
 
 
+@pytest.mark.proof
 def test_the_bar_moves_while_dagster_captures_the_terminal(tmp_path: Path) -> None:
     """A step that sleeps for four seconds, long enough to see the bar move."""
     heard = on_a_terminal(sys.executable, "-c", CAPTURED, str(tmp_path))

@@ -68,6 +68,7 @@ def wait_until_free(lock: Path, within_s: float = 120) -> None:
                 time.sleep(0.2)
 
 
+@pytest.mark.proof
 def test_delta_tables_are_written_read_and_queried_by_version(spark: SparkSession, tmp_path: Path) -> None:
     """Delta's own writer, which a JVM has to load once, and seven jobs."""
     table = str(tmp_path / "table")
@@ -152,6 +153,7 @@ def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(two_sessions:
     assert (two_sessions["600m"], two_sessions["700m"]) == (["False"], ["True"])
 
 
+@pytest.mark.proof
 def test_with_an_empty_home_it_starts_computes_and_stops_without_a_word_or_a_trace(
     settings: Settings, tmp_path: Path
 ) -> None:

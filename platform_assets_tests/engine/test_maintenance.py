@@ -143,6 +143,7 @@ def test_content_that_is_not_what_was_published_is_left_alone(world: World, monk
     assert (everything(world), files(world, RAW)) == (before, had)
 
 
+@pytest.mark.proof
 def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of the module waits for days of four arrivals each; then it compacts twice."""
     with world.open() as platform:

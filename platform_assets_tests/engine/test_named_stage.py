@@ -198,6 +198,7 @@ def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_mor
     assert computed, "gold was made from another silver than the stage holds"
 
 
+@pytest.mark.proof
 def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: Prepared) -> None:
     """Gold is computed again, and tried before, because its code is new."""
     world = prepared(with_stage, RETAIL)
@@ -214,6 +215,7 @@ def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: P
         assert platform.ledger.current_days(SILVER)[DAY].code_version != "other"
 
 
+@pytest.mark.proof
 def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

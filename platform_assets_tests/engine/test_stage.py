@@ -129,6 +129,7 @@ def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pyt
     assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
 
 
+@pytest.mark.proof
 def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh that fails at its end, and one that does not."""
     correct(world, DAYS[1], "ours")

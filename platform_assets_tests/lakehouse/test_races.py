@@ -114,9 +114,8 @@ def publish_many(lake_root: Path, process: int) -> None:
             publish_changes(platform, publication, "recompute", changes, Author(f"process {process}", "a race"))
 
 
-@pytest.mark.parametrize(
-    "begun", [pytest.param(0, marks=pytest.mark.proof, id="new_tables"), pytest.param(1, id="tables_with_days")]
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("begun", [pytest.param(0, id="new_tables"), pytest.param(1, id="tables_with_days")])
 def test_four_engine_processes_at_once_lose_no_publication(tmp_path: Path, begun: int) -> None:
     """Four processes that import the engine, and publish over and over."""
     lake = Lake(tmp_path / "lake")

@@ -154,6 +154,7 @@ def test_a_commit_of_spark_is_named_and_can_be_undone(spark: SparkSession, histo
     assert spark_rows(in_spark(spark, history)) == in_arrow(history, current_release(history).number)
 
 
+@pytest.mark.proof
 def test_spark_and_arrow_agree_beyond_checkpoints_of_either(spark: SparkSession, lake: Lake) -> None:
     """Delta writes its checkpoint only after ten commits."""
     for n in range(CHECKPOINT_INTERVAL + 2):

@@ -127,6 +127,7 @@ def correct(readings: World) -> Correct:
     return land_more
 
 
+@pytest.mark.proof
 def test_scattered_days_are_one_run_per_range(readings: World, daemon: Daemon, correct: Correct) -> None:
     """A backfill of three runs; the first of the module, it also waits for the daemon and ten days."""
     scattered = [*DAYS[0:3], *DAYS[4:6], DAYS[8]]

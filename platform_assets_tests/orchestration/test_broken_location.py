@@ -29,6 +29,7 @@ defs = dg.Definitions(sensors=[another])
 """
 
 
+@pytest.mark.proof
 def test_a_contract_with_an_error_is_told_and_the_other_location_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

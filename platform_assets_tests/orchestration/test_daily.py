@@ -81,6 +81,7 @@ def test_everything_is_on_by_default() -> None:
     assert (maintenance.cron_schedule, maintenance.job_name) == ("0 4 * * 0", "maintenance")
 
 
+@pytest.mark.proof
 def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatement(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

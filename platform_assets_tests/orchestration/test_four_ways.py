@@ -45,7 +45,7 @@ GOLD = ("gold.daily_sales", "gold.household_28d", "gold.sales_month_to_date")
 TABLES = ("raw.transactions", "raw.products", SILVER, "silver.products", *GOLD)
 LINES = 10
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 @dataclass(frozen=True)

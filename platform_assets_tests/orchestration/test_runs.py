@@ -39,6 +39,7 @@ def days_of(instance: dg.DagsterInstance, table: str) -> set[str]:
     return instance.get_materialized_partitions(dg.AssetKey(table.split(".")))
 
 
+@pytest.mark.proof
 def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     world: World, instance: dg.DagsterInstance
 ) -> None:
