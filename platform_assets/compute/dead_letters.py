@@ -8,13 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import broken_rules, keeps_rules
+from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.late_rows import is_late
 from platform_assets.contracts import DAY, Rule
 
 
-def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule]) -> DataFrame:
+def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
     """The raw rows that break a rule, with the names of all rules they break."""
-    broken = raw.where(~keeps_rules(rules))
+    broken = raw.where((F.col("_kind") != TOMBSTONE) & ~keeps_rules(rules, voided))
     return broken.select(
         "_arrival",
         F.array_join(broken_rules(rules), ", ").alias("_reason"),

@@ -1,11 +1,13 @@
 """From all versions of a key to the one that counts.
 
 The total order of the versions of a key is (version, row hash, day): `version` is `updated_at`, or the arrival date
-where the source has none. It depends only on what was delivered, never on when or how it was ingested.
+where the source has none. It depends only on what was delivered, never on when or how it was ingested. Only versions
+that keep the rules are in it, whatever day they lie on; a void says nothing that a rule could be about.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 
@@ -21,17 +23,27 @@ ORDER = ("_version", "_row_hash", "_order_day")
 
 
 def broken_rules(rules: Sequence[Rule]) -> Column:
-    """Names of the rules a raw row breaks; null counts as broken, tombstones are no rows."""
-    names = [F.when(~F.coalesce(F.expr(rule.expression), F.lit(False)), F.lit(rule.name)) for rule in rules]
+    """Names of the rules a raw row breaks; null counts as broken."""
+    names = [F.when(~_kept(rule), F.lit(rule.name)) for rule in rules]
     return F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
 
 
-def keeps_rules(rules: Sequence[Rule]) -> Column:
-    """Whether a raw row keeps every rule; tombstones do."""
+def keeps_rules(rules: Sequence[Rule], voided: str | None) -> Column:
+    """Whether a raw row keeps every rule, or is void and need not; a tombstone says it of the version that it tells.
+
+    Args:
+        rules: of the silver table.
+        voided: the column that withdraws a key, if there is one.
+    """
     kept = F.lit(True)
     for rule in rules:
-        kept = kept & F.coalesce(F.expr(rule.expression), F.lit(False))
-    return (F.col("_kind") == TOMBSTONE) | kept
+        kept = kept & _kept(rule)
+    return F.coalesce(F.col(voided), F.lit(False)) | kept if voided else kept
+
+
+def _kept(rule: Rule) -> Column:
+    # A tombstone lies on another day than the version that it tells.
+    return F.coalesce(F.expr(re.sub(rf"\b{DAY}\b", "_order_day", rule.expression)), F.lit(False))
 
 
 def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -41,15 +53,21 @@ def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
     return ranked.where(F.col("_rank") == 1).drop("_rank")
 
 
-def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule]) -> dict[date, dict[str, int]]:
+def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str | None) -> dict[date, dict[str, int]]:
     """What must become of the rows of each raw day, counted without building the result.
+
+    Args:
+        raw: rows that count, tombstones included.
+        key: columns of the natural key.
+        rules: of the silver table.
+        voided: the column that withdraws a key, if there is one.
 
     Returns:
         By day: `raw` rows, `quarantined` rows, `voided` keys, and the `expected` rows that stay. Counted from the
         keys and versions alone and independently of `greatest`, so that the two can be held against each other.
     """
     is_row = F.col("_kind") != TOMBSTONE
-    judged = raw.select(DAY, *key, "_kind", *ORDER, keeps_rules(rules).alias("_good"))
+    judged = raw.select(DAY, *key, "_kind", *ORDER, keeps_rules(rules, voided).alias("_good"))
     newest = {
         kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col("_version"))).alias(kind)
         for kind in (RECORD, VOID, TOMBSTONE)
@@ -85,9 +103,9 @@ def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule]) -> dict[dat
     }
     if any(row["tied"] for row in counts):
         ties = per_key.where(tied).select(DAY, *key)
-        for day, kept, voided in _tied_fates(judged, ties, key):
-            found[day]["expected"] += kept
-            found[day]["voided"] += voided
+        for day, stay, go in _tied_fates(judged, ties, key):
+            found[day]["expected"] += stay
+            found[day]["voided"] += go
     return found
 
 

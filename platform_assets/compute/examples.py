@@ -30,7 +30,12 @@ def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[
 
 
 def keys_not_as_expected(
-    raw: DataFrame, rows: DataFrame, days: Collection[date], key: Sequence[str], rules: Sequence[Rule]
+    raw: DataFrame,
+    rows: DataFrame,
+    days: Collection[date],
+    key: Sequence[str],
+    rules: Sequence[Rule],
+    voided: str | None,
 ) -> tuple[Keys, Keys]:
     """Which keys of silver are lost, and which should not be there.
 
@@ -40,11 +45,13 @@ def keys_not_as_expected(
         days: the days.
         key: columns of the key, named alike in both.
         rules: of the silver table; a version that breaks one does not count.
+        voided: the column that withdraws a key, if there is one.
 
     Returns:
         Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
     """
-    newest = _of(raw, days).where(keeps_rules(rules)).groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
+    good = _of(raw, days).where(keeps_rules(rules, voided))
+    newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
     found = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
     sides = expected.drop("_newest").unionByName(found).groupBy(DAY, *key)

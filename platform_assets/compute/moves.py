@@ -1,10 +1,10 @@
-"""Keys on more than one day: tombstones for the days that lose."""
+"""Keys on more than one day: tombstones, by which a day knows the newer versions that lie on others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.compute.dedup import ORDER
@@ -12,8 +12,9 @@ from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.contracts import DAY
 
 _VERSION = (*ORDER, "_arrival")
-"""What a tombstone takes over from the version that beats the day: its place, and where it came from, so that the
-tombstone goes when that arrival is withdrawn."""
+"""What tells a version of a key from the others, and one delivery of it from another."""
+
+_LOSER = "_loser"
 
 MOST_BROADCAST = 500_000
 """Keys that every Spark task can hold at once; with more of them rows are shuffled instead."""
@@ -22,30 +23,29 @@ MOST_BROADCAST = 500_000
 def tombstones(
     arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int, *, few: bool = False
 ) -> DataFrame | None:
-    """A tombstone for every day whose newest version of a key is older than another day's.
+    """A tombstone for every version of a key that is newer than the oldest one of another day, on that day.
 
-    Days are compared two by two and only within `within_days` of each other, so that the outcome does not depend on
-    the order in which versions arrive. A tombstone takes its place in the order, and its arrival, from the version that
-    beats the day.
+    A tombstone is the version itself, fields and all: whether it keeps the rules, and so takes the record away from the
+    day, is for whoever computes the day to say, by the rules of then. It comes from the version's own arrival, so that
+    it goes when that is withdrawn. Days are compared two by two and only within `within_days` of each other, so that
+    the outcome does not depend on the order in which versions arrive.
 
     Args:
         arriving: raw rows being ingested.
         present: raw rows already there that count, without tombstones, of every day within reach; None where there are
-            none.
+            none. Among themselves they have been compared.
         key: columns of the natural key.
         within_days: how far apart two versions of one key can lie.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
-        Raw rows of kind tombstone with key, order, arrival and day, at most one per key and day; None where no day
-        loses.
+        Raw rows of kind tombstone, on the days that they tell; None where no key lies on two days.
     """
-    columns = [DAY, *key, *_VERSION]
-    versions = arriving.select(*columns, F.lit(True).alias("_new"))
+    versions = arriving.withColumn("_new", F.lit(True))
     if present is not None:
         if few:
             present = present.join(F.broadcast(arriving.select(*key)), list(key), "left_semi")
-        versions = versions.unionByName(present.select(*columns, F.lit(False).alias("_new")))
+        versions = versions.unionByName(present.withColumn("_new", F.lit(False)))
     # Nearly every key lies on one day; telling the others takes three figures per key, and only they are looked at.
     on_days = versions.groupBy(*key).agg(
         F.min(DAY).alias("_first"), F.max(DAY).alias("_last"), F.bool_or("_new").alias("_any_new")
@@ -54,26 +54,39 @@ def tombstones(
     count = moving.count()
     if count == 0:
         return None
-    tops = (
-        versions.join(F.broadcast(moving) if count <= MOST_BROADCAST else moving, list(key), "left_semi")
-        .groupBy(DAY, *key)
-        .agg(F.max(F.struct(*_VERSION)).alias("top"), F.bool_or("_new").alias("new"))
+    few_move = count <= MOST_BROADCAST
+    lying = versions.join(F.broadcast(moving) if few_move else moving, list(key), "left_semi")
+    told = _told(lying.select(DAY, *key, *_VERSION, "_new").distinct(), key, within_days).localCheckpoint()
+    winners = [row[DAY] for row in told.select(DAY).distinct().collect()]
+    if not winners:
+        return None
+    # Whole rows are read of the days only that have something to tell.
+    whole = versions.where(F.col(DAY).isin(winners)).drop("_new").dropDuplicates([DAY, *key, *_VERSION])
+    found = whole.join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
+    return (
+        found.drop(DAY)
+        .withColumns({"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string")})
+        .withColumnRenamed(_LOSER, DAY)
     )
-    days = tops.groupBy(*key).agg(F.collect_list(F.struct(DAY, "top", "new")).alias("_days"))
-    losers = days.withColumn("_loser", F.explode("_days")).withColumn("_top", _beaten_by(within_days))
-    found = losers.where(F.isnotnull("_top")).select(
-        *key, "_top.*", F.lit(TOMBSTONE).alias("_kind"), F.col(f"_loser.{DAY}").alias(DAY)
+
+
+def _told(lying: DataFrame, key: Sequence[str], within_days: int) -> DataFrame:
+    """Which versions have to be told to which other days, `_loser`, and have not been before."""
+    order = F.struct(*ORDER)
+    oldest = lying.groupBy(*key, F.col(DAY).alias(_LOSER)).agg(
+        F.min(order).alias("_oldest"),
+        F.min(F.when(F.col("_new"), order)).alias("_oldest_new"),
+        F.min(F.when(~F.col("_new"), order)).alias("_oldest_before"),
     )
-    found = found.localCheckpoint()
-    return None if found.isEmpty() else found
+    near = (F.abs(F.date_diff(DAY, _LOSER)) <= within_days) & (F.col(DAY) != F.col(_LOSER))
+    was_told = F.coalesce(order > F.col("_oldest_before"), F.lit(False))
+    tells = F.when(F.col("_new"), order > F.col("_oldest")).otherwise((order > F.col("_oldest_new")) & ~was_told)
+    return lying.join(oldest, list(key)).where(near & tells).select(DAY, *key, *_VERSION, _LOSER).distinct()
 
 
-def _beaten_by(within_days: int) -> Column:
-    """Of the versions on other days that beat `_loser`, the greatest; pairs that are both old were settled before."""
-    loser = F.col("_loser")
+def within_reach_only(raw: DataFrame, within_days: int) -> DataFrame:
+    """Raw rows without the tombstones of versions that lie further away than versions of one key can.
 
-    def beats(other: Column) -> Column:
-        near = F.abs(F.date_diff(other[DAY], loser[DAY])) <= within_days
-        return near & (other[DAY] != loser[DAY]) & (other["top"] > loser["top"]) & (other["new"] | loser["new"])
-
-    return F.array_max(F.transform(F.filter("_days", beats), lambda other: other["top"]))
+    They were made under a contract that looked further.
+    """
+    return raw.where((F.col("_kind") != TOMBSTONE) | (F.abs(F.date_diff("_order_day", DAY)) <= within_days))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from platform_assets.compute.dedup import ORDER
 from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
-from platform_assets.compute.moves import tombstones
 from platform_assets.contracts import DAY
 
 Fates = Mapping[date, Mapping[str, int]]
@@ -53,33 +51,6 @@ def withdrawals(raw: DataFrame, arrivals: Collection[str], schema: StructType) -
     """The markers that take back some arrivals on the days on which they have rows that count."""
     found = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
     return as_raw(found.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
-
-
-def tombstones_instead(
-    raw: DataFrame, arrivals: Collection[str], key: Sequence[str], within_days: int, days: Collection[date]
-) -> DataFrame | None:
-    """The tombstones that versions left behind need once some arrivals are taken back.
-
-    A day has one tombstone of the newest of the versions that beat it: without that version, the next newest has to.
-
-    Args:
-        raw: rows that count, of every day within twice `within_days` of what is taken back.
-        arrivals: what is taken back.
-        key: columns of the natural key.
-        within_days: how far apart two versions of one key can lie.
-        days: that may need such tombstones: those within reach of what is taken back.
-
-    Returns:
-        Raw rows of kind tombstone that are not there yet; None where none are needed.
-    """
-    goes = F.col("_arrival").isin(*arrivals)
-    keys = raw.where(goes & _is_delivered()).select(*key).distinct()
-    rest = raw.where(F.coalesce(~goes, F.lit(True))).join(keys, list(key), "left_semi")
-    found = tombstones(rest.where(_is_delivered()), None, key, within_days)
-    if found is None:
-        return None
-    there = rest.where(F.col("_kind") == TOMBSTONE).select(DAY, *key, *ORDER)
-    return found.where(F.col(DAY).isin(*days)).join(there, [DAY, *key, *ORDER], "left_anti")
 
 
 def as_raw(rows: DataFrame, schema: StructType) -> DataFrame:

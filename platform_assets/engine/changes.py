@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Files = Mapping[date, tuple[DataFile, ...]]
 
+COMPARED = "moves_within_days"
+"""The figure of a raw day that says how far its keys were compared with those of other days."""
+
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
     """The live files of each day of a table at a version; none where it was never published."""
@@ -72,18 +75,38 @@ def replaced(
     }
 
 
-def appended(live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord]) -> dict[date, DayContent]:
-    """Days of raw with the staged files beside those they have; their digests add up."""
+def appended(
+    live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord], compared: int = 0
+) -> dict[date, DayContent]:
+    """Days of raw with the staged files beside those they have; their digests add up.
+
+    Args:
+        live: files of the table.
+        staged: files that join them.
+        added: what is in those.
+        before: what the days have been.
+        compared: how far the staged rows' keys were compared; the days that had rows before keep what they have.
+    """
     contents: dict[date, DayContent] = {}
     for day, files in staged.items():
         had = before.get(day)
         digest = (Digest.parse(had.digest) if had else Digest()) + added.digests[day]
         figures = dict(had.figures) if had else {}
+        if compared and (had is None or not had.rows):
+            figures[COMPARED] = compared
         for name, more in (("tombstones", added.tombstones[day]), ("withdrawals", added.withdrawals[day])):
             figures[name] = figures.get(name, 0) + more
         old = live.get(day, ())
         contents[day] = _content(old, (*old, *files), digest, figures)
     return contents
+
+
+def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
+    """Some days of raw as they are."""
+    return {
+        day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(found.digest), found.figures)
+        for day, found in days.items()
+    }
 
 
 def appended_change(
@@ -103,7 +126,8 @@ def appended_change(
     if added.digests:
         live = files_at(platform.lake, table, release.versions.get(table))
         staged = staged_at(platform.lake, table, publication)
-        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number))
+        compared = platform.catalogue[table].moves_within_days if table in platform.catalogue.names else 0
+        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number), compared)
     before = schema_to_replace(platform.lake, release, table, schema_string)
     return TableChange(table=table, schema_string=schema_string, days=days, replaces_schema=before)
 

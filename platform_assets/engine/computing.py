@@ -100,6 +100,8 @@ class Computed:
         result: what became of every day, `published` being those of the changes.
         holds: of the days that failed.
         passed: days whose holds, if they had any, are over.
+        moves: whether records have moved between its days and others, so that it must be published on the release that
+            it was computed over, or not at all.
     """
 
     publication: str
@@ -107,6 +109,7 @@ class Computed:
     result: StepResult
     holds: tuple[Hold, ...] = ()
     passed: tuple[date, ...] = ()
+    moves: bool = False
 
 
 def begin(
@@ -231,7 +234,8 @@ def compute(
     version = platform.version(contract.name)
     refused = {day: attempt(state.made_from[day], version) for day in held}
     holds = _holds(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
-    return Computed(publication if good else "", changes, result, holds, tuple(day for day in done if day not in held))
+    passed = tuple(day for day in done if day not in held)
+    return Computed(publication if good else "", changes, result, holds, passed, tied.moves)
 
 
 def _changes(

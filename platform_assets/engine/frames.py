@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from platform_assets.compute.dead_letters import quarantined
 from platform_assets.compute.dedup import fates, greatest, keeps_rules
 from platform_assets.compute.kinds import RECORD
+from platform_assets.compute.moves import within_reach_only
 from platform_assets.compute.reading import read_days
 from platform_assets.compute.scans import with_own_jobs
 from platform_assets.compute.schemas import raw_schema, spark_schema
@@ -86,7 +87,8 @@ def transform_inputs(
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        rows = _newest(source, contract, standing_rows(platform, spark, source, days, basis))
+        raw = standing_rows(platform, spark, source, days, basis)
+        rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
         return {read.parameter: arranged(rows) if arranged else rows}
     return {read.parameter: _input(platform, spark, read, days, basis, arranged) for read in contract.inputs}
 
@@ -100,14 +102,15 @@ def _prepare_silver(
     withdrawn: Mapping[date, int] = {}
     if has_withdrawals(source.name, days, basis):
         withdrawn, raw = withdrawn_rows(raw), standing(raw)
-    counts = with_withdrawn(fates(raw, source.key, contract.rules), withdrawn)
+    raw = within_reach_only(raw, source.moves_within_days)
+    counts = with_withdrawn(fates(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(found["quarantined"] for found in counts.values())
     newest = _newest(source, contract, raw)
     frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
     return Prepared(
         frame,
         clustered=True,
-        quarantined=quarantined(raw, source.column_names, contract.rules) if any_bad else None,
+        quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
         counts=counts,
         inputs={source.name: raw},
         own_jobs=own_jobs,
@@ -115,7 +118,7 @@ def _prepare_silver(
 
 
 def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
-    newest = greatest(raw.where(keeps_rules(contract.rules)), source.key)
+    newest = greatest(raw.where(keeps_rules(contract.rules, source.voided)), source.key)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

@@ -15,6 +15,7 @@ from platform_assets.engine.arrivals import take
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import loaded_empty, schema_to_replace
 from platform_assets.engine.columns import refuse_deliveries
+from platform_assets.engine.moved_keys import settle_moves
 from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
@@ -62,13 +63,13 @@ def ingest(
         failpoint("ingest.locked")
         platform.settle()
         refuse_deliveries(Basis.now(platform), contract)
+        published: dict[date, DayContent] = settle_moves(platform, spark, contract, author)
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
         for file in listing.pending:
             by_date[file.arrival_date].append(file)
         arrivals: list[Arrival] = []
-        published: dict[date, DayContent] = {}
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
         progress(Progress("taking", contract.name, 0, len(listing.pending), "file"))
         for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):

@@ -106,12 +106,12 @@ def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByD
 def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
     expected = {day: (staged.counts or {}).get(day, {}).get("expected", 0) for day in days}
     lost, won = _NONE, _NONE
-    key = platform.catalogue[contract.inputs[0].table].key
+    source = platform.catalogue[contract.inputs[0].table]
     raw = staged.inputs.get(contract.inputs[0].table)
     wrong = [day for day in days if expected[day] != staged.digest(day).rows]
     # Keys can be compared only where the transform left them their names.
-    if wrong and isinstance(raw, DataFrame) and key == contract.key:
-        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, key, contract.rules)
+    if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
+        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source.key, contract.rules, source.voided)
     result: dict[date, Checked] = {}
     for day in days:
         fate = staged.fate(day)
@@ -167,6 +167,7 @@ def _volume(
         {**earlier, **{day: staged.digest(day).rows for day in state.ready}},
         {day: found.rows for day, found in state.before.items() if day not in left_out},
         [day for day, hold in state.holds.items() if hold.gate == "volume"],
+        {day: state.before[day].rows for day in state.ready if day in state.before},
     )
     result: dict[date, Checked] = {}
     for day in state.ready:

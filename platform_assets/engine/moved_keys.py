@@ -1,25 +1,34 @@
-"""Keys that staged raw rows put on another day: the days that lose get tombstones in the same publication."""
+"""Keys that lie on several raw days: with the rows that are published, days are told of newer versions on others.
+
+How far apart days are compared is what the contract says. The days of raw keep how far they were, so that a contract
+that looks further has them compared once more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import date
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from platform_assets.compute.dedup import ORDER
 from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.moves import tombstones
+from platform_assets.compute.profiles import profile_raw
 from platform_assets.compute.reading import read_days, read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
-from platform_assets.compute.withdrawals import as_raw, standing
-from platform_assets.contracts import Contract
+from platform_assets.compute.withdrawals import standing
+from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import staged_at
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.changes import COMPARED, appended, staged_at, unchanged
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.key_bounds import may_share_keys
+from platform_assets.lakehouse.manifest import DayContent, TableChange
 from platform_assets.planning.windows import ranges, within_reach
 
 
@@ -58,7 +67,44 @@ def stage_tombstones(
         present = (standing(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
-        stage(as_raw(found, raw_schema(contract)), folder)
+        stage(found.select(*raw_schema(contract).fieldNames()), folder)
+
+
+def settle_moves(
+    platform: Platform, spark: Callable[[], SparkSession], contract: Contract, author: Author
+) -> dict[date, DayContent]:
+    """Compare all raw days with each other if the contract looks further than it did when some of them came.
+
+    For whoever holds the table's ingest lock.
+
+    Returns:
+        The new content of every day with rows; none where all have been compared as far as the contract says.
+    """
+    basis = Basis.now(platform)
+    within_days = contract.moves_within_days
+    days = {day: found for day, found in basis.days(contract.name).items() if found.rows}
+    if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
+        return {}
+    failpoint("settle.begun")
+    with new_stage(platform, (contract.name,)) as (publication, folders):
+        folder = folders[contract.name]
+        raw = standing_rows(platform, spark(), contract, days, basis)
+        found = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
+        contents = unchanged(basis.files(contract.name), days)
+        if found is not None:
+            version = [DAY, *contract.key, *ORDER, "_arrival"]
+            told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
+            stage(found.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
+            staged = staged_at(platform.lake, contract.name, publication)
+            contents |= appended(basis.files(contract.name), staged, profile_raw(read_staged(spark(), folder)), days)
+        for day, content in contents.items():
+            contents[day] = content.model_copy(update={"figures": {**content.figures, COMPARED: within_days}})
+        failpoint("settle.staged")
+        schema_string = raw_schema(contract).json()
+        change = TableChange(table=contract.name, schema_string=schema_string, days=contents)
+        read = basis.reads([contract.name])
+        publish_changes(platform, publication, "ingest", [change], author, on_versions=read)
+    return contents
 
 
 def standing_rows(
@@ -68,6 +114,12 @@ def standing_rows(
     path = platform.lake.table_path(contract.name)
     rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
     return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
+
+
+def reach_of_moves(contract: Contract, basis: Basis) -> int:
+    """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
+    compared = (found.figures.get(COMPARED, 0) for found in basis.days(contract.name).values())
+    return max(contract.moves_within_days, *compared, 0)
 
 
 def _has_bounds(contract: Contract, name: str) -> bool:

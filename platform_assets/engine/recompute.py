@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.computing import Work, begin, compute
+from platform_assets.engine.computing import Computed, Work, begin, compute
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes, publish_unless_replaced
+from platform_assets.engine.publishing import discard_stage, publish_changes, publish_unless_replaced
 from platform_assets.engine.results import StepResult
+from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
@@ -56,6 +57,7 @@ def recompute_step(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform is new, and does not always give the same.
         Conflict: others kept publishing the same days.
+        OvertakenError: others kept publishing while records moved between days.
     """
     now = Progress("computing", step.table, 0, len(step.days))
     progress(now)
@@ -84,13 +86,26 @@ def _publish_batch(
 ) -> tuple[StepResult, tuple[date, ...]]:
     """What was done, and the days to compute again because of a conflict; `to_come` is left for later batches."""
     platform, table = work.platform, work.contract.name
-    computed = compute(work, Basis.now(platform), days, to_come, so_far)
-    again: tuple[date, ...] = ()
-    if computed.publication:
-        if last:
-            publish_changes(platform, computed.publication, "recompute", computed.changes, work.author)
-        else:
-            again = publish_unless_replaced(platform, computed.publication, "recompute", computed.changes, work.author)
+    basis = Basis.now(platform)
+    computed = compute(work, basis, days, to_come, so_far)
+    again = _publish(work, computed, basis, last=last) if computed.publication else ()
     platform.ledger.hold(computed.holds)
     platform.ledger.lift(table, [day for day in computed.passed if day not in again])
     return computed.result.without(again), again
+
+
+def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> tuple[date, ...]:
+    """Publish a batch; returns the days of it that have to be computed again."""
+    platform, publication, changes = work.platform, computed.publication, computed.changes
+    if not computed.moves and not last:
+        return publish_unless_replaced(platform, publication, "recompute", changes, work.author)
+    # Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it.
+    on_release = basis.number if computed.moves else None
+    try:
+        publish_changes(platform, publication, "recompute", changes, work.author, on_release=on_release)
+    except (Conflict, OvertakenError):
+        if last:
+            raise
+        discard_stage(platform, publication, [change.table for change in changes])
+        return tuple(changes[0].days)
+    return ()

@@ -22,6 +22,7 @@ from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
+from platform_assets.engine.ties import partners
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
@@ -98,11 +99,13 @@ class Stage:
     ) -> StepResult:
         """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
 
+        Days of the stage between which and those of the step records have moved are computed again with them.
         `published` of the result are the days that the stage will publish.
 
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
         """
+        step = self._with_partners(step)
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
@@ -194,6 +197,10 @@ class Stage:
         }
         again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
         for table, days in again.items():
+            tied = partners(self.platform, self.platform.catalogue[table], days, self.changes[table].days, before)
+            changed[table] |= tied
+        again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
+        for table, days in again.items():
             self._forget(table, days)
         basis = self.basis
         self.changes = {
@@ -201,6 +208,13 @@ class Stage:
             for table, change in self.changes.items()
         }
         return again
+
+    def _with_partners(self, step: Step) -> Step:
+        staged = self.changes[step.table].days if step.table in self.changes else {}
+        lies_over = Basis(self.platform, self.release)
+        contract = self.platform.catalogue[step.table]
+        tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
+        return replace(step, days=tuple(sorted({*step.days, *tied})))
 
     def _refused_since(self, table: str) -> tuple[date, ...]:
         """Staged days that somebody rolled back, or a gate refused, in just the content they have here."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
@@ -34,10 +34,12 @@ class Tied:
     Args:
         held: each with the day that failed a gate, now or before.
         blocked: each with the day that is stale and was not computed with it.
+        moves: whether records have moved between staged days and any others.
     """
 
     held: dict[date, date] = field(default_factory=dict)
     blocked: dict[date, date] = field(default_factory=dict)
+    moves: bool = False
 
     def reason(self, contract: Contract, day: date) -> str:
         """Why a day is blocked, and what to do."""
@@ -50,7 +52,27 @@ class Tied:
 
 def ties_among(platform: Platform, contract: Contract, state: Readiness, basis: Basis) -> tuple[Tie, ...]:
     """The ties of days that are to be computed, so that they can be computed together."""
-    return tuple(_new_ties(platform, contract, state.ready, state, basis)) if _has_ties(platform, contract) else ()
+    return (
+        tuple(_new_ties(platform, contract, state.ready, state.before, basis)) if _has_ties(platform, contract) else ()
+    )
+
+
+def partners(
+    platform: Platform, contract: Contract, days: Collection[date], staged: Collection[date], basis: Basis
+) -> set[date]:
+    """The staged days that are tied to some days, and so have to be computed again with them.
+
+    Args:
+        platform: what to look at.
+        contract: of the table.
+        days: to compute, or to compute again.
+        staged: days of the table in the stage.
+        basis: that the stage lies over, without it.
+    """
+    if not _has_ties(platform, contract):
+        return set()
+    ties = _new_ties(platform, contract, {*days, *staged}, basis.days(contract.name), basis)
+    return held_together(days, ties).keys() & set(staged)
 
 
 def tied_days(
@@ -79,13 +101,14 @@ def tied_days(
     around = sorted(day for day in near if day in platform.calendar)
     others = readiness(platform, contract, around, basis)
     behind = {*others.ready, *others.blocked, *others.held}.difference(to_come)
-    ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state, basis))
+    ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state.before, basis))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
     free = [day for day in state.ready if day in tied and day not in failing]
     return Tied(
         held={day: tied[day] for day in free if tied[day] in by_gate},
         blocked={day: tied[day] for day in free if tied[day] not in by_gate},
+        moves=any(day in tie for day in state.ready for tie in ties),
     )
 
 
@@ -124,18 +147,23 @@ def _moves_within_days(platform: Platform, contract: Contract) -> int:
 
 
 def _new_ties(
-    platform: Platform, contract: Contract, days: Iterable[date], state: Readiness, basis: Basis
+    platform: Platform, contract: Contract, days: Iterable[date], before: Mapping[date, DayRecord], basis: Basis
 ) -> Iterable[Tie]:
     raw = contract.inputs[0].table
+    reach = timedelta(days=_moves_within_days(platform, contract))
     now = basis.files(raw)
     known: dict[int | None, Files] = {}
     for day in days:
-        if (record := state.before.get(day)) is None:
+        if (record := before.get(day)) is None:
             continue
         version = _version_read(record, raw)
         if version not in known:
             known[version] = files_at(platform.lake, raw, version)
-        yield from ((day, there) for there in _moves(platform, raw, known[version].get(day, ()), now.get(day, ())))
+        yield from (
+            (day, there)
+            for there in _moves(platform, raw, known[version].get(day, ()), now.get(day, ()))
+            if abs(there - day) <= reach
+        )
 
 
 def _version_read(record: DayRecord, raw: str) -> int | None:

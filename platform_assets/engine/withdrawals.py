@@ -15,12 +15,12 @@ from platform_assets.compute.profiles import profile_raw
 from platform_assets.compute.reading import read_staged
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
-from platform_assets.compute.withdrawals import as_raw, taken_back, tombstones_instead, withdrawals
+from platform_assets.compute.withdrawals import taken_back, withdrawals
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
 from platform_assets.engine.columns import refuse_deliveries
-from platform_assets.engine.moved_keys import standing_rows
+from platform_assets.engine.moved_keys import reach_of_moves, standing_rows
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.errors import PlatformError
@@ -175,17 +175,11 @@ def _stage_markers(
             f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
             "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
         )
-    # A later arrival may have been told by a tombstone on its own day that it lost against what is now taken back.
+    # Days of later arrivals may have been told since of the versions that are now taken back.
     held = {day for (day, _), rows in found.items() if rows}
-    wide = days | within_reach(held, 2 * contract.moves_within_days)
+    wide = days | within_reach(held, reach_of_moves(contract, basis))
     raw = standing_rows(platform, spark, contract, wide, basis)
-    schema = raw_schema(contract)
-    stage(withdrawals(raw, paths, schema), folder)
-    if contract.moves_within_days:
-        reach = within_reach(held, contract.moves_within_days)
-        instead = tombstones_instead(raw, paths, contract.key, contract.moves_within_days, reach)
-        if instead is not None:
-            stage(as_raw(instead, schema), folder)
+    stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 
 from platform_assets.contracts import Contract, Severity
 from platform_assets.quality.findings import Finding
@@ -23,6 +24,7 @@ class Verdict:
         usual: what is usual for it, or why nothing can be said.
         lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
         severity: what follows for a day outside; None for any other.
+        shown: rows that readers have of the day now, where these would be held today as well.
     """
 
     day: date
@@ -30,9 +32,11 @@ class Verdict:
     usual: Interval | Undecided
     lately: int = 0
     severity: Severity | None = None
+    shown: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows; {self.usual}"
+        no_better = "" if self.shown is None else f"; the {self.shown:,} that readers have would be held as well"
+        return f"{self.rows:,} rows; {self.usual}{no_better}"
 
     @property
     def numbers(self) -> dict[str, int | Decimal]:
@@ -55,6 +59,7 @@ def volume_verdicts(
     staged: Mapping[date, int],
     published: Mapping[date, int],
     refused: Collection[date] = (),
+    shown: Mapping[date, int] = MappingProxyType({}),
 ) -> dict[date, Verdict]:
     """Judge the staged days of a table by its other days.
 
@@ -70,6 +75,7 @@ def volume_verdicts(
         published: rows of days to compare with. Leave out held days, and what the same run or backfill published, or
             a fault becomes its own measure; staged and refused days are left out here.
         refused: days held by this check; they count as outside on either side.
+        shown: rows that readers have now of staged days; those without are left out.
 
     Returns:
         A verdict for every staged day, also where nothing can be said.
@@ -81,17 +87,25 @@ def volume_verdicts(
     sides = {day: found.side(staged[day]) for day, found in usual.items()}
     least, of = contract.checks.volume_blocks_after
 
-    def judged(day: date) -> Verdict:
-        rows, side = staged[day], sides[day]
+    def judged(day: date, rows: int) -> Verdict:
+        side = usual[day].side(rows)
         if not side:
             return Verdict(day, rows, usual[day])
-        last = [day - timedelta(days=n) for n in range(of)]
-        lately = sum(other in refused or sides.get(other, history.side(other)) == side for other in last)
+        before = [day - timedelta(days=n) for n in range(1, of)]
+        lately = 1 + sum(other in refused or sides.get(other, history.side(other)) == side for other in before)
         again = lately >= least and not rhythm.overlapping
         blocks = not rows or again or contract.checks.volume == "block"
         return Verdict(day, rows, usual[day], lately, "block" if blocks else "warn")
 
-    return {day: judged(day) for day in staged}
+    def compared(day: date) -> Verdict:
+        now = judged(day, staged[day])
+        if now.severity != "block" or day not in shown:
+            return now
+        there = judged(day, shown[day])
+        alike = there.severity == "block" and usual[day].side(there.rows) == usual[day].side(now.rows)
+        return replace(now, severity="warn", shown=there.rows) if alike else now
+
+    return {day: compared(day) for day in staged}
 
 
 def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:

@@ -114,8 +114,8 @@ def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSes
     rules = [Rule("positive", "n > 0", "")]
     stays = [(1, A), (3, A), (4, A)]
     silver = rows_as_frame(spark, [*stays, (1, B)], "k long, event_date date")
-    assert keys_not_as_expected(raw, silver, [A, B], ["k"], rules) == ({}, {})
+    assert keys_not_as_expected(raw, silver, [A, B], ["k"], rules, None) == ({}, {})
     silver = rows_as_frame(spark, [(1, A), (2, A), (5, A), (6, A), (99, A)], "k long, event_date date")
-    lost, won = keys_not_as_expected(raw, silver, [A], ["k"], rules)
+    lost, won = keys_not_as_expected(raw, silver, [A], ["k"], rules, None)
     assert lost == {A: [("3",), ("4",)]}
     assert won == {A: [("2",), ("5",), ("6",), ("99",)]}

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from platform_assets.contracts import Contract, Rule
+from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine import arrivals, ingest
+from platform_assets.engine.platform import Author
+from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.lakehouse.errors import LockLostError
+from platform_assets.planning.requests import BY_PERSON
+from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
-FIRST = {"day": "2017-01-02"}
-MOVED = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}
-VOID = {"day": "2017-01-05", "updated_at": "2017-01-07T00:00:00Z", "voided": True}
-BACK = {"day": "2017-01-02", "updated_at": "2017-01-08T00:00:00Z", "sales_value": "4.00"}
 Version = dict[str, Any]
+FIRST: Version = {"day": "2017-01-02"}
+MOVED: Version = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "9.00"}
+VOID: Version = {"day": "2017-01-05", "updated_at": "2017-01-07T00:00:00Z", "voided": True}
+BACK: Version = {"day": "2017-01-02", "updated_at": "2017-01-08T00:00:00Z", "sales_value": "4.00"}
 
 
 @pytest.fixture
@@ -75,6 +82,79 @@ def test_a_sale_moves_as_many_days_as_its_contract_says_and_no_more(
     after_sixty, after_sixty_one = {"day": "2017-03-03", **later}, {"day": "2017-03-04", **later}
     land_in_turn(world, [tuple(way((FIRST, after))) for after in (after_sixty, after_sixty_one)], "2017-03-04")
     assert kept(world) == [(0, "2017-03-03", "9.00"), (1, "2017-01-02", "2.50"), (1, "2017-03-04", "9.00")]
+
+
+BAD: Version = {"updated_at": "2017-01-07T12:00:00Z", "quantity": -1}
+
+
+def test_a_correction_that_breaks_a_rule_takes_no_record_away_whatever_day_it_names(world: World) -> None:
+    """Three refreshes, one for each turn of the deliveries."""
+    here: Version = {"day": "2017-01-02", **BAD}
+    elsewhere: Version = {"day": "2017-01-05", **BAD}
+    orders = [(FIRST, here, FIRST), (FIRST, elsewhere, FIRST), (elsewhere, FIRST, here), (FIRST, MOVED, here)]
+    land_in_turn(world, orders)
+    stays = ("2017-01-02", "2.50")
+    assert kept(world) == [(0, *stays), (1, *stays), (2, *stays), (3, "2017-01-05", "9.00")]
+    assert len(world.rows("quarantine.transactions")) == 5
+
+
+@pytest.mark.proof
+def test_behind_a_broken_version_the_next_newest_still_beats_other_days(world: World) -> None:
+    broken: Version = {"day": "2017-01-05", **BAD}
+    land_in_turn(world, [(FIRST, MOVED, broken), (broken, MOVED, FIRST), (MOVED, broken, FIRST)])
+    assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(3)]
+
+
+def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(world: World) -> None:
+    """Two refreshes, one for each turn of the deliveries."""
+    empty: Version = {"quantity": None, "sales_value": None, "store_id": None, "household_id": None}
+    voids = [VOID | empty, VOID | empty | {"day": "2017-01-02"}]
+    land_in_turn(world, [order for void in voids for order in permutations([FIRST, void])])
+    assert kept(world) == []
+    with world.open() as platform:
+        assert "quarantine.transactions" not in platform.current_release().versions
+
+
+@pytest.mark.proof
+def test_other_rules_settle_anew_which_version_of_a_moved_sale_counts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dear = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "900.00"}
+    land_in_turn(world, [(FIRST, dear), (dear, FIRST)])
+    assert kept(world) == [(0, "2017-01-05", "900.00"), (1, "2017-01-05", "900.00")]
+    stricter = replace(SILVER_TRANSACTIONS, rules=(Rule("cheap", "sales_value < 100", "Nothing is dear."),))
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, stricter)
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-02", "2.50"), (1, "2017-01-02", "2.50")]
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-05", "900.00"), (1, "2017-01-05", "900.00")]
+
+
+def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four refreshes, each under another contract or with another delivery."""
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=0), SILVER_TRANSACTIONS)
+    land_in_turn(world, [(FIRST, MOVED)])
+    assert kept(world) == [(0, "2017-01-02", "2.50"), (0, "2017-01-05", "9.00")]
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=3), SILVER_TRANSACTIONS)
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-05", "9.00")]
+    assert not by_person(world).ingests[0].published, "raw is settled once"
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=2), SILVER_TRANSACTIONS)
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-02", "2.50"), (0, "2017-01-05", "9.00")], "as if it had never looked further"
+
+
+def with_contracts(monkeypatch: pytest.MonkeyPatch, *tables: Contract) -> None:
+    """The tills have other contracts from now on."""
+    monkeypatch.setattr(tills, "DOMAIN", replace(tills.DOMAIN, tables=tables))
+
+
+def by_person(world: World) -> RefreshResult:
+    with world.open() as platform:
+        return refresh(platform, lambda: world.spark, Author("test", "other contracts"), request=BY_PERSON)
 
 
 @pytest.mark.proof

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 
+from platform_assets.engine import recompute
+from platform_assets.engine.computing import Computed, compute
+from platform_assets.engine.ingest import ingest
 from platform_assets.engine.platform import Author
+from platform_assets.engine.publishing import publish_unless_replaced
+from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.stage import Stage
 from platform_assets.engine.withdrawals import withdraw
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.read import read_arrow
+from platform_assets.planning.steps import Step
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
@@ -75,6 +86,56 @@ def test_where_one_of_two_days_is_held_the_other_waits_for_it(world: World) -> N
     assert published(world.refresh()) == {FROM, TO}
     assert days_of_the_moving_basket(world) == [TO]
     assert held(world) == {}
+
+
+@pytest.mark.parametrize(("home", "away"), [(FROM, TO), pytest.param(TO, FROM, marks=pytest.mark.proof)])
+def test_half_of_a_move_is_not_published_where_another_run_was_first_with_the_other_day(
+    world: World, monkeypatch: pytest.MonkeyPatch, home: str, away: str
+) -> None:
+    """A run that computed one of two days before a correction came publishes it while another computes both."""
+    basket = 100 * DAYS.index(home)
+    days = {date.fromisoformat(day) for day in (FROM, TO)}
+    first: list[Callable[[], object]] = []
+
+    def later(*args: Any) -> tuple[date, ...]:
+        first.append(lambda: publish_unless_replaced(*args))
+        return ()
+
+    def after_the_other(*args: Any) -> Computed:
+        computed = compute(*args)
+        while first:
+            first.pop()()
+        return computed
+
+    with world.open() as one, world.open() as other:
+        monkeypatch.setattr(recompute, "publish_unless_replaced", later)
+        step = Step(TABLE, (date.fromisoformat(TO),))
+        recompute_step(one, lambda: world.spark, step, Author("one", "by force"), force=True)
+        monkeypatch.setattr(recompute, "publish_unless_replaced", publish_unless_replaced)
+        world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(basket, 1, away, updated_at=LATER)])
+        ingest(other, lambda: world.spark, other.catalogue["raw.transactions"], Author("other", "taken"))
+        monkeypatch.setattr(recompute, "compute", after_the_other)
+        recompute_step(other, lambda: world.spark, Step(TABLE, tuple(sorted(days))), Author("other", "both"))
+        newest = other.current_release().number
+    lake = Lake(world.settings.lake)
+    for number in range(newest - 2, newest + 1):
+        rows = read_arrow(lake, TABLE, release=number).to_pylist()
+        assert len([row for row in rows if row["basket_id"] == basket]) == 1, f"release {number}"
+    assert [str(row["event_date"]) for row in world.rows(TABLE) if row["basket_id"] == basket] == [away]
+
+
+def test_a_day_computed_again_in_a_stage_takes_those_along_that_it_is_tied_to(world: World) -> None:
+    """A stage with two days, of which one alone is computed again and then fails."""
+    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(MOVING, 1, TO, updated_at=LATER)])
+    with world.open() as platform:
+        ingest(platform, lambda: world.spark, platform.catalogue["raw.transactions"], Author("test", "taken"))
+        stage = Stage(platform, Author("test", "a stage"))
+        days = tuple(date.fromisoformat(day) for day in (FROM, TO))
+        stage.step(lambda: world.spark, Step(TABLE, days))
+        assert set(stage.changes[TABLE].days) == set(days)
+        done = stage.step(lambda: world.spark, Step(TABLE, days[:1]))
+        assert set(done.published) == set(days)
+        stage.discard()
 
 
 def test_a_withdrawal_sends_a_record_home_or_leaves_it_where_it_is(make_world: MakeWorld) -> None:

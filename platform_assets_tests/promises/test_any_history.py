@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets_tests.support.models.memory import (
+    BROKEN,
     CATALOGUE,
     DAYS,
     Memory,
@@ -23,7 +24,7 @@ from platform_assets_tests.support.models.memory import (
 )
 
 days = st.sampled_from(DAYS)
-sales = st.builds(Sale, st.integers(0, 9), st.one_of(st.none(), st.integers(1, 4)), days, st.integers(1, 5))
+sales = st.builds(Sale, st.integers(0, 9), st.one_of(st.none(), st.integers(1, BROKEN)), days, st.integers(1, 5))
 prices = st.builds(Price, days, st.integers(1, 3))
 tables = st.sampled_from([contract.name for contract in CATALOGUE if contract.inputs])
 
@@ -39,7 +40,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(batch=st.lists(sales, min_size=1, max_size=4))
     def sales_arrive(self, batch: list[Sale]) -> None:
-        """New, late, corrected, moved and voided sales, in any order."""
+        """New, late, moved and voided sales, corrected well or badly, in any order."""
         self.delivered.append(batch)
         self.memory.load_sales(batch)
 

@@ -239,3 +239,22 @@ def test_a_finding_has_the_figures():
     }
     assert finding.expected == "461 to 542 rows are usual (median 500 of 20 Mondays)"
     assert finding.message == f"gold.daily_sales on {last(odd)}: too many rows: 1,000 rows; {finding.expected}"
+
+
+def test_what_readers_have_is_judged_alike_and_replaced_where_it_would_be_held_too():
+    known = noisy(3, 8)
+    day = last(known)
+    for shown, severity in ((None, "block"), (known[day], "block"), (0, "warn")):
+        there = {} if shown is None else {day: shown}
+        verdict = volume_verdicts(DAILY_SALES, RHYTHM, {day: 0}, known, (), there)[day]
+        assert verdict.severity == severity
+        excused = "the 0 that readers have would be held as well" in str(verdict)
+        assert excused == (severity == "warn")
+
+
+def test_what_is_odd_in_the_other_direction_is_no_excuse():
+    known = noisy(4, 8)
+    day = last(known)
+    strict = replace(DAILY_SALES, checks=Checks(volume="block"))
+    verdict = volume_verdicts(strict, RHYTHM, {day: 0}, known, (), {day: 100 * known[day]})[day]
+    assert verdict.severity == "block"

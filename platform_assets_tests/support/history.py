@@ -31,6 +31,7 @@ class Version:
     written: int
     price: str = "2.50"
     voided: bool = False
+    keeps_rules: bool = True
 
 
 @dataclass
@@ -54,6 +55,7 @@ class History:
                 sales_value=version.price,
                 updated_at=f"2017-06-01T{version.written:02}:00:00Z",
                 voided=version.voided,
+                quantity=1 if version.keeps_rules else -1,
             )
             for version in versions
         ]
@@ -74,7 +76,7 @@ class History:
             arrived = date.fromisoformat(path.split("/")[1])
             for version in versions:
                 is_late = (arrived - date(2017, 1, version.day)).days > 90
-                if path in but or (path in late and is_late):
+                if path in but or (path in late and is_late) or not (version.keeps_rules or version.voided):
                     continue
                 if version.basket not in newest or newest[version.basket].written < version.written:
                     newest[version.basket] = version

@@ -56,12 +56,16 @@ CATALOGUE = Catalogue.of(
 )
 
 
+BROKEN = 5
+"""A value that breaks the rules."""
+
+
 class Sale(NamedTuple):
-    """One version of a sale; the greatest of a key counts, wherever it lies.
+    """One version of a sale; of those of a key that keep the rules, the greatest counts, wherever it lies.
 
     Args:
         version: when it was written.
-        value: of the sale; None voids it.
+        value: of the sale; None voids it, `BROKEN` breaks the rules.
         day: event date.
         key: of the sale.
     """
@@ -105,17 +109,17 @@ class Memory:
     code: dict[str, int] = field(default_factory=lambda: {c.name: 0 for c in CATALOGUE if c.inputs})
 
     def load_sales(self, sales: Iterable[Sale]) -> None:
-        """Append versions; of every key, all days but that of the greatest get a tombstone."""
+        """Append versions; of every one, the days that have an older one of its key get a tombstone."""
         touched = set()
         for sale in sales:
             self.sales.setdefault(sale.day, []).append((True, sale))
             touched.add(sale.day)
             lying = [one for rows in self.sales.values() for there, one in rows if there and one.key == sale.key]
-            greatest = max(lying, key=_order)
-            for day in {one.day for one in lying} - {greatest.day}:
-                if (False, greatest) not in self.sales[day]:
-                    self.sales[day].append((False, greatest))
-                    touched.add(day)
+            for newer in lying:
+                for day in {one.day for one in lying if _order(one) < _order(newer)} - {newer.day}:
+                    if (False, newer) not in self.sales[day]:
+                        self.sales[day].append((False, newer))
+                        touched.add(day)
         for day in touched:
             self._publish("raw.sales", day, tuple(sorted(self.sales[day], key=repr)))
 
@@ -210,6 +214,8 @@ def _newest(code: int, raw: Content) -> Content:
     [(_, rows)] = raw
     keys: dict[int, tuple[bool, Sale]] = {}
     for there, sale in rows:
+        if sale.value == BROKEN:
+            continue
         if sale.key not in keys or (_order(sale), not there) > (_order(keys[sale.key][1]), not keys[sale.key][0]):
             keys[sale.key] = there, sale
     return tuple(sorted(sale for there, sale in keys.values() if there and sale.value is not None))
@@ -248,6 +254,8 @@ def oracle(deliveries: Iterable[Sale]) -> dict[int, Sale]:
     """The sales that must be left, straight from everything delivered."""
     newest: dict[int, Sale] = {}
     for sale in deliveries:
+        if sale.value == BROKEN:
+            continue
         if sale.key not in newest or _order(newest[sale.key]) < _order(sale):
             newest[sale.key] = sale
     return {key: sale for key, sale in newest.items() if sale.value is not None}
