@@ -178,6 +178,7 @@ def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(product
     assert "\r" not in heard.text
 
 
+@pytest.mark.proof
 def test_a_quick_command_says_nothing_on_its_way(products: Settings, tmp_path: Path) -> None:
     """Four commands, each a process of its own."""
     for command in (["status"], ["stale"], ["backup", str(tmp_path / "copy")], ["ledger", "rebuild"]):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
+
 from platform_assets_tests.support.world import MakeWorld
 
 
+@pytest.mark.proof
 def test_sensor_readings_flow_to_gold_and_a_late_one_is_taken(make_world: MakeWorld) -> None:
     """Two refreshes of three tables."""
     world = make_world(days=9, domains="platform_assets_tests.support.domains.sensors")

@@ -147,6 +147,7 @@ def test_days_are_made_again_from_the_versions_they_were_made_from(world: World)
     assert {one.verdict for table in (SILVER, GOLD) for one in found[table].values()} == {"equal"}
 
 
+@pytest.mark.proof
 def test_rows_that_somebody_changed_in_place_are_found_and_what_was_made_of_them_too(world: World) -> None:
     """Days are made again after each change."""
     tamper(file_of(world, GOLD, 5), "warmest", Decimal("99.00"))

@@ -8,6 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from platform_assets.ledger.ledger import Ledger
 from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple
 
@@ -52,6 +54,7 @@ def _write_everything(url: str, meeting: str, n: int) -> None:
             assert len(reader.current_days(TABLE)) == 10
 
 
+@pytest.mark.proof
 def test_four_processes_make_one_ledger_at_once(url: str, tmp_path: Path) -> None:
     assert _all_at_once(_open_first, url, tmp_path / "meeting") == [0] * PROCESSES
     with Ledger.open(url) as ledger:
@@ -65,6 +68,7 @@ def test_what_four_processes_record_at_once_is_there_once(url: str, tmp_path: Pa
         assert len(ledger.history(TABLE, nth(0))) == 20
 
 
+@pytest.mark.proof
 def test_writers_wait_for_each_other_and_readers_for_nobody(url: str, tmp_path: Path) -> None:
     _all_at_once(_write_everything, url, tmp_path / "meeting")
     with Ledger.open(url) as ledger:

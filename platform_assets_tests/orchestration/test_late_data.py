@@ -29,6 +29,7 @@ def test_a_later_correction_under_a_new_name_runs_again(readings: World, daemon:
     assert idle(daemon)
 
 
+@pytest.mark.proof
 def test_a_run_takes_no_more_than_it_may_oldest_first(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_day_held_for_what_it_would_become_again_starts_no_run(readings: World
     assert published(readings, run_one(daemon))["silver.readings"] == {1}
 
 
+@pytest.mark.proof
 def test_work_that_a_failed_run_left_is_tried_again_after_a_pause_that_grows(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ def test_landing_in_steps_equals_landing_at_once_byte_for_byte(month: Path, tmp_
     assert sum(not now.done for now in told) == 4
 
 
+@pytest.mark.proof
 def test_a_landing_that_was_interrupted_goes_on_where_it_stopped(month: Path, tmp_path: Path) -> None:
     def interrupt(now: Progress) -> None:
         if now.done == 7:
@@ -216,6 +217,7 @@ def test_the_rates_are_met(month: Path) -> None:
     assert versions["malformation"].n_unique() > 15
 
 
+@pytest.mark.proof
 def test_without_anything_wrong_the_truth_and_the_files_are_the_source(flawless: Path) -> None:
     key = ["basket_id", "product_id"]
     versions = truth(flawless, "transactions")
@@ -289,6 +291,7 @@ def test_a_larger_sample_has_more_lines_with_keys_of_their_own(tmp_path: Path) -
     assert len(daily) == 2
 
 
+@pytest.mark.proof
 def test_nothing_arrives_for_or_on_a_closed_day(tmp_path: Path) -> None:
     [closed] = CLOSED
     around = Simulation(first=closed - timedelta(days=20), days=28, rates=Rates(moved=0.2, late=0.2))
