@@ -102,7 +102,7 @@ def put_back(
 ) -> None:
     """Undo what another tool committed to a table, so that it is again what the release shows."""
     author = decided_by(reason, getpass.getuser() if by is None else by)
-    from platform_assets.lakehouse.recovery import revert_foreign
+    from platform_assets.lakehouse.revert import revert_foreign
 
     with reading() as platform:
         release = revert_foreign(platform.lake, table, platform.lock_url, author.why, author.who)

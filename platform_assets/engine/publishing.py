@@ -66,8 +66,10 @@ def publish_changes(
         tables=tuple(table for table in tables if table.days),
         arrivals=tuple(arrivals),
         platform_version=platform_version(),
+        on_release=on_release,
+        on_versions=dict(on_versions),
     )
-    release = publish(platform.lake, manifest, platform.lock_url, on_release=on_release, on_versions=on_versions)
+    release = publish(platform.lake, manifest, platform.lock_url)
     record(platform.lake, platform.ledger, manifest, release)
     return release
 

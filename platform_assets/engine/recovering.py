@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.catching_up import caught_up
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.index import SyncResult, sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import newest_release
+from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings
 
@@ -33,11 +34,12 @@ class Recovered:
     mended: tuple[str, ...]
 
 
-def recover_installation(settings: Settings) -> Recovered:
+def recover_installation(settings: Settings, undo: Author | None = None) -> Recovered:
     """Finish what killed processes began, in the lake and then in the ledger; repeating it is harmless.
 
     Args:
         settings: of the installation.
+        undo: on whose behalf tables are put back to what the newest release shows, instead of finishing what was begun.
 
     Raises:
         OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
@@ -46,7 +48,10 @@ def recover_installation(settings: Settings) -> Recovered:
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
         platform = Platform(settings, load_catalogue(settings), Lake(settings.lake), ledger)
         before = sync(platform.lake, ledger)
-        done = recover(platform.lake, platform.lock_url)
+        if undo is None:
+            done = recover(platform.lake, platform.lock_url)
+        else:
+            done = undo_unreleased(platform.lake, platform.lock_url, undo.why, undo.who)
         added = (*before.added, *sync(platform.lake, ledger).added)
         mended = caught_up(platform, SyncResult(added, before.known)) if added else ()
         known = ledger.indexed()

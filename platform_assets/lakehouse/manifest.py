@@ -146,6 +146,10 @@ class Manifest(_Value):
         tables: the changes.
         arrivals: files taken or refused with it.
         platform_version: of this package; empty in manifests from before it was recorded.
+        on_release: the release that must still be current, where it holds days computed from others of its own: what it
+            read is then exactly what it leaves behind.
+        on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
+            to keep everybody else from publishing it.
     """
 
     publication: str
@@ -158,6 +162,8 @@ class Manifest(_Value):
     tables: tuple[TableChange, ...]
     arrivals: tuple[Arrival, ...] = ()
     platform_version: str = ""
+    on_release: int | None = None
+    on_versions: dict[str, int] = {}
 
 
 @cache

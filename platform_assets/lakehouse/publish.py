@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
@@ -34,8 +33,6 @@ def publish(
     lock_url: str | None = None,
     *,
     timeout_s: float = PUBLISH_TIMEOUT_S,
-    on_release: int | None = None,
-    on_versions: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
     """Replace the days of a manifest in all its tables and show the result in one release.
 
@@ -47,17 +44,13 @@ def publish(
         manifest: what to publish; its files are staged already.
         lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         timeout_s: how long to wait for the lock.
-        on_release: the release that must still be current, where a publication holds days computed from others of its
-            own: what it read is then exactly what it leaves behind.
-        on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
-            to keep everybody else from publishing it.
 
     Returns:
         The number of the release that shows it.
 
     Raises:
         Conflict: days were replaced by somebody else since they were read; nothing was published.
-        OvertakenError: another release is current than `on_release`; nothing was published.
+        OvertakenError: another release is current than it was made for; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
         SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
         StagedFileError: a file is missing, short or misplaced; nothing was published.
@@ -79,9 +72,9 @@ def publish(
         now = current_release(lake)
         if (number := released_as(lake, manifest)) is not None:
             return number
-        if on_release is not None and now.number != on_release:
-            raise OvertakenError(on_release, now.number)
-        _require_versions(lake, now, on_versions)
+        if manifest.on_release is not None and manifest.on_release != now.number:
+            raise OvertakenError(manifest.on_release, now.number)
+        _require_versions(lake, now, manifest.on_versions)
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since.
         _require_files(lake, manifest)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse import commits
+from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
@@ -38,6 +39,33 @@ def test_programs_are_told_too(run: Run, published: Settings, tmp_path: Path) ->
     torn.write_bytes(torn.read_bytes()[:40])
     done = run("recover", "--json").json
     assert done == {"release": 1, "done": [f"Removed the torn commit 2 of {TABLE}."], "indexed": {}, "mended": []}
+
+
+def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
+    run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody died half-way who had lost the lock, and was to publish on a release that others went beyond."""
+    lake = Lake(published.lake)
+    shown = contents(lake, TABLE)
+    dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}, "gold.new": {day(2): [("y", 2)]}})
+    dying = dying.model_copy(update={"on_release": 1})
+    publish_elsewhere(lake, dying, tmp_path, "publish.before_release")
+    with monkeypatch.context() as lost:
+        lost.setattr(publishing, "finish_pending", lambda *_: None)  # it had looked before the other one began
+        publishing.publish(lake, staged_manifest(lake, {"gold.other": {day(0): [("z", 3)]}}))
+    refused = run("recover")
+    assert refused.code == 3
+    assert f"ahead of release 2, by publications {dying.publication}" in refused.err
+    assert "platform-assets recover --undo" in " ".join(refused.err.split())
+    assert run("recover", "--undo").code == 2, "a decision needs a reason"
+
+    said = run("recover", "--undo", "--reason", "the file server was restarted")
+    assert (said.code, said.err) == (0, "")
+    assert f"Undid {dying.publication} in {TABLE}, which no release shows." in said.out
+    assert contents(lake, TABLE) == shown
+    assert contents(lake, "gold.other") == {day(0): [("z", 3)]}
+    assert run("recover").out == "Nothing to recover: release 3 shows all that was begun.\n"
+    assert publishing.publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}})) == 4
 
 
 def test_where_nothing_was_published_there_is_nothing_to_recover(run: Run) -> None:

@@ -20,8 +20,9 @@ from platform_assets.lakehouse.audit.lake import audit
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError, ManifestError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover, revert_foreign
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, in_its_file, manifest_file, published
+from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,

@@ -20,8 +20,9 @@ from platform_assets.lakehouse.errors import (
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import head_of
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.recovery import recover, revert_foreign
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
+from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,

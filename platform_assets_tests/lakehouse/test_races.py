@@ -60,7 +60,7 @@ def take_part(lake: Lake, who: str, other: str, folder: Path, rounds: int) -> No
         tries: list[Said] = []
         while True:
             try:
-                publish(lake, what, on_release=over if who == "stage" else None)
+                publish(lake, what.model_copy(update={"on_release": over if who == "stage" else None}))
                 tries.append("published")
                 break
             except (Conflict, OvertakenError) as error:

@@ -20,8 +20,8 @@ from platform_assets.lakehouse.log import live_files, snapshot
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import dataset, read_arrow
-from platform_assets.lakehouse.recovery import revert_foreign
 from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets_tests.support.frames import rows_as_frame
 from platform_assets_tests.support.shelf import (
     SALES,

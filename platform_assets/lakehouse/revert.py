@@ -1,0 +1,145 @@
+"""Putting tables back to what the release shows: what somebody else's tool changed, or what cannot be finished.
+
+What is undone stays in the tables' history; new commits undo it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from getpass import getuser
+from os import getpid
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.chain import said_of
+from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
+from platform_assets.lakehouse.errors import NeverPublishedError
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.lock import publish_lock
+from platform_assets.lakehouse.log import Snapshot, snapshot
+from platform_assets.lakehouse.manifest import Manifest, new_publication, platform_version
+from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
+from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
+from platform_assets.lakehouse.replace import check_file
+
+
+def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who: str | None = None) -> list[str]:
+    """Put every table back to what the release shows, where a publication began and cannot be finished.
+
+    No reader has seen what is undone. Two publishers can leave each other such halves when they lose the publish lock
+    and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
+
+    Args:
+        lake: the lake.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+        why: reason, for a person.
+        who: decides; the user of this machine by default.
+
+    Returns:
+        What was done, one sentence each; nothing where the release shows all that was begun.
+
+    Raises:
+        ForeignCommitError: a table was changed by something else than a publication.
+        DamagedTableError: a table is behind its release.
+        StagedFileError: files of the released content are gone.
+    """
+    with publish_lock(lake, lock_url) as still_held:
+        drop_torn(lake, "_releases")
+        now = current_release(lake)
+        tables = sorted({*lake.table_names(), *now.versions})
+        done = [sentence for table in tables for sentence in drop_torn(lake, table)]
+        begun = {table: found for table in tables if (found := pending_of(lake, table, now, is_target=False))}
+        if not begun:
+            return done
+        manifest = _written(lake, why or "publications that could not be finished", who)
+        versions = dict(now.versions)
+        for table, publications in begun.items():
+            still_held()
+            path = lake.table_path(table)
+            bad = snapshot(path)
+            good = snapshot(path, now.versions[table]) if table in now.versions else replace(bad, files={}, days={})
+            versions[table] = _put_back(lake, table, good, bad, manifest)
+            done.append(f"Undid {', '.join(sorted(publications))} in {table}, which no release shows.")
+        still_held()
+        write_release(lake, now, versions, manifest)
+        return done
+
+
+def revert_foreign(
+    lake: Lake, table: str, lock_url: str | None = None, why: str = "", who: str | None = None
+) -> int | None:
+    """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
+
+    The foreign commits stay in the table's history; a new one undoes them.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+        why: reason, for a person.
+        who: decides; the user of this machine by default.
+
+    Returns:
+        The number of the release that has the table's new version; None if there was nothing to undo.
+
+    Raises:
+        NeverPublishedError: no release has the table.
+        DamagedTableError: the foreign tool changed the table's Delta features, or its log is behind the release.
+        StagedFileError: the foreign tool deleted files of the released content.
+    """
+    path = lake.table_path(table)
+    with publish_lock(lake, lock_url) as still_held:
+        now = current_release(lake)
+        if table not in now.versions:
+            raise NeverPublishedError(
+                f"{table} is in no release, so there is nothing to put it back to.",
+                "Move its folder out of the lake if nobody should have made it.",
+            )
+        drop_torn(lake, table)
+        foreign = [c for c in commits.commits_after(path, now.versions[table]) if c.publication is None]
+        if not foreign:
+            return None
+        good, bad = snapshot(path, now.versions[table]), snapshot(path)
+        manifest = _written(lake, why or f"{table} was changed by {foreign[0].made_by}", who)
+        still_held()
+        version = _put_back(lake, table, good, bad, manifest)
+        still_held()
+        number = write_release(lake, now, now.versions | {table: version}, manifest).number
+        finish_pending(lake, still_held)
+        return number
+
+
+def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, manifest: Manifest) -> int:
+    path = lake.table_path(table)
+    removes = [_entry(bad, name) for name in sorted(bad.files.keys() - good.files.keys())]
+    adds = [_entry(good, name) for name in sorted(good.files.keys() - bad.files.keys())]
+    for file, values in adds:
+        check_file(path, table, file, str(values[DAY]))
+    if good.metadata != bad.metadata:
+        return restore_whole(path, bad.version, good.version, said_of(manifest))
+    if not removes and not adds:
+        return bad.version
+    return commit_difference(path, bad.version, removes, adds, good.schema_string, said_of(manifest), [DAY])
+
+
+def _entry(found: Snapshot, path: str) -> Entry:
+    day = found.days[path]
+    return found.files[path], {DAY: None if day is None else day.isoformat()}
+
+
+def _written(lake: Lake, why: str, who: str | None) -> Manifest:
+    """The manifest of what is put back, stored."""
+    manifest = Manifest(
+        publication=new_publication(),
+        created_at=datetime.now(UTC),
+        kind="roll back",
+        run=f"process {getpid()}",
+        who=who or getuser(),
+        why=why,
+        git_commit=None,
+        tables=(),
+        platform_version=platform_version(),
+    )
+    storage.write(manifest_file(lake, manifest.publication), manifest.model_dump_json().encode())
+    return manifest
