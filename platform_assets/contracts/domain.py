@@ -20,7 +20,7 @@ class Domain:
         tables: the contracts.
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function
             `<table>` per contract. It is imported only where Spark runs.
-        code_version: set by hand for all tables of the domain, in place of the hash of its transforms' source.
+        code_version: set by hand for all tables of the domain, in place of a hash of all code that each reaches.
     """
 
     name: str

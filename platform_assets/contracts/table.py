@@ -85,7 +85,8 @@ class Contract:
         checks: which findings block a day and which only warn.
         reconciles: comparisons with the inputs.
         freshness: when a day is overdue.
-        code_version: set by hand in place of the hash of the transforms' source; days computed by another are stale.
+        code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
+            are stale.
     """
 
     name: str

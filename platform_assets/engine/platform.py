@@ -10,21 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 from logging import getLogger
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
+from platform_assets.contracts import Catalogue, Contract, ContractError
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.sources import UserCode, table_version, transform_module
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.code_version import Version, code_version, hand_set
+from platform_assets.planning.code_version import Version, hand_set
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.settings import Settings, project_root
@@ -116,14 +115,18 @@ class Platform:
 
 
 def code_versions(catalogue: Catalogue) -> dict[str, str]:
-    """Code version of every table with a transform: the one set by hand, else that of its domain's transforms."""
+    """Code version of every table with a transform: the one set by hand, else that of all code it can reach.
+
+    Raises:
+        ContractError: a domain's transforms are not there, or source that they reach cannot be read.
+    """
     found: dict[str, str] = {}
     for domain in catalogue.domains:
-        source = code_version(_sources(domain))
+        code = UserCode(domain)
         for contract in domain.tables:
             if contract.inputs:
                 by_hand = contract.code_version or domain.code_version
-                found[contract.name] = source if by_hand is None else hand_set(by_hand)
+                found[contract.name] = table_version(code, domain, contract) if by_hand is None else hand_set(by_hand)
     return found
 
 
@@ -161,7 +164,7 @@ def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFr
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
-    module = f"{platform.catalogue.domain_of(contract.name).transforms}.{contract.layer}"
+    module = transform_module(platform.catalogue.domain_of(contract.name), contract)
     function = getattr(import_module(module), contract.table, None)
     wanted = [read.parameter for read in contract.inputs]
     if function is None or list(signature(function).parameters) != wanted:
@@ -170,17 +173,6 @@ def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFr
             "Write it, with its inputs' names as parameters in the contract's order.",
         )
     return cast("Callable[..., DataFrame]", function)
-
-
-def _sources(domain: Domain) -> dict[str, str]:
-    spec = find_spec(domain.transforms)
-    if spec is None or not spec.submodule_search_locations:
-        raise ContractError(
-            f"The domain {domain.name!r} has no package {domain.transforms!r}.",
-            "Correct `transforms` of its Domain.",
-        )
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))}
 
 
 def _git_commit() -> str | None:

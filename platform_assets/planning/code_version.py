@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 ENGINE_SEMANTICS = 1
@@ -16,7 +15,7 @@ class Version:
     """By what a day was, or would be, computed.
 
     Args:
-        code: version of the transform; empty where nobody recorded it.
+        code: version of all code that the transform can reach; empty where nobody recorded it.
         configuration: hash of the contract's meaningful parts; empty where nobody recorded it.
     """
 
@@ -25,6 +24,12 @@ class Version:
 
     def __str__(self) -> str:
         return f"{self.code}+{self.configuration}"
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """As `str` wrote it; of an empty text nothing is known."""
+        code, both, configuration = text.rpartition("+")
+        return cls(code, configuration) if both else cls(text)
 
     def differs(self, now: Version) -> tuple[bool, bool]:
         """Whether the code, and whether the configuration, is known to be another one; what is unknown is not."""
@@ -36,27 +41,13 @@ def hand_set(version: str) -> str:
     return f"{version}+engine{ENGINE_SEMANTICS}"
 
 
-def code_version(sources: Mapping[str, str]) -> str:
-    """A hash of the normalised sources of some modules: comments, docstrings and formatting do not count.
+def code_version(code: Iterable[str]) -> str:
+    """A hash of all code that a table's transform can reach, and of the engine's part in it.
 
     Args:
-        sources: source text by module name.
-
-    Raises:
-        SyntaxError: a source is not Python.
+        code: as `planning.reach` finds it: normalised, and in a fixed order.
     """
     total = hashlib.sha256(f"engine {ENGINE_SEMANTICS}".encode())
-    for name in sorted(sources):
-        total.update(f"|{name}|{_normalised(sources[name])}".encode())
+    for part in code:
+        total.update(f"|{part}".encode())
     return total.hexdigest()[:16]
-
-
-def _normalised(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = body[1:] or [ast.Pass()]
-    return ast.unparse(tree)

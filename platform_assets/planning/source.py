@@ -1,0 +1,192 @@
+"""A module as its source has it: what it binds, what it imports, and what it does when it is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from platform_assets.planning.names import Import, Names, bound_in, imports_within, names_in
+
+Statement = ast.stmt
+
+_Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """One module of Python code.
+
+    Args:
+        name: absolute.
+        is_package: whether modules may lie in it.
+        bound: the statements at its top that bind a name, by name, in order.
+        imports: those that are executed with it.
+        effects: what it does when it is imported, besides binding names.
+        body: all its statements.
+    """
+
+    name: str
+    is_package: bool
+    bound: dict[str, list[Statement]]
+    imports: tuple[Import, ...]
+    effects: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    _names: dict[ast.AST | None, Names] = field(default_factory=dict)
+
+    @property
+    def package(self) -> str:
+        """What relative imports start from."""
+        return _package(self.name, is_package=self.is_package)
+
+    def names(self, node: ast.AST | None = None) -> Names:
+        """The names that a part of the module uses; by default, all of it."""
+        if node not in self._names:
+            self._names[node] = names_in(self.body if node is None else [node], self.package)
+        return self._names[node]
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a name is bound to a value, which may be changed later on."""
+        return any(not isinstance(one, DEFINITIONS) for one in self.bound.get(name, ()))
+
+    def is_filled_later(self, name: str) -> bool:
+        """Whether a name is bound to something empty, which nobody would need who never put anything in."""
+        values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
+        return any(map(_is_empty, values))
+
+
+@lru_cache(maxsize=1024)
+def parse_module(name: str, source: str, *, is_package: bool = False) -> Module:
+    """A module from its source.
+
+    Raises:
+        SyntaxError: it is not Python.
+        ValueError: it has NUL in it.
+    """
+    body = tuple(ast.parse(source).body)
+    executed = tuple(_executed(body))
+    bound: dict[str, list[Statement]] = {}
+    for statement in executed:
+        # Opening the platform waits for this: expressions are looked through only where one of them binds a name.
+        for one in sorted(bound_in([statement] if ":=" in source else _binding(statement))):
+            bound.setdefault(one, []).append(statement)
+    package = _package(name, is_package=is_package)
+    within = (one for one in executed if not isinstance(one, ast.Expr | _Assignment))
+    imports = (one for statement in within for one in imports_within(statement, package))
+    effects = (statement for statement in executed if not _only_binds(statement))
+    return Module(name, is_package, bound, tuple(imports), tuple(effects), body)
+
+
+def _package(name: str, *, is_package: bool) -> str:
+    return name if is_package else name.rpartition(".")[0]
+
+
+def canonical(node: object) -> str:
+    """Code as text that is the same for code that does the same, on every version of Python.
+
+    Comments, formatting and docstrings are not in it, nor are places and whatever is empty: a newer Python adds fields.
+    """
+    match node:
+        case ast.JoinedStr(values=values):
+            return f"JoinedStr(values={canonical(_joined(values))})"
+        case ast.AST():
+            fields = ((name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment"))
+            shown = ((name, _without_docstring(node, value) if name == "body" else value) for name, value in fields)
+            parts = (f"{name}={canonical(value)}" for name, value in shown if value is not None and value != [])
+            # The constant None, which a field that is not there is told from.
+            value = "None" if isinstance(node, ast.Constant) and node.value is None else ",".join(parts)
+            return f"{type(node).__name__}({value})"
+        case list():
+            return f"[{','.join(map(canonical, node))}]"
+        case _:
+            return ascii(node)
+
+
+def _without_docstring(node: ast.AST, body: object) -> object:
+    match node, body:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef(), [
+            ast.Expr(value=ast.Constant(value=str())),
+            *rest,
+        ]:
+            return rest or [ast.Pass()]
+    return body
+
+
+def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
+    """The parts of an f-string with neighbouring texts as one; where a text ends is up to the version of Python."""
+    found: list[ast.expr] = []
+    for value in values:
+        match found, value:
+            case _, ast.Constant(value=""):
+                pass
+            case [*_, ast.Constant(value=str(before))], ast.Constant(value=str(after)):
+                found[-1] = ast.Constant(value=before + after)
+            case _:
+                found.append(value)
+    return found
+
+
+def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
+    """Top-level statements, without what only a type checker, or who runs the module as a program, gets to see."""
+    for statement in body:
+        match statement:
+            case ast.If(
+                test=ast.Name(id="TYPE_CHECKING")
+                | ast.Attribute(attr="TYPE_CHECKING")
+                | ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]),
+                orelse=instead,
+            ):
+                yield from _executed(instead)
+            case _:
+                yield statement
+
+
+def _binding(statement: Statement) -> Sequence[ast.AST]:
+    """The parts of a statement that bind names."""
+    match statement:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return [target]
+        case ast.Expr():
+            return ()
+        case _:
+            return [statement]
+
+
+def _only_binds(statement: Statement) -> bool:
+    """Whether a statement does nothing but bind names, so that it counts only for who uses them."""
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(targets=targets):
+            return all(map(_is_name, targets))
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return _is_name(target)
+        case _:
+            return isinstance(statement, DEFINITIONS) or type(statement).__name__ == "TypeAlias"
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Name(id="defaultdict") | ast.Attribute(attr="defaultdict"), args=[_]):
+            return True
+        case _:
+            return False
+
+
+def _is_name(target: ast.expr) -> bool:
+    match target:
+        case ast.Name():
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(map(_is_name, parts))
+        case ast.Starred(value=inner):
+            return _is_name(inner)
+        case _:
+            return False

@@ -1,0 +1,283 @@
+"""A table's code version changes with whatever of the user's code its transform can reach, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from platform_assets.planning.code_version import code_version
+from platform_assets.planning.reach import reached_code
+from platform_assets.planning.source import Module, parse_module
+
+Sources = Mapping[str, str]
+
+GOLD = """
+from pyspark.sql import functions as F
+
+from shop import money
+from shop.helpers import RATE as R, clean
+from shop.transforms.steps import sums
+
+LIMIT = 3
+UNUSED = 4
+
+
+def sales(lines):
+    return sums(clean(lines)).where(F.col("n") > LIMIT * R).select(money.net())
+
+
+def stores(sales):
+    return sales.groupBy("store").count()
+"""
+
+SHOP = {
+    "shop": "from shop.contracts import TABLES\nDOMAIN = TABLES\n",
+    "shop.contracts": "TABLES = (1, 2)\n",
+    "shop.transforms": "",
+    "shop.transforms.gold": GOLD,
+    "shop.transforms.steps": "from .common import FACTOR\n\n\ndef sums(rows):\n    return rows.sum(FACTOR)\n",
+    "shop.transforms.common": "FACTOR = 2\nOTHER = 3\n",
+    "shop.helpers": "from shop.money import CENTS\nRATE = 1\n\n\ndef clean(rows):\n    return rows.round(CENTS)\n"
+    "\n\ndef spoil(rows):\n    return rows\n",
+    "shop.money": "CENTS = 2\nVAT = 19\n\n\ndef net(rate=VAT):\n    return rate\n\n\ndef gross():\n    return 0\n",
+}
+PACKAGES = {"shop", "shop.transforms"}
+
+
+def version(sources: Sources, function: str = "sales", module: str = "shop.transforms.gold") -> str:
+    def find(name: str) -> Module | None:
+        is_package = name in PACKAGES
+        return parse_module(name, sources[name], is_package=is_package) if name in sources else None
+
+    def below(name: str) -> list[str]:
+        top = name.partition(".")[0]
+        return [one for one in sources if one.partition(".")[0] == top]
+
+    return code_version(reached_code(find, below, module, function))
+
+
+def edited(module: str, before: str, after: str, sources: Sources = SHOP) -> Sources:
+    assert before in sources[module]
+    return {**sources, module: sources[module].replace(before, after)}
+
+
+def with_gold(source: str, **modules: str) -> dict[str, str]:
+    """Another gold module, and more modules of the package `shop`."""
+    more = {f"shop.{name.replace('__', '.')}": text for name, text in modules.items()}
+    return {**SHOP, **more, "shop.transforms.gold": source}
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after"),
+    [
+        pytest.param("shop.transforms.gold", "sums(clean(lines))", "sums(lines)", id="the_transform"),
+        pytest.param("shop.transforms.gold", "LIMIT = 3", "LIMIT = 4", id="a_constant_of_its_module"),
+        pytest.param("shop.transforms.gold", "functions as F", "other as F", id="where_a_name_comes_from"),
+        pytest.param("shop.helpers", "RATE = 1", "RATE = 7", id="an_imported_constant"),
+        pytest.param("shop.helpers", "rows.round(CENTS)", "rows", id="an_imported_function"),
+        pytest.param("shop.money", "CENTS = 2", "CENTS = 3", id="what_an_imported_function_uses"),
+        pytest.param("shop.money", "    return rate", "    return -rate", id="a_function_of_an_imported_module"),
+        pytest.param("shop.money", "VAT = 19", "VAT = 20", id="a_default"),
+        pytest.param("shop.transforms.common", "FACTOR = 2", "FACTOR = 9", id="a_relative_import"),
+    ],
+)
+def test_an_edit_of_what_a_transform_reaches_changes_its_version(module: str, before: str, after: str) -> None:
+    assert version(edited(module, before, after)) != version(SHOP)
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after"),
+    [
+        pytest.param("shop.transforms.gold", "return sales.groupBy", "return sales.cube", id="another_transform"),
+        pytest.param("shop.transforms.gold", "UNUSED = 4", "UNUSED = 5", id="a_constant_it_does_not_use"),
+        pytest.param(
+            "shop.transforms.gold", "def stores", "def more(a):\n    return a\n\n\ndef stores", id="a_new_one"
+        ),
+        pytest.param("shop.transforms.common", "OTHER = 3", "OTHER = 4", id="beside_an_imported_constant"),
+        pytest.param("shop.helpers", "return rows\n", "return -rows\n", id="beside_an_imported_function"),
+        pytest.param("shop.money", "return 0", "return 1", id="beside_a_function_of_an_imported_module"),
+        pytest.param("shop.contracts", "(1, 2)", "(1, 2, 3)", id="the_contracts"),
+    ],
+)
+def test_an_edit_of_what_a_transform_does_not_reach_leaves_its_version(module: str, before: str, after: str) -> None:
+    assert version(edited(module, before, after)) == version(SHOP)
+
+
+def test_a_parameter_named_like_another_table_is_not_its_transform() -> None:
+    changed = edited("shop.transforms.gold", "sums(clean(lines))", "sums(lines)")
+    assert version(changed, "stores") == version(SHOP, "stores")
+
+
+def test_comments_docstrings_formatting_and_the_order_of_definitions_do_not_count() -> None:
+    dressed = GOLD.replace(
+        "def sales(lines):\n", 'def sales(\n    lines,\n):\n    """All of them."""\n    # Newest first\n'
+    ).replace(
+        "from shop.helpers import RATE as R, clean",
+        "from shop.helpers import RATE as R\nfrom shop.helpers import clean",
+    )
+    first, _, second = dressed.partition("LIMIT = 3\nUNUSED = 4\n")
+    moved = f'"""Gold."""\n{first}UNUSED = 4\n{second}\n\nLIMIT = 3\n'
+    assert version(with_gold(moved)) == version(SHOP)
+
+
+def test_two_aliases_that_change_places_count() -> None:
+    one = "from shop.money import CENTS as a, VAT as b\n\n\ndef sales(rows):\n    return rows.add(a).mul(b)\n"
+    other = one.replace("CENTS as a, VAT as b", "CENTS as b, VAT as a")
+    assert version(with_gold(one)) != version(with_gold(other))
+
+
+WAYS = {
+    "dotted": "import shop.more\n\n\ndef sales(rows):\n    return shop.more.f(rows)\n",
+    "as": "import shop.more as m\n\n\ndef sales(rows):\n    return m.f(rows)\n",
+    "from a package": "from shop import more\n\n\ndef sales(rows):\n    return more.f(rows)\n",
+    "relative": "from .. import more\n\n\ndef sales(rows):\n    return more.f(rows)\n",
+    "star": "from shop.more import *\n\n\ndef sales(rows):\n    return f(rows)\n",
+    "within a function": "def sales(rows):\n    from shop.more import f\n    return f(rows)\n",
+    "dotted within one": "def sales(rows):\n    import shop.more\n    return shop.more.f(rows)\n",
+    "the transform itself": "from shop.more import f as sales\n",
+    "through another": "from shop.api import f\n\n\ndef sales(rows):\n    return f(rows)\n",
+    "through a module": "import shop.api\n\n\ndef sales(rows):\n    return shop.api.f(rows)\n",
+    "default": "from shop.more import f\n\n\ndef sales(rows, way=f):\n    return way(rows)\n",
+    "decorator": "from shop.more import f\n\n\n@f\ndef sales(rows):\n    return rows\n",
+    "assigned": "from shop.more import f\n\nsales = f\n",
+    "class": "from shop.more import f\n\n\nclass Rows:\n    def way(self):\n        return f(self)\n\n\n"
+    "def sales(rows):\n    return Rows().way()\n",
+    "getattr": "from shop import more\n\n\ndef sales(rows, name):\n    return getattr(more, name)(rows)\n",
+    "eval": "from shop import more\n\n\ndef sales(rows):\n    return eval('more.f(rows)')\n",
+    "globals": "from shop.more import f\n\n\ndef sales(rows):\n    return globals()['f'](rows)\n",
+    "computed": "from importlib import import_module\n\n\ndef sales(rows):\n    return import_module('shop.more').f\n",
+    "try": "try:\n    from shop.more import f\nexcept ImportError:\n    pass\n\n\ndef sales(rows):\n    return f\n",
+    "comprehension": "from shop.more import f\n\n\ndef sales(rows):\n    return [f(one) for one in rows]\n",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_another_module_is_followed(way: str) -> None:
+    def sources(factor: int) -> Sources:
+        more = f"def f(rows):\n    return rows * {factor}\n"
+        return with_gold(WAYS[way], more=more, api="from shop.more import f\n")
+
+    assert version(sources(2)) != version(sources(3))
+
+
+def test_what_an_imported_module_does_counts_though_nobody_uses_it() -> None:
+    source = "import shop.more\n\n\ndef sales(rows):\n    return rows\n"
+    one, other = (with_gold(source, more=f"print({n})\nSTEPS = 1\n") for n in "12")
+    assert version(one) != version(other)
+    assert version(one) == version(with_gold(source, more="print(1)\nSTEPS = 2\n"))
+
+
+def test_what_a_package_does_on_the_way_counts() -> None:
+    doing = {**SHOP, "shop.transforms": "import decimal\n\ndecimal.getcontext().prec = 9\n"}
+    assert version(edited("shop.transforms", "= 9", "= 8", doing)) != version(doing)
+
+
+def test_what_only_a_type_checker_or_a_program_sees_does_not_count() -> None:
+    source = (
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from shop.more import T\n\n\n"
+        "def sales(rows: T) -> T:\n    return rows\n\n\nif __name__ == '__main__':\n    print(1)\n"
+    )
+    other = source.replace("print(1)", "print(2)")
+    assert version(with_gold(source, more="print(1)\n")) == version(with_gold(other, more="print(2)\n"))
+
+
+STEPS = """
+{register}
+
+
+{step}
+def doubled(rows):
+    return rows * 2
+
+
+def sales(rows):
+    for one in STEPS:
+        rows = one(rows)
+    return rows
+
+
+def stores(sales):
+    return sales
+"""
+
+
+@pytest.mark.parametrize(
+    ("register", "step"),
+    [
+        ("STEPS = []\ndef step(f):\n    STEPS.append(f)\n    return f", "@step"),
+        ("STEPS = {}\ndef step(name):\n    def it(f):\n        STEPS[name] = f\n    return it", "@step('a')"),
+        ("from shop.registry import STEPS, step", "@step"),
+        ("STEPS = []\ndef step(steps):\n    return lambda f: steps.append(f)", "@step(STEPS)"),
+        ("class All(list):\n    def step(self, f):\n        self.append(f)\nSTEPS = All()", "@STEPS.step"),
+    ],
+)
+def test_a_step_that_a_decorator_enters_in_a_list_counts_for_who_uses_the_list(register: str, step: str) -> None:
+    registry = "STEPS = []\n\n\ndef step(f):\n    STEPS.append(f)\n    return f\n"
+    source = STEPS.format(register=register, step=step)
+    before, after = (with_gold(source.replace("* 2", n), registry=registry) for n in ("* 2", "* 3"))
+    assert version(before) != version(after)
+
+
+def test_a_decorator_that_only_decorates_keeps_tables_apart() -> None:
+    source = (
+        "from functools import cache, wraps\n\nLIMITS = {'n': 3}\n\n\ndef checked(f):\n    @wraps(f)\n"
+        "    def it(rows):\n        return f(rows.where(LIMITS.get('n')))\n    return it\n\n\n"
+        "@checked\ndef sales(rows):\n    return rows\n\n\n@cache\n@checked\ndef stores(sales):\n    return sales * 2\n"
+    )
+    assert version(with_gold(source)) == version(with_gold(source.replace("* 2", "* 3")))
+    assert version(with_gold(source)) != version(with_gold(source.replace("'n': 3", "'n': 4")))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def sales(rows):\n    f = 1\n    return rows * f\n", "def f():\n    return 2\n"),
+        ("def sales(rows):\n    return [f for f in rows]\n", "def f():\n    return 2\n"),
+        ("def sales(rows):\n    return (lambda f: f)(rows)\n", "def f():\n    return 2\n"),
+        ("def sales(rows):\n    def f(x):\n        return x\n    return f(rows)\n", "def f():\n    return 2\n"),
+        ("def sales(rows):\n    try:\n        return rows\n    except ValueError as f:\n        raise f\n", "f = 2\n"),
+    ],
+)
+def test_names_of_a_functions_own_are_not_those_around_it(before: str, after: str) -> None:
+    assert version(with_gold(before)) == version(with_gold(f"{before}\n\n{after}"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def sales(rows):\n    a = [f for f in rows]\n    return f(a)\n",
+        "def sales(rows):\n    f_ = 1\n    def inner():\n        return f(f_)\n    return inner()\n",
+        "def sales(rows):\n    f = 1\n    def inner():\n        global f\n        return f(1)\n    return inner()\n",
+        "def sales(rows):\n    class Own:\n        f = f\n    return Own.f(rows)\n",
+        "def sales(rows):\n    return rows[f:1] if rows else f'{f(1)}'\n",
+    ],
+)
+def test_names_around_a_function_are_found_where_it_has_some_of_its_own(source: str) -> None:
+    one, other = (f"{source}\n\ndef f(x):\n    return {n}\n" for n in "12")
+    assert version(with_gold(one)) != version(with_gold(other))
+
+
+def test_a_function_that_is_not_there_by_name_is_all_of_its_module() -> None:
+    source = "for name in ('sales', 'stores'):\n    globals()[name] = lambda rows: rows * RATE\n\nRATE = 1\n"
+    assert version(with_gold(source)) != version(with_gold(source.replace("RATE = 1", "RATE = 2")))
+
+
+def test_modules_that_import_each_other_come_to_an_end() -> None:
+    sources = with_gold(
+        "from shop.a import f\n\n\ndef sales(rows):\n    return f(rows)\n",
+        a="from shop.b import g\nfrom shop.b import h as f\n",
+        b="from shop.a import f as h\nimport shop.a\n\n\ndef g():\n    return shop.a.g\n",
+    )
+    assert version(sources) == version(dict(sources))
+
+
+def test_the_version_of_fixed_code_is_the_same_on_every_version_of_python() -> None:
+    source = (
+        "def sales(rows, *more, way: int = 1_000, **rest):\n"
+        "    text = f'a{rows!r:>{way}}' 'b' f'{way}' \"\"\n"
+        "    with rows as r, more: pass\n"
+        "    match rows:\n        case {'a': 1, **rest}: return None\n"
+        "    return u'\\u00e9', b'\\xff', 1e3, -0x1F, ..., [x async for x in rows], {**rest}, text\n"
+    )
+    assert version(with_gold(source)) == "1af22ce60221102e"
