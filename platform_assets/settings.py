@@ -26,6 +26,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from sqlalchemy import URL
 
 from platform_assets.errors import PlatformError
+from platform_assets.sql_settings import problems_of
 
 
 class SettingsError(PlatformError):
@@ -79,7 +80,9 @@ class Settings(BaseSettings):
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
-    spark_conf: dict[str, str] = Field(default_factory=dict, description="Extra Spark configuration.")
+    spark_conf: dict[str, str] = Field(
+        default_factory=dict, description="Extra Spark configuration, but for what changes the results of SQL."
+    )
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
     calendar_last: date | None = Field(default=date(2018, 1, 1), description="Last day; empty for an open end.")
     today: date | None = Field(default=None, description="Overrides today's date in UTC.")
@@ -135,6 +138,13 @@ class Settings(BaseSettings):
             name: str(item).lower() if isinstance(item, bool) else str(item) if isinstance(item, int | float) else item
             for name, item in value.items()
         }
+
+    @field_validator("spark_conf")
+    @classmethod
+    def _free(cls, value: dict[str, str]) -> dict[str, str]:
+        if problems := problems_of(value):
+            raise ValueError(f"sets {'; '.join(problems)}, because it changes what days come out as")
+        return value
 
     @field_validator("domains", mode="before")
     @classmethod

@@ -128,6 +128,33 @@ def test_a_bad_variable_is_named_with_what_came(name: str, value: str, monkeypat
     assert "PLATFORM_" in caught.value.todo
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("spark.sql.session.timeZone", "America/New_York", "has to be UTC"),
+        ("spark.sql.ansi.enabled", False, "has to be true"),
+        ("spark.sql.caseSensitive", "true", "has to be false"),
+        ("spark.sql.storeAssignmentPolicy", "LEGACY", "has to be ANSI"),
+        ("spark.sql.mapKeyDedupPolicy", "LAST_WIN", "has to be EXCEPTION"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY", "has to be CORRECTED"),
+        ("spark.sql.legacy.sizeOfNull", "true", "has to stay as Spark has it"),
+        ("spark.sql.ansi.strictIndexOperator", "false", "has to stay as Spark has it"),
+        ("spark.sql.files.ignoreMissingFiles", "true", "has to be false"),
+    ],
+)
+def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_name(
+    name: str, value: object, told: str
+) -> None:
+    with pytest.raises(SettingsError, match=rf"spark_conf.*{name}, which {told}"):
+        load_settings(spark_conf={name: value})
+
+
+def test_settings_of_spark_that_say_what_is_so_or_change_no_result_are_free() -> None:
+    same = {"spark.sql.session.timeZone": "Etc/UTC", "spark.sql.ansi.enabled": True}
+    free = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": 8, "spark.hadoop.fs.s3a.key": "k"}
+    assert load_settings(spark_conf={**same, **free}).spark_conf["spark.sql.shuffle.partitions"] == "8"
+
+
 def test_a_calendar_that_ends_before_it_begins_names_both_days() -> None:
     with pytest.raises(SettingsError, match="calendar_last 2016-12-31 is before calendar_first 2017-01-01"):
         load_settings(calendar_last="2016-12-31")

@@ -26,13 +26,13 @@ from platform_assets.compute.jvm import SessionError, end_jvm, start_jvm
 from platform_assets.compute.logs import log_file
 from platform_assets.planning.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
+from platform_assets.sql_settings import REQUIRED
 
 TUNING: Mapping[str, str] = {
+    # The same results on every machine
+    **REQUIRED,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # The same results on every machine
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Screens and ports nobody asked for
     "spark.ui.enabled": "false",
@@ -46,13 +46,11 @@ TUNING: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "131072",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Microseconds, as Delta has them; the old default is longer and has no statistics
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
     # anew, and the JIT after it: two thirds of a year's time.
     "spark.sql.codegen.cache.maxEntries": "1000",
 }
-"""Configuration of every session; `spark_conf` of the settings wins over it."""
+"""Configuration of every session; `spark_conf` of the settings wins over it, where that is free to choose."""
 
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
@@ -193,12 +191,7 @@ def is_local(settings: Settings) -> bool:
 
 def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
     builder = SparkSession.builder.remote(remote).appName(app_name)
-    for name, value in {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        **settings.spark_conf,
-    }.items():
+    for name, value in {**REQUIRED, **settings.spark_conf}.items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from platform_assets.compute.failures import full_disk_explained
+from platform_assets.compute.session_settings import refuse_other_settings
 from platform_assets.contracts import DAY
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
@@ -56,7 +57,9 @@ def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
 
     Raises:
         DiskFullError: there is no room for them.
+        SessionSettingsError: the session would compute something else than all others.
     """
+    refuse_other_settings(frame.sparkSession)
     frame = frame if clustered else frame.repartition(DAY)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))

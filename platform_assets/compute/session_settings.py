@@ -1,0 +1,51 @@
+"""The session's settings, looked at before anything is computed: whoever set them, days come out the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.errors import PlatformError
+from platform_assets.sql_settings import REQUIRED, problems_of
+
+_SET = re.compile(r"(?:^\{|, )(spark\.sql\.[^=,]+)=([^,}]*)")
+
+
+class SessionSettingsError(PlatformError):
+    """Somebody gave the session settings with which days would have other content."""
+
+
+def refuse_other_settings(spark: SparkSession) -> None:
+    """Refuse a session that would compute something else than all others, be it a server's or changed since its start.
+
+    Raises:
+        SessionSettingsError: naming every setting.
+    """
+    conf = _set_in(spark)
+    unset = {name: value for name in REQUIRED if name not in conf and (value := _default(spark, name)) is not None}
+    if problems := problems_of(conf | unset):
+        raise SessionSettingsError(
+            f"The Spark session has other settings than days are computed with: it sets {'; '.join(problems)}.",
+            "Take them out of the server's or cluster's configuration, or of the code that calls `spark.conf.set`; "
+            "nothing was published with them.",
+        )
+
+
+def _set_in(spark: SparkSession) -> dict[str, str]:
+    """The settings of SQL that somebody set."""
+    conf = cast("Any", spark.conf)
+    if hasattr(conf, "_jconf"):
+        # As one text: a map would be asked for each of its entries, of which Java has a hundred.
+        return dict(_SET.findall(conf._jconf.getAllAsJava().toString()))
+    return dict(conf.getAll)
+
+
+def _default(spark: SparkSession, name: str) -> str | None:
+    try:
+        return spark.conf.get(name)
+    except (PySparkException, Py4JError):
+        return None  # a server of another version, which does not know it and so has no other behaviour

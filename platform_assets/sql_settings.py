@@ -1,0 +1,86 @@
+"""Settings of Spark that change what a query gives: days are computed with one value of each, everywhere.
+
+They are nobody's to choose. A day computed with another one would have other content, and nothing on record would say
+why. What only makes Spark faster, quieter or bigger is not here and stays free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REQUIRED: Mapping[str, str] = {
+    # Dates and times
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta has them
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Casts, overflow and what cannot be computed
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    # How SQL is read
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "true",
+    "spark.sql.variable.substitute": "true",
+    # Texts, JSON and files
+    "spark.sql.function.concatBinaryAsString": "false",
+    "spark.sql.function.eltOutputAsString": "false",
+    "spark.sql.icu.caseMappings.enabled": "true",
+    "spark.sql.readSideCharPadding": "true",
+    "spark.sql.charAsVarchar": "false",
+    "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
+    "spark.sql.json.enablePartialResults": "true",
+    "spark.sql.json.enableExactStringParsing": "true",
+    "spark.sql.jsonGenerator.ignoreNullFields": "true",
+    "spark.sql.csv.parser.columnPruning.enabled": "true",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+}
+"""The value of each; but for the time zone and the type of time stamps in files, Spark's own default."""
+
+_LEFT_ALONE = (
+    "spark.sql.analyzer.", "spark.sql.ansi.", "spark.sql.avro.datetimeRebase", "spark.sql.collation.",
+    "spark.sql.csv.", "spark.sql.defaultColumn.", "spark.sql.execution.pandas.", "spark.sql.execution.pythonUDF.",
+    "spark.sql.execution.pythonUDTF.", "spark.sql.function.", "spark.sql.functionResolution.", "spark.sql.json",
+    "spark.sql.legacy.", "spark.sql.optimizer.decorrelate", "spark.sql.parquet.int96",
+    "spark.sql.parser.", "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.", "spark.sql.types.",
+    "spark.sql.variant.",
+)  # fmt: skip
+"""How the names of others begin, of which Spark has hundreds: they stay at its own default."""
+
+_SAME = {"etc/utc": "utc", "z": "utc"}
+
+
+def problems_of(conf: Mapping[str, str]) -> list[str]:
+    """What contradicts the values that days are computed with, by name, a phrase each.
+
+    Args:
+        conf: values by name, of those that somebody set.
+    """
+    wrong = [
+        f"{name}, which has to be {REQUIRED[name]}"
+        for name, value in conf.items()
+        if name in REQUIRED and not _same(value, REQUIRED[name])
+    ]
+    left_alone = (name for name in conf if name.startswith(_LEFT_ALONE) and name not in REQUIRED)
+    return sorted([*wrong, *(f"{name}, which has to stay as Spark has it" for name in left_alone)])
+
+
+def _same(one: str, other: str) -> bool:
+    one, other = one.strip().lower(), other.lower()
+    return _SAME.get(one, one) == other
