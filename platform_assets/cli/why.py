@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +17,7 @@ from platform_assets.engine.provenance import Difference, Explanation, Origin, e
 from platform_assets.ledger.records import ArrivalRecord, PublicationRecord
 from platform_assets.planning.code_version import Version
 
+_SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
 _SHOWN = 5
 """Files, publications and differing days that a list names."""
 
@@ -47,13 +50,13 @@ def _print(found: Explanation, *, diff: bool) -> None:
         say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
     elif found.now is not None:
         say("[green]up to date[/]", name)
-    console.print(_tree(found.origin))
+    console.print(_tree(found.origin, found.software))
     if diff:
         _print_differences(found)
 
 
-def _tree(origin: Origin) -> Tree:
-    """A table, the days of it that were read, who made them, and below it what they come from."""
+def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
+    """A table, the days of it that were read, who made them and with what, and below it what they come from."""
     tree = Tree(_head(origin), guide_style="dim", highlight=False)
     if len(origin.days) == 1:
         [record] = origin.days.values()
@@ -67,6 +70,10 @@ def _tree(origin: Origin) -> Tree:
     elif origin.days:
         rows = sum(record.rows for record in origin.days.values())
         tree.add(f"{rows:,} rows, digests together {_together(origin)}")
+    if software:
+        tree.add(
+            f"computed with {', '.join(f'{_SOFTWARE.get(name, name)} {version}' for name, version in software.items())}"
+        )
     for head in origin.publications[:_SHOWN]:
         tree.add(_publication(head))
     if len(origin.publications) > _SHOWN:
@@ -135,6 +142,7 @@ def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
         "day": found.day,
         "stale": list(found.reasons),
         "never_loaded": {table: str(day) for table, day in found.lacking.items()},
+        "computed_with": dict(found.software),
         "origin": None if found.origin is None else _origin_json(found.origin),
     }
     if diff:

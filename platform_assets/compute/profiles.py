@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.compute.digests import digest_of, digest_sums
 from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.compute.software import software_of
 from platform_assets.contracts import DAY
 from platform_assets.planning.digests import Digest
 
@@ -39,12 +40,14 @@ class RawProfile:
         tombstones: how many of those rows are tombstones, by day.
         withdrawals: how many of them take an arrival back, by day.
         taken: rows of each arrival, neither tombstones nor withdrawals.
+        software: that read them, as a manifest has it.
     """
 
     digests: dict[date, Digest] = field(default_factory=dict)
     tombstones: dict[date, int] = field(default_factory=dict)
     withdrawals: dict[date, int] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
+    software: dict[str, str] = field(default_factory=dict)
 
 
 def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> dict[date, Profile]:
@@ -103,7 +106,7 @@ def profile_raw(staged: DataFrame) -> RawProfile:
         tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
         withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
         taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
-    return RawProfile(digests, tombstones, withdrawals, taken)
+    return RawProfile(digests, tombstones, withdrawals, taken, software_of(staged.sparkSession))
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:

@@ -10,7 +10,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.columns import schema_at, types_in
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.log import live_files, staged_files
-from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
+from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, platform_version
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
 from platform_assets.planning.digests import Digest
@@ -129,7 +129,18 @@ def appended_change(
         compared = platform.catalogue[table].moves_within_days if table in platform.catalogue.names else 0
         days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number), compared)
     before = schema_to_replace(platform.lake, release, table, schema_string)
-    return TableChange(table=table, schema_string=schema_string, days=days, replaces_schema=before)
+    return TableChange(
+        table=table,
+        schema_string=schema_string,
+        days=days,
+        replaces_schema=before,
+        software=computed_with(added.software),
+    )
+
+
+def computed_with(software: Mapping[str, str]) -> dict[str, str]:
+    """What computed some days, as a manifest has it: this package, and what it used."""
+    return {"platform": platform_version(), **software}
 
 
 def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:

@@ -17,7 +17,7 @@ from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import Files, files_at, replaced, schema_to_replace, staged_at
+from platform_assets.engine.changes import Files, computed_with, files_at, replaced, schema_to_replace, staged_at
 from platform_assets.engine.columns import needs_all_days
 from platform_assets.engine.effects import effects
 from platform_assets.engine.judging import judge
@@ -256,6 +256,7 @@ def _changes(
         code_version=platform.code_versions[contract.name],
         configuration=platform.configurations[contract.name].parts,
         seconds=seconds,
+        software=computed_with(staged.software),
     )
     found = {day: staged.digest(day) for day in days}
     figures = {

@@ -13,7 +13,7 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import Contract
 from platform_assets.engine.arrivals import take
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import loaded_empty, schema_to_replace
+from platform_assets.engine.changes import computed_with, loaded_empty, schema_to_replace
 from platform_assets.engine.columns import refuse_deliveries
 from platform_assets.engine.moved_keys import settle_moves
 from platform_assets.engine.pending import list_arrivals, quiet_days
@@ -105,7 +105,13 @@ def _load_quiet_days(
         failpoint("ingest.quiet_days")
         schema = raw_schema(contract).json()
         before = schema_to_replace(platform.lake, basis.release, contract.name, schema)
-        change = TableChange(table=contract.name, schema_string=schema, days=contents, replaces_schema=before)
+        change = TableChange(
+            table=contract.name,
+            schema_string=schema,
+            days=contents,
+            replaces_schema=before,
+            software=computed_with({}),
+        )
         read = basis.reads([contract.name])
         publish_changes(platform, new_publication(), "ingest", [change], author, on_versions=read)
     return contents

@@ -15,7 +15,7 @@ from platform_assets.engine.planner import ReleaseIndex, past_of, standing_of
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.releases import computed_by
+from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
@@ -76,6 +76,7 @@ class Explanation:
         origin: where it comes from; None if it was never computed.
         differences: of its inputs, since it read them.
         changes: of the contract, since it was computed.
+        software: that computed it, as its manifest has it.
     """
 
     table: str
@@ -87,6 +88,7 @@ class Explanation:
     origin: Origin | None
     differences: tuple[Difference, ...]
     changes: tuple[ContractChange, ...]
+    software: Mapping[str, str]
 
 
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
@@ -112,6 +114,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         changes=changes_of_contract(basis, contract, standing.marks.get(table, {}))
         if "configuration" in reasons
         else (),
+        software=made_by(platform.lake, record.publication, table, day).software if record else {},
     )
 
 

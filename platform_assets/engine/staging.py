@@ -13,6 +13,8 @@ from platform_assets.compute.profiles import Profile, profile
 from platform_assets.compute.reading import read_staged
 from platform_assets.compute.scans import as_planned, shows_plans
 from platform_assets.compute.schemas import spark_schema
+from platform_assets.compute.session_settings import refuse_other_settings
+from platform_assets.compute.software import software_of
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
@@ -38,6 +40,7 @@ class Staged:
         rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
         inputs: what it was made from, by table.
         read: files that were read to make them; nothing where Spark does not tell, which is over Spark Connect.
+        software: that computed them, as a manifest has it.
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Staged:
     rows: DataFrame | None = None
     inputs: Mapping[str, InputRows] = field(default_factory=dict)
     read: FilesRead = field(default_factory=dict)
+    software: Mapping[str, str] = field(default_factory=dict)
 
     def profile(self, day: date) -> Profile:
         """Of any staged day, an empty one included."""
@@ -104,6 +108,7 @@ def stage_days(
         TransformError: the transform returned other columns, or other days, than it was asked for.
         UndeclaredReadError: it read something else than what it was given.
         NotRepeatableError: it is `new_code`, and does not always give the same.
+        SessionSettingsError: the session would compute something else than all others.
     """
     recorded: dict[date, int] = {}
     if contract.layer == "silver":
@@ -113,6 +118,7 @@ def stage_days(
         if not any(basis.files(source).get(day) for day in days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
+    refuse_other_settings(session)
     prepared = prepare(platform, session, contract, days, basis)
     if new_code:
         refuse_what_cannot_repeat(contract, prepared.frame)
@@ -141,4 +147,4 @@ def stage_days(
         stage(prepared.quarantined, quarantine_folder)
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
         failpoint("stage.quarantined")
-    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read)
+    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session))

@@ -82,6 +82,8 @@ class TableChange(_Value):
             nobody recorded it.
         replaces_schema: Delta schema that the table had when the days were made, where they bring it another one;
             empty where the columns stay.
+        software: version of what computed the days, by name: `platform`, and where it was used `spark` and `delta`;
+            empty for days that are put back, and where nobody recorded it.
     """
 
     table: str
@@ -92,6 +94,7 @@ class TableChange(_Value):
     seconds: float = 0.0
     configuration: dict[str, Any] = {}
     replaces_schema: str = ""
+    software: dict[str, str] = {}
 
 
 class Arrival(_Value):

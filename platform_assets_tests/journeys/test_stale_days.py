@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 
 from platform_assets.contracts import Catalogue, Rule
@@ -169,8 +170,11 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(
     assert chain["origin"]["publications"][0]["why"] == "refresh"
     assert chain["origin"]["publications"][0]["run"].startswith("refresh-")
     assert [found["digest"] for found in silver["days"]] == [world.digests()["silver.transactions"][day(2)]]
+    software = chain["computed_with"]
+    assert (set(software), software["spark"]) == ({"platform", "spark", "delta"}, pyspark.__version__)
     _, text = told("why", "gold.daily_sales", str(day(2)), "--diff")
-    for said in ("up to date", "fingerprint", "code version", f"transactions/{day(DAYS)}/c2.jsonl", "Nothing differs"):
+    made = f"computed with platform-assets {software['platform']}, Spark {software['spark']}"
+    for said in ("up to date", "code version", made, f"transactions/{day(DAYS)}/c2.jsonl", "Nothing differs"):
         assert said in text
 
 
