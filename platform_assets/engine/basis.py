@@ -33,14 +33,14 @@ class Basis:
         release: that is read.
         staged: days that lie over it, by table.
         holds_set: holds of staged days, besides what the ledger has of them.
-        passed: staged days that every gate let through, by table: what the ledger holds of them counts no more.
+        over: holds in the ledger that count no more, since every gate let the staged days through.
     """
 
     platform: Platform
     release: Release
     staged: Mapping[str, TableChange] = field(default_factory=dict)
     holds_set: Sequence[Hold] = ()
-    passed: Mapping[str, Collection[date]] = field(default_factory=dict)
+    over: Collection[Hold] = ()
 
     @classmethod
     def now(cls, platform: Platform) -> Basis:
@@ -111,7 +111,7 @@ class Basis:
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, of one table or of all, by table and day, oldest first."""
-        there = [hold for hold in self.platform.ledger.holds(table) if hold.day not in self.passed.get(hold.table, ())]
+        there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.over]
         mine = [hold for hold in self.holds_set if table in (None, hold.table)]
         return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 

@@ -14,7 +14,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.rollback import as_they_would_be
 from platform_assets.lakehouse.index import SyncResult
 from platform_assets.ledger.records import ROLL_BACK, DayRecord, Hold
-from platform_assets.planning.fingerprints import attempt
+from platform_assets.planning.rollback import refusals
 
 CAUGHT_UP = "caught up"
 """The kind under which the ledger remembers that it had been behind."""
@@ -69,30 +69,32 @@ def hold_again(platform: Platform, publications: Collection[str]) -> tuple[str, 
         if head is None or head.kind != "roll back":
             continue
         found = platform.ledger.publication(name)
-        holds = [hold for record in (found.days if found else ()) if (hold := _hold(platform, record))]
+        holds = [hold for record in (found.days if found else ()) for hold in _holds(platform, record)]
         if holds:
             platform.ledger.hold(holds)
             tables = sorted({hold.table for hold in holds})
+            days = {(hold.table, hold.day) for hold in holds}
             said.append(
-                f"{len(holds):,} days of {', '.join(tables)} are held again as {head.who} had rolled them back: "
+                f"{len(days):,} days of {', '.join(tables)} are held again as {head.who} had rolled them back: "
                 f"{head.why}."
             )
     return tuple(said)
 
 
-def _hold(platform: Platform, record: DayRecord) -> Hold | None:
-    """What keeps a day as a rollback left it; None if something does already, or nothing has to."""
+def _holds(platform: Platform, record: DayRecord) -> list[Hold]:
+    """What keeps a day as a rollback left it; nothing if something does already, or nothing has to."""
     table, day = record.table, record.day
     if table not in platform.catalogue.names or not platform.catalogue[table].inputs:
-        return None
+        return []
     newest, *older = platform.ledger.history(table, day)
     if newest.publication != record.publication or not older or not older[0].fingerprint:
-        return None
+        return []
     if any(hold.day == day and hold.is_of_good_content for hold in platform.ledger.holds(table)):
-        return None
-    if as_they_would_be(Basis.now(platform), platform.catalogue[table], [day]):
-        return None
+        return []
+    if as_they_would_be(Basis.now(platform), platform.catalogue[table], {day: record.made_by}):
+        return []
     head = platform.ledger.head(record.publication)
     assert head is not None
-    refused = attempt(older[0].fingerprint, platform.version(table))
-    return Hold(table, day, refused, ROLL_BACK, f"rolled back by {head.who}: {head.why}", head.run, head.created_at)
+    reason = f"rolled back by {head.who}: {head.why}"
+    refused = refusals([(older[0].fingerprint, older[0].made_by)], platform.version(table))
+    return [Hold(table, day, one, ROLL_BACK, reason, head.run, head.created_at) for one in sorted(refused)]

@@ -99,7 +99,8 @@ class Computed:
         changes: the good days of the table, then those of its quarantine.
         result: what became of every day, `published` being those of the changes.
         holds: of the days that failed.
-        passed: days whose holds, if they had any, are over.
+        over: holds of the other days, as they were known when these were computed; what somebody has held since, as a
+            rollback does, is not among them.
         moves: whether records have moved between its days and others, so that it must be published on the release that
             it was computed over, or not at all.
     """
@@ -108,7 +109,7 @@ class Computed:
     changes: tuple[TableChange, ...]
     result: StepResult
     holds: tuple[Hold, ...] = ()
-    passed: tuple[date, ...] = ()
+    over: tuple[Hold, ...] = ()
     moves: bool = False
 
 
@@ -234,8 +235,8 @@ def compute(
     version = platform.version(contract.name)
     refused = {day: attempt(state.made_from[day], version) for day in held}
     holds = _holds(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
-    passed = tuple(day for day in done if day not in held)
-    return Computed(publication if good else "", changes, result, holds, passed, tied.moves)
+    over = tuple(hold for hold in state.known_holds if hold.day in done and hold.day not in held)
+    return Computed(publication if good else "", changes, result, holds, over, tied.moves)
 
 
 def _changes(

@@ -181,7 +181,7 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
                 "changed_at": datetime.now(UTC),
                 "tables": tuple(stage.changes.values()),
                 "holds": tuple(stage.holds.values()),
-                "passed": {table: tuple(sorted(days)) for table, days in stage.passed.items()},
+                "over": tuple(sorted(stage.over, key=lambda hold: (hold.table, hold.day, hold.refused, hold.gate))),
                 "reasons": {table: result.reasons for table, result in stage.results.items()},
                 "folders": dict(stage.folders),
                 "published_as": publishing,

@@ -63,7 +63,7 @@ def stage_basis(platform: Platform, stage: OpenStage) -> Basis:
         release(platform.lake, stage.release),
         {change.table: change for change in stage.tables},
         stage.holds,
-        {table: frozenset(days) for table, days in stage.passed.items()},
+        stage.over,
     )
 
 
@@ -85,7 +85,7 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
         update={
             "tables": tuple(change for change in stage.tables if change.table not in gone),
             "holds": tuple(hold for hold in stage.holds if hold.table not in gone),
-            "passed": {table: days for table, days in stage.passed.items() if table not in gone},
+            "over": tuple(hold for hold in stage.over if hold.table not in gone),
             "reasons": {table: why for table, why in stage.reasons.items() if table not in gone},
         }
     )

@@ -18,12 +18,14 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import view_of, views_read
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
+from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
-from platform_assets.planning.fingerprints import View, refused_now
+from platform_assets.planning.fingerprints import View, parse_attempt, refused_now
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
-from platform_assets.planning.standing import DayMark, Stale, Standing, stale
+from platform_assets.planning.rollback import tried_otherwise
+from platform_assets.planning.standing import DayMark, Marks, Stale, Standing, stale
 from platform_assets.planning.ties import Tie
 
 
@@ -32,17 +34,22 @@ def standing_of(basis: Basis, tables: Collection[str] | None = None) -> Standing
     platform = basis.platform
     names = platform.catalogue.names if tables is None else tables
     refused: dict[str, set[tuple[date, str]]] = {}
+    by_people: dict[tuple[str, date], list[str]] = {}
     tied: dict[str, set[Tie]] = {}
     for hold in basis.holds():
         if hold.tied_to is not None:
             tied.setdefault(hold.table, set()).add((hold.day, hold.tied_to))
         elif hold.table in platform.code_versions:
             mark = refused_now(hold.refused, platform.version(hold.table))
+            if hold.is_of_good_content:
+                by_people.setdefault((hold.table, hold.day), []).append(hold.refused)
+                mark, _ = parse_attempt(hold.refused)
             refused.setdefault(hold.table, set()).add((hold.day, mark))
     marks = basis.marks(names)
     return Standing(
         marks=marks,
         refused=refused,
+        tried_otherwise=_tried_otherwise(platform, by_people, marks),
         calendar=platform.calendar,
         views=views_read([platform.catalogue[name] for name in names], basis),
         tied=tied,
@@ -191,6 +198,25 @@ class ReleaseIndex:
                     high = middle
             self._found[table, version] = low
         return self._found[table, version]
+
+
+def _tried_otherwise(
+    platform: Platform, refused: Mapping[tuple[str, date], Collection[str]], marks: Marks
+) -> dict[str, dict[date, tuple[bool, bool]]]:
+    """Days of which people refused what other code or another configuration made, and which are not today's already."""
+    found: dict[str, dict[date, tuple[bool, bool]]] = {}
+    for (table, day), all_of_it in refused.items():
+        now, there = platform.version(table), marks.get(table, {}).get(day)
+        done = there and any(_is_of(there, one, now) for one in all_of_it)
+        if not done and any(differs := tried_otherwise(all_of_it, now)):
+            found.setdefault(table, {})[day] = differs
+    return found
+
+
+def _is_of(there: DayMark, refused: str, version: Version) -> bool:
+    """Whether a day was made by a version from the input that was refused in another way."""
+    made_by = (there.code_version, there.configuration)
+    return there.fingerprint == parse_attempt(refused)[0] and made_by == (version.code, version.configuration)
 
 
 def _published_after(marks: Mapping[date, DayMark], number: int) -> list[date]:

@@ -38,6 +38,7 @@ class Readiness:
         notes: what a reader of a ready day should know about its inputs.
         before: content of every day of the table, as it is now.
         holds: the newest hold of every held day of the table.
+        known_holds: all of them.
     """
 
     ready: tuple[date, ...] = ()
@@ -48,6 +49,7 @@ class Readiness:
     notes: dict[date, tuple[str, ...]] = field(default_factory=dict)
     before: Mapping[date, DayRecord] = field(default_factory=dict)
     holds: HoldsByDay = field(default_factory=dict)
+    known_holds: tuple[Hold, ...] = ()
 
 
 def readiness(
@@ -111,6 +113,7 @@ def readiness(
         notes={day: notes for day in ready if (notes := _notes(platform, contract, day, holds_on))},
         before=before,
         holds={hold.day: hold for hold in holds},
+        known_holds=holds,
     )
 
 

@@ -85,12 +85,12 @@ def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> tuple[StepResult, tuple[date, ...]]:
     """What was done, and the days to compute again because of a conflict; `to_come` is left for later batches."""
-    platform, table = work.platform, work.contract.name
+    platform = work.platform
     basis = Basis.now(platform)
     computed = compute(work, basis, days, to_come, so_far)
     again = _publish(work, computed, basis, last=last) if computed.publication else ()
     platform.ledger.hold(computed.holds)
-    platform.ledger.lift(table, [day for day in computed.passed if day not in again])
+    platform.ledger.drop([hold for hold in computed.over if hold.day not in again])
     return computed.result.without(again), again
 
 

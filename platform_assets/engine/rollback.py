@@ -28,9 +28,9 @@ from platform_assets.lakehouse.log import files_of_days, snapshot
 from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 from platform_assets.lakehouse.releases import Release, manifest_of
 from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
-from platform_assets.planning.fingerprints import attempt
+from platform_assets.planning.code_version import Version
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.planning.rollback import Restoration, TableDay, restoration
+from platform_assets.planning.rollback import Restoration, TableDay, refusals, restoration
 from platform_assets.planning.standing import unchanged
 from platform_assets.planning.windows import union_reached
 
@@ -163,31 +163,53 @@ def _publish(
     # then: should this process die, neither this rollback nor an earlier one is undone by the next tick.
     tables = {table: days for table, days in planned.days.items() if table in platform.catalogue.names}
     then = Basis(platform, now, {change.table: change for change in changes})
-    free = {table: as_they_would_be(then, platform.catalogue[table], days) for table, days in tables.items()}
+    free = {
+        table: as_they_would_be(then, platform.catalogue[table], {day: _made_by(planned, table, day) for day in days})
+        for table, days in tables.items()
+    }
     holds = [hold for hold in _holds(platform, found, histories, author) if hold.day not in free[hold.table]]
     before = [hold for table, days in tables.items() for hold in platform.ledger.holds(table) if hold.day in days]
     failpoint("rollback.planned")
     platform.ledger.hold(holds)
     failpoint("rollback.held")
+    renewed = {(hold.table, hold.day, hold.refused, hold.gate) for hold in holds}
     try:
         number = publish_changes(platform, new_publication(), "roll back", changes, author)
     except Exception:
         platform.ledger.drop(holds)
-        platform.ledger.hold(before)
+        # Only what these had replaced: somebody may have lifted others meanwhile.
+        platform.ledger.hold(one for one in before if (one.table, one.day, one.refused, one.gate) in renewed)
         refuse_what_is_deleted(platform, changes)
         raise
     failpoint("rollback.published")
     # What a gate refused since stays refused; what an earlier rollback did not want back may be what came back now.
-    renewed = {(hold.table, hold.day, hold.refused, hold.gate) for hold in holds}
-    over = [hold for hold in before if hold.is_of_good_content or hold.day in free[hold.table]]
-    platform.ledger.drop([one for one in over if (one.table, one.day, one.refused, one.gate) not in renewed])
+    platform.ledger.drop([one for one in before if one.is_of_good_content or one.day in free[one.table]])
     failpoint("rollback.done")
     return number
 
 
-def as_they_would_be(basis: Basis, contract: Contract, days: Collection[date]) -> tuple[date, ...]:
-    """Days whose inputs went back with them, so that nothing has to keep them as they are."""
-    return unchanged(contract, days, standing_of(basis, {contract.name, *(read.table for read in contract.inputs)}))
+def as_they_would_be(basis: Basis, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
+    """Days whose inputs went back with them, so that nothing has to keep them as they are.
+
+    Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
+    back; but where the table has to follow its contract, only all of its days together can be kept from it.
+
+    Args:
+        basis: with the days as they were before.
+        contract: of the table.
+        made_by: by what each of the days was computed, as far as that is known.
+    """
+    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
+    now = basis.platform.version(contract.name)
+    other = {day for day, version in made_by.items() if any(version.differs(now))}
+    return tuple(
+        day for day in unchanged(contract, made_by, standing) if day not in other or contract.name in standing.changing
+    )
+
+
+def _made_by(planned: Rollback, table: str, day: date) -> Version:
+    before = planned.records[table, day][1]
+    return before.made_by if before else Version()
 
 
 def _undone(found: Restoration, table: str) -> set[str]:
@@ -230,9 +252,8 @@ def _holds(
     reason = f"rolled back by {author.who}: {author.why}"
     for (table, day), gone in found.undone.items():
         if table in platform.catalogue.names:
-            marks = {record.fingerprint for record in histories[table, day] if record.publication in gone} - {""}
-            for mark in sorted(marks):
-                refused = attempt(mark, platform.version(table))
+            undone = [(one.fingerprint, one.made_by) for one in histories[table, day] if one.publication in gone]
+            for refused in sorted(refusals(undone, platform.version(table))):
                 yield Hold(table, day, refused, ROLL_BACK, reason, author.run, moment)
 
 

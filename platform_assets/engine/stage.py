@@ -29,6 +29,7 @@ from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publ
 from platform_assets.lakehouse.open_stages import OpenStage
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.ledger.records import Hold
+from platform_assets.planning.fingerprints import parse_attempt
 from platform_assets.planning.overtaken import overtaken
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.planning.steps import Step
@@ -65,14 +66,14 @@ class Stage:
         self.changes: dict[str, TableChange] = {}
         self.results: dict[str, StepResult] = {}
         self.holds: dict[tuple[str, date], Hold] = {}
-        self.passed: dict[str, set[date]] = {}
+        self.over: set[Hold] = set()
         self.folders: dict[str, tuple[str, ...]] = {}
         self.again: dict[str, set[date]] = {}
         self._keep = keep
         if before:
             self.changes = {change.table: change for change in before.tables}
             self.holds = {(hold.table, hold.day): hold for hold in before.holds}
-            self.passed = {table: set(days) for table, days in before.passed.items()}
+            self.over = set(before.over)
             self.folders = dict(before.folders)
             self.results = {
                 change.table: StepResult(
@@ -85,8 +86,7 @@ class Stage:
     @property
     def basis(self) -> Basis:
         """What the next step reads."""
-        passed = {table: frozenset(days) for table, days in self.passed.items()}
-        return Basis(self.platform, self.release, dict(self.changes), tuple(self.holds.values()), passed)
+        return Basis(self.platform, self.release, dict(self.changes), tuple(self.holds.values()), frozenset(self.over))
 
     def step(
         self,
@@ -148,8 +148,7 @@ class Stage:
         failpoint("gate.before_holds")
         self.platform.ledger.hold(self.holds.values())
         failpoint("gate.held")
-        for table, days in self.passed.items():
-            self.platform.ledger.lift(table, sorted(days))
+        self.platform.ledger.drop(self.over)
         failpoint("gate.lifted")
         return number
 
@@ -222,7 +221,7 @@ class Stage:
         return tuple(
             hold.day
             for hold in self.platform.ledger.holds(table)
-            if hold.day in staged and hold.refused.partition("@")[0] == staged[hold.day].fingerprint
+            if hold.day in staged and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
         )
 
     def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
@@ -241,18 +240,16 @@ class Stage:
         for change in computed.changes:
             had = self.changes.get(change.table)
             self.changes[change.table] = _together(had, change) if had else change
-        table = computed.result.table
         for hold in computed.holds:
             self.holds[hold.table, hold.day] = hold
-            self.passed.get(table, set()).discard(hold.day)
-        self.passed.setdefault(table, set()).update(computed.passed)
+        self.over.update(computed.over)
 
     def _forget(self, table: str, days: Collection[date]) -> None:
         """Take days out again, with what gates said of them and what was quarantined."""
         for name in (table, quarantine_table(self.platform.catalogue[table])):
             if change := self.changes.pop(name, None):
                 self.changes |= {left.table: left for left in without([change], days)}
-        self.passed.get(table, set()).difference_update(days)
+        self.over = {hold for hold in self.over if hold.table != table or hold.day not in days}
         self.holds = {key: hold for key, hold in self.holds.items() if key[0] != table or key[1] not in days}
 
 

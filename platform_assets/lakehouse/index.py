@@ -21,6 +21,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.planning.rollback import back_again
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     for table, rows in _rows_by_table(records).items():
         progress(Progress("indexing", table, len(rows), len(rows), rows=sum(rows.values()), finished=True))
     holds = ledger.holds()
-    gone = holds if is_of_another_lake(indexed, released) else tuple(hold for hold in holds if _is_undone(ledger, hold))
+    gone = holds if is_of_another_lake(indexed, released) else _undone(ledger, holds)
     ledger.drop(gone)
     return RebuildResult(
         publications=tuple(released),
@@ -137,10 +138,18 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
     return found
 
 
-def _is_undone(ledger: Ledger, hold: Hold) -> bool:
-    """Whether a person put the day back, and readers see all the same what is refused."""
-    now = ledger.current_days(hold.table, among=[hold.day]).get(hold.day)
-    return hold.is_of_good_content and now is not None and now.fingerprint == hold.refused.partition("@")[0]
+def _undone(ledger: Ledger, holds: Iterable[Hold]) -> tuple[Hold, ...]:
+    """Those of days that a person put back, and of which readers see all the same what is refused."""
+    put_back: dict[tuple[str, date], list[Hold]] = {}
+    for hold in holds:
+        if hold.is_of_good_content:
+            put_back.setdefault((hold.table, hold.day), []).append(hold)
+    found: list[Hold] = []
+    for (table, day), of_day in put_back.items():
+        if now := ledger.current_days(table, among=[day]).get(day):
+            again = back_again([hold.refused for hold in of_day], now.fingerprint, now.made_by)
+            found += [hold for hold in of_day if hold.refused in again]
+    return tuple(found)
 
 
 def recorder(lake: Lake, released: Mapping[str, int]) -> Callable[[str], PublicationRecord]:

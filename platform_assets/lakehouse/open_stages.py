@@ -34,7 +34,7 @@ class OpenStage(BaseModel):
         why: for a person.
         tables: the days, by table.
         holds: staged days that failed a gate: they are not in `tables`.
-        passed: staged days that every gate let through, by table.
+        over: holds in the ledger that end with the publication, since every gate let the staged days through.
         reasons: why each day was computed, by table.
         folders: tables that each publication of a batch staged rows in.
         published_as: the publication that is being made of it; once that is released, the stage is over.
@@ -51,7 +51,7 @@ class OpenStage(BaseModel):
     why: str
     tables: tuple[TableChange, ...] = ()
     holds: tuple[Hold, ...] = ()
-    passed: Mapping[str, tuple[date, ...]] = {}
+    over: tuple[Hold, ...] = ()
     reasons: Mapping[str, Mapping[date, Reasons]] = {}
     folders: Mapping[str, tuple[str, ...]] = {}
     published_as: str = ""

@@ -279,14 +279,12 @@ class Ledger:
             failpoint("ledger.holding")
             insert_all(connection, schema.holds, list(newest.values()))
 
-    def lift(self, table: str, days: Collection[date]) -> None:
-        """Lift every hold on these days; they are then stale if their input says so."""
-        with self._writing() as connection:
-            delete_each(connection, schema.holds, [{"table": table, "day": day} for day in days])
-
     def drop(self, holds: Collection[Hold]) -> None:
-        """Lift exactly these holds, and no others of their days."""
-        key = [column.name for column in schema.holds.primary_key]
+        """Lift exactly these holds, as somebody read them; others of their days stay, and those renewed since.
+
+        The days are then stale if their input says so.
+        """
+        key = [*(column.name for column in schema.holds.primary_key), "created_at"]
         with self._writing() as connection:
             delete_each(connection, schema.holds, [{name: getattr(hold, name) for name in key} for hold in holds])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from platform_assets.planning.code_version import Version
+
 
 @dataclass(frozen=True)
 class DayRecord:
@@ -39,6 +41,11 @@ class DayRecord:
     code_version: str
     seconds: float
     configuration: str = ""
+
+    @property
+    def made_by(self) -> Version:
+        """By what it was computed, as far as that is recorded."""
+        return Version(self.code_version, self.configuration)
 
     @property
     def delivered(self) -> int:
@@ -134,7 +141,8 @@ class Hold:
     Args:
         table: `<layer>.<table>`.
         day: event date.
-        refused: the fingerprint that must not be published; followed by `@` and the code version, if only of that code.
+        refused: the fingerprint that must not be published; followed by `@`, code version, `+` and configuration, if
+            only made by these.
             `with` and a day where nothing is wrong with this one, but records moved between the two and that is held.
         gate: what refused it: a gate's name, or `ROLL_BACK`.
         reason: for a person.

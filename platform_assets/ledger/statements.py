@@ -17,7 +17,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    exists,
     func,
     insert,
     or_,
@@ -27,6 +26,8 @@ from sqlalchemy import (
 
 from platform_assets.ledger.records import ROLL_BACK, ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.ledger.schema import arrivals, days, holds, publications
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.rollback import back_again
 from platform_assets.planning.standing import DayMark
 
 Row = Mapping[str, Any]
@@ -173,16 +174,18 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
 
 def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> None:
     """Drop the holds of people that refuse exactly what some days, each a table's, are now."""
-    by_people = connection.execute(select(holds.c.table, holds.c.day).where(holds.c.gate == ROLL_BACK)).all()
-    held = {(row[0], row[1]) for row in by_people} & touched
-    keys = [{"of_table": table, "of_day": day} for table, day in sorted(held)]
-    if not keys:
-        return
-    same = or_(holds.c.refused == days.c.fingerprint, holds.c.refused.startswith(days.c.fingerprint + "@"))
-    is_day = and_(days.c.table == holds.c.table, days.c.day == holds.c.day, days.c.fingerprint != "")
-    there = exists().where(is_day, days.c.replaced_at.is_(None), same)
-    one = (holds.c.table == bindparam("of_table"), holds.c.day == bindparam("of_day"), holds.c.gate == ROLL_BACK)
-    connection.execute(delete(holds).where(*one, there), keys)
+    by_people = select(holds.c.table, holds.c.day, holds.c.refused).where(holds.c.gate == ROLL_BACK)
+    refused: dict[tuple[str, date], list[str]] = {}
+    for table, day, what in connection.execute(by_people).all():
+        if (table, day) in touched:
+            refused.setdefault((table, day), []).append(what)
+    of_day = select(days.c.fingerprint, days.c.code_version, days.c.configuration).where(days.c.replaced_at.is_(None))
+    gone: list[Row] = []
+    for (table, day), all_of_it in refused.items():
+        for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
+            again = back_again(all_of_it, fingerprint, Version(*made_by)) if fingerprint else ()
+            gone += [{"table": table, "day": day, "refused": what, "gate": ROLL_BACK} for what in sorted(again)]
+    delete_each(connection, holds, gone)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -72,8 +72,14 @@ def refused_now(refused: str, version: Version) -> str:
         refused: an attempt, or a fingerprint alone, which is refused whatever the code.
         version: of today.
     """
+    fingerprint, tried = parse_attempt(refused)
+    return fingerprint if tried in (Version(), version) else ""
+
+
+def parse_attempt(refused: str) -> tuple[str, Version]:
+    """The fingerprint that was refused, and by what it was computed; an empty version where that does not matter."""
     fingerprint, _, tried = refused.partition("@")
-    return fingerprint if tried in ("", str(version)) else ""
+    return fingerprint, Version.parse(tried)
 
 
 def valid_on(view: View, days: Iterable[date]) -> dict[date, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.fingerprints import attempt, parse_attempt
 
 TableDay = tuple[str, date]
 """A table's name and a day of it."""
@@ -59,3 +62,41 @@ def restoration(
         back_to[day] = history[oldest + 1] if oldest + 1 < len(history) else NEVER
         undone[day] = goes
     return Restoration(back_to, undone, in_the_way)
+
+
+def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[str]:
+    """What must not be published of a day again: what was rolled back, and the same made by today's code.
+
+    Args:
+        undone: fingerprint of what a day had been, with by what it was computed as far as that is known.
+        today: by what it would be computed.
+    """
+    return {
+        attempt(fingerprint, version)
+        for fingerprint, made_by in undone
+        if fingerprint
+        for version in (made_by, today)
+        if version.code
+    }
+
+
+def back_again(refused: Collection[str], fingerprint: str, made_by: Version) -> set[str]:
+    """Of what people refused of a day, that which it is all the same, with what they refused of the same input.
+
+    Args:
+        refused: of one day, by people.
+        fingerprint: that the day has now.
+        made_by: by what it was computed, as far as that is known.
+    """
+    same_input = {one: tried for one in refused for mark, tried in [parse_attempt(one)] if mark == fingerprint}
+    is_back = any(tried == Version() or not any(made_by.differs(tried)) for tried in same_input.values())
+    return set(same_input) if is_back else set()
+
+
+def tried_otherwise(refused: Collection[str], today: Version) -> tuple[bool, bool]:
+    """Whether other code, and another configuration, than today's made all that people refused of a day."""
+    tried = [version for _, version in map(parse_attempt, refused)]
+    differing = [(False, False) if one == Version() else one.differs(today) for one in tried]
+    if not differing or not all(map(any, differing)):
+        return False, False
+    return any(code for code, _ in differing), any(configuration for _, configuration in differing)

@@ -55,13 +55,17 @@ class Standing:
 
     Args:
         marks: every loaded day, by table.
-        refused: days that are held, each with a fingerprint that must not be published, by table.
+        refused: days that are held, each with a fingerprint that must not be published, by table. No fingerprint where
+            other code or another configuration than today's was refused; of what a person put back always the
+            fingerprint, since code alone undoes no rollback.
         calendar: the days that exist.
         versions: by what each table with a transform is computed today; without it, nothing is stale through that.
         views: of every table that is read as of a day.
         tied: days that are held only because another one is, with that day, by table.
         changing: tables that have other columns, or days of another key, than their contract says today, and what each
             needs to follow it.
+        tried_otherwise: of days that a person put back, whether other code, and another configuration, than today's had
+            made what was refused, by table: they wait for a person like all that is stale through these.
     """
 
     marks: Marks
@@ -71,6 +75,7 @@ class Standing:
     views: Views = field(default_factory=dict)
     tied: Mapping[str, Collection[Tie]] = field(default_factory=dict)
     changing: Mapping[str, Need] = field(default_factory=dict)
+    tried_otherwise: Mapping[str, Mapping[date, tuple[bool, bool]]] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> Digests:
@@ -108,7 +113,7 @@ def unchanged(contract: Contract, days: Collection[date], standing: Standing) ->
 
 
 def outdated(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, tuple[bool, bool]]:
-    """The days computed by other code, or under another configuration, than today's."""
+    """The days computed, or put back because of what was computed, by other code or configuration than today's."""
     if (version := standing.versions.get(contract.name)) is None:
         return {}
     have = standing.marks.get(contract.name, {})
@@ -117,6 +122,10 @@ def outdated(contract: Contract, days: Collection[date], standing: Standing) -> 
         made: Version(*made).differs(version) for made in {(m.code_version, m.configuration) for m in have.values()}
     }
     found = {day: differs[have[day].code_version, have[day].configuration] for day in days if day in have}
+    for day, (other_code, other_configuration) in standing.tried_otherwise.get(contract.name, {}).items():
+        if day in days:
+            code, its_configuration = found.get(day, (False, False))
+            found[day] = (code or other_code, its_configuration or other_configuration)
     if contract.name in standing.changing:  # whatever is on record of its days, none has today's columns
         found = {day: (other_code, True) for day, (other_code, _) in found.items()}
     return {day: which for day, which in found.items() if any(which)}

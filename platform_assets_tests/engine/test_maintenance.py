@@ -149,7 +149,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
     with world.open() as platform:
         platform.ledger.hold([Hold(RAW, DAY, "f", "volume", "a test", "r", datetime.now(UTC))])
         assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
-        platform.ledger.lift(RAW, [DAY])
+        platform.ledger.drop(platform.ledger.holds(RAW))
         monkeypatch.setattr(compaction, "_INGEST_WAIT_S", 0.1)
         with ingest_lock(platform.lake, RAW, platform.lock_url):
             busy = maintenance_of(world, "compaction").busy

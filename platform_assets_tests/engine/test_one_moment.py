@@ -36,7 +36,7 @@ def with_one_day(platform: Platform) -> stage.Stage:
         known = {"digest": digest_of(MINE), "fingerprint": "mine"}
         days = {day: content.model_copy(update=known) for day, content in made.days.items()}
         made = made.model_copy(update={"days": days, "reads": {RAW: 0}})
-        found._add(Computed(publication, (made,), StepResult(SILVER, dict(days)), (), (DAYS[0],)))
+        found._add(Computed(publication, (made,), StepResult(SILVER, dict(days))))
     found.results[SILVER] = StepResult(SILVER)
     return found
 

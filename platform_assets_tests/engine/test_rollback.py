@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any
 
@@ -13,7 +14,8 @@ from platform_assets.engine.rollback import Rollback, rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.ledger.records import ROLL_BACK
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.records import ROLL_BACK, Hold
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
 from platform_assets_tests.support.world import World, sale
@@ -169,6 +171,47 @@ def test_what_cannot_be_rolled_back_says_why(world: World) -> None:
         undo(world, to=10_000)
     with pytest.raises(RollbackError, match=r"raw is append-only.*\n.*withdraw"):
         undo(world, publication=publication_of(world, "raw.transactions", DAYS[1]))
+
+
+@pytest.mark.parametrize("way", ["refresh", "recompute"])
+def test_a_rollback_in_the_moment_after_a_publication_stands(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """A run computes a day and publishes it; before it ends its holds, somebody rolls it back. Then a tick."""
+    before = derived(world)
+    row = sale(10, 1, DAYS[1], updated_at=LATER, sales_value="99.00")
+    world.deliver_rows("transactions", DAYS[-1], "wrong.jsonl", [row])
+    undone: list[Rollback] = []
+
+    def undo_at_once() -> None:
+        if publication_of(world, SILVER, DAYS[1]) != first and not undone:
+            undone.append(undo(world, publication=publication_of(world, SILVER, DAYS[1])))
+
+    first = publication_of(world, SILVER, DAYS[1])
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Ledger, "hold", doing(undo_at_once, Ledger.hold))
+        if way == "refresh":
+            run(world, "wrong")
+        else:
+            world.recompute(["raw.transactions", SILVER], [date(2017, 1, 2)])
+    assert undone
+    assert (SILVER, DAYS[1], ROLL_BACK) in holds(world)
+    assert run(world, "tick").get(SILVER, set()) == set()
+    assert derived(world)[SILVER] == before[SILVER]
+
+
+def doing(act: Callable[[], None], hold: Callable[[Ledger, Iterable[Hold]], None]) -> Callable[..., None]:
+    """What a ledger does when days are held, after something else has happened that holds days itself."""
+    busy: list[bool] = []
+
+    def held(ledger: Ledger, given: Iterable[Hold]) -> None:
+        if not busy:
+            busy.append(True)
+            act()
+            busy.clear()
+        hold(ledger, given)
+
+    return held
 
 
 @pytest.mark.proof

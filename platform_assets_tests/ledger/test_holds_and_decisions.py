@@ -31,26 +31,47 @@ def test_another_refused_fingerprint_or_gate_stands_beside_the_first(ledger: Led
     assert set(ledger.holds()) == {first, second, third}
 
 
-def test_lifting_frees_exactly_those_days(ledger: Ledger) -> None:
+def test_exactly_the_holds_that_somebody_has_read_are_lifted(ledger: Ledger) -> None:
     elsewhere = replace(hold(nth(0)), table="gold.daily_sales")
-    ledger.hold([hold(nth(0)), hold(nth(0), gate="conservation"), hold(nth(1)), hold(nth(2)), elsewhere])
-    ledger.lift(TABLE, [nth(0), nth(2), nth(9)])
-    assert ledger.holds() == (elsewhere, hold(nth(1)))
-    ledger.lift(TABLE, [])
-    assert len(ledger.holds()) == 2
+    ledger.hold([hold(nth(0)), hold(nth(0), gate="conservation"), hold(nth(1)), elsewhere])
+    read = [hold(nth(0)), hold(nth(9))]
+    ledger.drop(read)
+    assert set(ledger.holds()) == {elsewhere, hold(nth(0), gate="conservation"), hold(nth(1))}
+    ledger.drop([])
+    assert len(ledger.holds()) == 3
+
+
+def test_a_hold_that_was_renewed_since_it_was_read_stays(ledger: Ledger) -> None:
+    ledger.hold([hold(nth(0), gate=ROLL_BACK)])
+    read = ledger.holds()
+    renewed = replace(hold(nth(0), gate=ROLL_BACK), created_at=NOON + timedelta(microseconds=1))
+    ledger.hold([renewed])
+    ledger.drop(read)
+    assert ledger.holds() == (renewed,)
 
 
 def test_what_a_person_refused_and_somebody_puts_back_is_refused_no_more(ledger: Ledger) -> None:
-    fingerprint = simple(1, 0).days[0].fingerprint
-    back, alone = (replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{fingerprint}{end}") for end in ("@code", ""))
-    other = replace(back, refused=f"{'e' * 32}@code")
+    [day] = simple(1, 0).days
+    ends = (f"@{day.made_by}", "@code+configuration", "")
+    back, by_todays_code, alone = (
+        replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{day.fingerprint}{end}") for end in ends
+    )
+    other = replace(back, refused=f"{'e' * 32}@{day.made_by}")
     by_gate, another_day = replace(back, gate="contract"), replace(back, day=nth(1))
-    ledger.hold([back, alone, other, by_gate, another_day])
+    ledger.hold([back, by_todays_code, alone, other, by_gate, another_day])
     ledger.record(simple(1, 0))
     assert set(ledger.holds()) == {other, by_gate, another_day}
     ledger.hold([back])
     ledger.record(simple(1, 0))
     assert back in ledger.holds(), "it was indexed before somebody refused it"
+
+
+def test_what_other_code_had_made_of_the_same_input_stays_refused(ledger: Ledger) -> None:
+    [day] = simple(1, 0).days
+    refused = replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{day.fingerprint}@wrong+configuration")
+    ledger.hold([refused])
+    ledger.record(simple(1, 0))
+    assert ledger.holds() == (refused,)
 
 
 def test_decisions_are_kept_in_order_and_found_by_kind_and_subject(ledger: Ledger) -> None:

@@ -69,7 +69,7 @@ def test_a_ledger_is_kept_from_one_opening_to_the_next(url: str) -> None:
         lambda ledger: ledger.record(simple(2, 0)),
         lambda ledger: ledger.forget([name_of(1)]),
         lambda ledger: ledger.hold([hold(nth(0))]),
-        lambda ledger: ledger.lift(TABLE, [nth(0)]),
+        lambda ledger: ledger.drop([hold(nth(0))]),
         lambda ledger: ledger.decide("a", "b", reason="c", who="d", created_at=NOON),
     ],
 )

@@ -143,8 +143,8 @@ def test_a_ledger_that_knows_what_the_lake_has_not_is_refused_and_follows_only_i
 def test_a_rollback_the_lake_has_not_holds_nothing_any_more(ledger: Ledger, releases: Releases) -> None:
     releases.publish(1)
     index.record(releases.lake, ledger, _manifest(1, fingerprint="bad"), 1)
-    undone = replace(hold(nth(1)), gate=ROLL_BACK, refused="bad@code")
-    kept = replace(hold(nth(2)), gate=ROLL_BACK, refused="worse@code")
+    undone = replace(hold(nth(1)), gate=ROLL_BACK, refused="bad@c")
+    kept = replace(hold(nth(2)), gate=ROLL_BACK, refused="worse@c")
     ledger.hold([undone, kept, hold(nth(1))])
     releases.fingerprint = "bad"
     assert rebuild(releases.lake, ledger).lifted == (undone,)

@@ -7,7 +7,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.rollback import NEVER, restoration
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.rollback import NEVER, back_again, refusals, restoration, tried_otherwise
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")
@@ -38,3 +39,33 @@ def test_a_day_goes_back_to_before_the_oldest_chosen_unless_something_else_came_
         assert found.back_to == {DAY: left[0] if left else NEVER}
         assert found.undone == {DAY: tuple(gone)}
         assert not found.in_the_way
+
+
+MADE, TODAY, UNKNOWN = Version("code", "configuration"), Version("code, later", "configuration"), Version()
+
+
+def test_what_was_rolled_back_is_refused_as_it_was_made_and_as_it_would_be_today():
+    assert refusals([("f", MADE)], MADE) == {"f@code+configuration"}
+    assert refusals([("f", MADE), ("g", UNKNOWN), ("", MADE)], TODAY) == {
+        "f@code+configuration",
+        "f@code, later+configuration",
+        "g@code, later+configuration",
+    }
+
+
+def test_a_day_is_what_was_refused_if_input_and_code_are_with_all_that_was_refused_of_that_input():
+    refused = {"f@code+configuration", "f@code, later+configuration", "g@code+configuration"}
+    assert back_again(refused, "f", MADE) == {"f@code+configuration", "f@code, later+configuration"}
+    assert back_again(refused, "f", UNKNOWN) == {"f@code+configuration", "f@code, later+configuration"}
+    assert back_again(refused, "f", Version("before", "configuration")) == set()
+    assert back_again({"f"}, "f", MADE) == {"f"}
+    assert back_again(refused, "h", MADE) == set()
+
+
+def test_a_day_is_worth_a_try_by_other_code_than_all_that_was_refused():
+    assert tried_otherwise({"f@code+configuration"}, MADE) == (False, False)
+    assert tried_otherwise({"f@code+configuration"}, TODAY) == (True, False)
+    assert tried_otherwise({"f@code, later+other"}, TODAY) == (False, True)
+    assert tried_otherwise({"f@code+configuration", "g@code, later+configuration"}, TODAY) == (False, False)
+    assert tried_otherwise({"f"}, TODAY) == (False, False)
+    assert tried_otherwise((), TODAY) == (False, False)

@@ -1,0 +1,185 @@
+"""What a person put back stays so until the day's own input is another one; other code waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from platform_assets.compute.schemas import raw_schema, spark_schema
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.planner import plan_steps
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.readiness import readiness
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import chosen_publications
+from platform_assets.lakehouse.index import rebuild
+from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.ledger.records import ROLL_BACK
+from platform_assets.planning.configuration import Configuration
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
+from platform_assets.settings import load_settings
+
+RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
+DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
+DAY = DAYS[7]
+"""With a day on either side, whose week it is in, too."""
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Platform]:
+    """Nine days of readings without rows, computed by today's code. Nobody needs Spark to know what is stale."""
+    first, last = DAYS[0], DAYS[-1]
+    settings = load_settings(
+        state=tmp_path / "state", domains="platform_assets_tests.support.domains.sensors",
+        calendar_first=first, calendar_last=last, today=last,
+    )  # fmt: skip
+    with open_platform(settings) as opened:
+        for table in (RAW, SILVER, GOLD):
+            publish(opened, table, DAYS, 1)
+        yield opened
+
+
+def publish(platform: Platform, table: str, days: Collection[date], number: int) -> str:
+    """Publish days whose digest has a number in it, as made from what is there by what code there is; its name."""
+    contract, basis, publication = platform.catalogue[table], Basis.now(platform), new_publication()
+    digests = {read.table: basis.digests(read.table) for read in contract.inputs}
+    made_from = fingerprints(contract, days, digests, platform.calendar, {}) if digests else dict.fromkeys(days, "")
+    content = DayContent(files=(), base=(), digest=f"0-{number}-0-0-0", rows=0, bytes=0)
+    change = TableChange(
+        table=table,
+        schema_string=(raw_schema if contract.source else spark_schema)(contract).json(),
+        days={day: content.model_copy(update={"fingerprint": made_from[day]}) for day in days},
+        reads=basis.reads(digests),
+        code_version=platform.code_versions.get(table, ""),
+        configuration=platform.configurations[table].parts if digests else {},
+    )
+    publish_changes(platform, publication, "recompute", [change], Author("r", "a test"))
+    return publication
+
+
+def put_back(platform: Platform, publication: str) -> None:
+    rollback(platform, chosen_publications(platform, publication), Author("undo", "it was wrong", "Zoë"))
+
+
+def corrected_and_put_back(platform: Platform) -> None:
+    """A correction of a day is computed, and what came of it is rolled back."""
+    publish(platform, RAW, [DAY], 2)
+    put_back(platform, publish(platform, SILVER, [DAY], 2))
+
+
+def taken(platform: Platform, table: str, request: Request) -> dict[date, Reasons]:
+    """The days of a table that a refresh would compute."""
+    plan = plan_steps(platform, request)
+    return {day: why for step in plan.steps if step.table == table for day, why in step.reasons.items()}
+
+
+def waiting(platform: Platform, table: str) -> dict[date, Reasons]:
+    """The days of a table that the next tick leaves to a person."""
+    plan = plan_steps(platform, AUTOMATIC)
+    return {day: why for step in plan.waiting if step.table == table for day, why in step.reasons.items()}
+
+
+def is_refused(platform: Platform, table: str) -> bool:
+    state = readiness(platform, platform.catalogue[table], [DAY], Basis.now(platform))
+    assert DAY in {*state.held, *state.ready}
+    return DAY in state.held
+
+
+def test_an_edit_of_another_tables_code_undoes_no_rollback(platform: Platform) -> None:
+    corrected_and_put_back(platform)
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    platform.code_versions[GOLD] = "other"
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    assert is_refused(platform, SILVER)
+
+
+@pytest.mark.parametrize("what", ["code", "configuration"])
+def test_other_code_or_another_contract_of_its_own_waits_for_a_person_and_is_then_tried(
+    platform: Platform, what: str
+) -> None:
+    corrected_and_put_back(platform)
+    if what == "code":
+        platform.code_versions[SILVER] = "other"
+    else:
+        rules = Configuration({**platform.configurations[SILVER].parts, "rules": {"warm": "celsius > 0"}})
+        platform.configurations[SILVER] = rules
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert waiting(platform, SILVER)[DAY] == (what,)
+    assert DAY in taken(platform, SILVER, BY_PERSON)
+    assert not is_refused(platform, SILVER)
+
+
+def test_code_put_back_after_its_results_waits_for_a_person_with_the_day(platform: Platform) -> None:
+    good = platform.code_versions[SILVER]
+    platform.code_versions[SILVER] = "wrong"
+    corrected_and_put_back(platform)
+    platform.code_versions[SILVER] = good
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert waiting(platform, SILVER) == {DAY: ("code",)}
+    assert taken(platform, SILVER, BY_PERSON) == {DAY: ("code",)}
+    assert not is_refused(platform, SILVER)
+    publish(platform, RAW, [DAY], 3)
+    assert DAY in taken(platform, SILVER, AUTOMATIC), "its own input is another one"
+
+
+def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code_is_another(platform: Platform) -> None:
+    good = platform.code_versions[SILVER]
+    platform.code_versions[SILVER] = "wrong"
+    put_back(platform, publish(platform, SILVER, [DAY], 2))
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert is_refused(platform, SILVER), "nor by a person's refresh, while the wrong code is there"
+    rebuild(platform.lake, platform.ledger)
+    assert is_refused(platform, SILVER)
+    platform.code_versions[SILVER] = good
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}, "it is what it would become"
+    platform.code_versions[SILVER] = "mended"
+    assert not is_refused(platform, SILVER)
+
+
+def test_a_day_that_had_nothing_before_is_taken_by_a_person_once_its_code_is_another(platform: Platform) -> None:
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
+    assert DAY not in platform.ledger.current_days(SILVER)
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    platform.code_versions[SILVER] = "mended"
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert DAY in taken(platform, SILVER, BY_PERSON)
+
+
+def test_other_code_upstream_that_makes_the_same_undoes_no_rollback_of_what_reads_it(platform: Platform) -> None:
+    publish(platform, RAW, [DAY], 2)
+    publish(platform, SILVER, [DAY], 2)
+    put_back(platform, publish(platform, GOLD, DAYS[7:], 2))
+    assert {(hold.table, hold.day, hold.gate) for hold in platform.ledger.holds()} == {
+        (GOLD, day, ROLL_BACK) for day in DAYS[7:]
+    }
+    platform.code_versions[SILVER] = "other"
+    publish(platform, SILVER, [DAY], 2)
+    assert taken(platform, GOLD, AUTOMATIC) == {}
+    assert is_refused(platform, GOLD)
+
+
+def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> None:
+    platform.code_versions[SILVER] = "first"
+    publish(platform, RAW, [DAY], 2)
+    wrong = publish(platform, SILVER, [DAY], 2)
+    platform.code_versions[SILVER] = "second"
+    put_back(platform, wrong)
+    assert {hold.refused.partition("@")[2].partition("+")[0] for hold in platform.ledger.holds(SILVER)} == {
+        "first",
+        "second",
+    }, "neither what was rolled back, nor the same by today's code"
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
+    again = platform.ledger.current_days(SILVER)[DAY]
+    assert again.digest == "0-2-0-0-0"
+    made = again.fingerprint
+    assert [hold for hold in platform.ledger.holds(SILVER) if hold.refused.startswith(made)] == []
