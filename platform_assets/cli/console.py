@@ -29,8 +29,12 @@ class UsageError(PlatformError):
     """An argument cannot be understood."""
 
 
-def parse_day(text: str, settings: Settings) -> date:
-    """A day of the calendar, as an argument.
+def parse_day(text: str, settings: Settings | None = None) -> date:
+    """A day as an argument.
+
+    Args:
+        text: as it was written.
+        settings: with the calendar that the day must lie in; any day will do without.
 
     Raises:
         UsageError: not a date, or outside the calendar.
@@ -39,14 +43,20 @@ def parse_day(text: str, settings: Settings) -> date:
         day = date.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"{text!r} is not a day.", "Write it as YYYY-MM-DD, for example 2017-03-31.") from error
+    if settings is None:
+        return day
     first, last = settings.calendar_first, settings.last_day()
     if not first <= day <= last:
         raise UsageError(f"{day} is outside the calendar, {first} to {last}.", "Name a day of the calendar.")
     return day
 
 
-def parse_days(text: str, settings: Settings) -> frozenset[date]:
-    """Days of the calendar as an argument: one day, a range `A..B` with both ends, or several of them with commas.
+def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
+    """Days as an argument: one day, a range `A..B` with both ends, or several of them with commas.
+
+    Args:
+        text: as it was written.
+        settings: with the calendar that the days must lie in; any days will do without.
 
     Raises:
         UsageError: a part is no day, is outside the calendar, or is a range that ends before it starts.

@@ -1,4 +1,4 @@
-"""`late`: rows that came after their restatement window, and what to do with them."""
+"""`late`: rows that came too late, or too far ahead, to be taken as they come; and what to do with them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import UsageError, console, parse_days, print_json, reading
+from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.planning.late_queue import LateRows, Selection, waiting_rows
-from platform_assets.settings import load_settings
+from platform_assets.planning.late_queue import LateRows, Selection, rows_ahead, waiting_rows
 
 if TYPE_CHECKING:
     from platform_assets.engine.approvals import Approval
 
 app = typer.Typer(
-    help="Rows that came after their restatement window wait until somebody approves or refuses them.",
+    help="Rows that came too late wait until somebody approves or refuses them; those too far ahead, until their day.",
     no_args_is_help=True,
 )
 
@@ -38,14 +37,14 @@ def list_late(
     everything: Annotated[bool, typer.Option("--all", help="Also what was refused, or withdrawn meanwhile.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what waits: per table, day and arrival how many rows, how late, and what they amount to."""
+    """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     from platform_assets.engine.late_queue import late_queue
 
     with reading() as platform:
         if table is not None:
             table = platform.catalogue[table].name
         found = [rows for rows in late_queue(platform) if table in (None, rows.table)]
-    shown = [rows for rows in found if everything or rows.state == "waiting"]
+    shown = [rows for rows in found if everything or rows.state in ("waiting", "ahead")]
     if as_json:
         print_json([_as_json(rows) for rows in shown])
     elif shown:
@@ -64,7 +63,7 @@ def approve(
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take late rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
+    """Take waiting rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
     author, selection = decided_by(reason, by), _selection(arrival, table, days)
     from platform_assets.engine.approvals import approve as take
 
@@ -95,7 +94,7 @@ def refuse(
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide that late rows stay out; they are kept and listed with `late list --all`."""
+    """Decide that waiting rows stay out; they are kept and listed with `late list --all`."""
     author, selection = decided_by(reason, by), _selection(arrival, table, days)
     from platform_assets.engine.late_queue import refuse as keep_out
 
@@ -112,7 +111,7 @@ def _selection(arrival: str | None, table: str | None, days: str | None) -> Sele
     if arrival is not None and table is None and days is None:
         return Selection(arrival=arrival)
     if arrival is None and table is not None and days is not None:
-        return Selection(table=table, days=parse_days(days, load_settings()))
+        return Selection(table=table, days=parse_days(days))
     raise UsageError(
         "Say which rows: those of one arrival, or those of a table on some days.",
         "Name an arrival as `late list` shows it, or give --table raw.x and --days 2017-01-02..2017-01-05.",
@@ -120,16 +119,23 @@ def _selection(arrival: str | None, table: str | None, days: str | None) -> Sele
 
 
 def _print(queue: Sequence[LateRows]) -> None:
-    names = ("table", "day", "days late", "arrival", "rows", "amounts", "state")
-    grid = new_grid("The late queue", names, right=("days late", "rows"), whole=("table", "day"))
+    names = ("table", "day", "came", "arrival", "rows", "amounts", "state")
+    grid = new_grid("The late queue", names, right=("came", "rows"), whole=("table", "day", "came"))
     for rows in queue:
         state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
         amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)
-        cells = (rows.table, str(rows.day), str(rows.days_late), rows.arrival, f"{rows.rows:,}", amounts, state)
+        cells = (rows.table, str(rows.day), _came(rows), rows.arrival, f"{rows.rows:,}", amounts, state)
         grid.add_row(*map(escape, cells))
     console.print(grid)
     if count := waiting_rows(queue):
         console.print(f"{count:,} rows wait: late approve ARRIVAL --reason … --by …, or late refuse.")
+    if count := rows_ahead(queue):
+        console.print(f"{count:,} rows are taken when their day comes, unless somebody decides otherwise.")
+
+
+def _came(rows: LateRows) -> str:
+    """How far from its day it came."""
+    return f"{counted(-rows.days_late, 'day')} ahead" if rows.is_ahead else f"{counted(rows.days_late, 'day')} late"
 
 
 def _as_json(rows: LateRows) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _lines(event: Event) -> Iterator[str]:
         yield f"by {event.hold.gate}, run {event.hold.run}: {event.hold.reason}"
     elif isinstance(event, Decided):
         yield event.decision.kind
-        yield f"of late rows of {event.arrival} for {event.table}, by {event.decision.who}: {event.decision.reason}"
+        yield f"of waiting rows of {event.arrival} for {event.table}, by {event.decision.who}: {event.decision.reason}"
     else:
         yield from _published(event)
 

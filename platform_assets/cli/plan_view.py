@@ -84,6 +84,9 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
                 f"{found.table}: {counted(found.files, 'file')} ({size(found.bytes)}) to "
                 "take first; the days they touch are known then, and join the plan"
             )
+        if found.due:
+            days = f"{counted(len(found.due), 'day')} of which rows arrived far ahead ({which(found.due)})"
+            lines.append(f"{found.table}: {days} to take first, since their day has come")
         if found.quiet:
             lines.append(f"{found.table}: {counted(len(found.quiet), 'day')} to load as empty ({which(found.quiet)})")
     return lines
@@ -165,7 +168,13 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     """A plan for programs."""
     return {
         "intakes": [
-            {"table": found.table, "files": found.files, "bytes": found.bytes, "quiet_days": list(found.quiet)}
+            {
+                "table": found.table,
+                "files": found.files,
+                "bytes": found.bytes,
+                "due_days": list(found.due),
+                "quiet_days": list(found.quiet),
+            }
             for found in plan.intakes
         ],
         "steps": [step_json(step) for step in plan.steps],

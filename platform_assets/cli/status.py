@@ -12,11 +12,13 @@ import typer
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.pending import list_arrivals
-from platform_assets.engine.platform import Platform
 from platform_assets.ledger.records import ArrivalRecord, Hold
-from platform_assets.planning.late_queue import waiting_rows
+from platform_assets.planning.late_queue import rows_ahead, waiting_rows
+from platform_assets.planning.loaded import delays
+from platform_assets.planning.windows import days_later
 from platform_assets.sources.landing import Problem
 
 
@@ -26,13 +28,15 @@ class TableStatus:
 
     Args:
         table: its name.
-        newest: newest day with content.
-        days: days with content, empty ones included.
-        missing: days of the calendar without any.
+        newest: newest loaded day.
+        days: loaded days, empty ones included.
+        missing: days of the calendar that are not loaded and should be.
         held: days whose newest content was refused.
         rows: rows readers see.
         quarantined: rows of published days that broke a rule.
         refused: rows refused at parsing, for raw tables.
+        outside: rows on days outside the calendar, for raw tables.
+        days_outside: first and last of these days.
     """
 
     table: str
@@ -43,22 +47,29 @@ class TableStatus:
     rows: int
     quarantined: int
     refused: int
+    outside: int = 0
+    days_outside: tuple[date, date] | None = None
 
 
-def table_status(platform: Platform, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
+def table_status(basis: Basis, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
     """Where one table stands, from the ledger alone."""
-    days = platform.ledger.current_days(contract.name)
-    calendar = set(platform.calendar.days())
+    platform = basis.platform
+    days, loaded = basis.days(contract.name), basis.digests(contract.name)
+    delay = delays(platform.catalogue)[contract.name]
+    due = [day for day in platform.calendar.days() if days_later(day, delay) <= platform.settings.current_day()]
+    outside = [day for day in days if day not in platform.calendar] if contract.source else []
     arrivals = platform.ledger.arrivals(contract.name) if contract.source else []
     return TableStatus(
         table=contract.name,
-        newest=max(days, default=None),
-        days=len(days),
-        missing=len(calendar - set(days)),
+        newest=max(loaded, default=None),
+        days=len(loaded),
+        missing=len(set(due) - loaded.keys()),
         held=len({hold.day for hold in holds if hold.table == contract.name}),
         rows=sum(day.delivered for day in days.values()),
         quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
         refused=sum(arrival.refused for arrival in arrivals),
+        outside=sum(days[day].delivered for day in outside),
+        days_outside=(min(outside), max(outside)) if outside else None,
     )
 
 
@@ -66,9 +77,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
     """Show what is loaded, missing, held and set aside; exit code 1 if something needs a look."""
     with reading() as platform:
         holds = platform.ledger.holds()
-        tables = [table_status(platform, contract, holds) for contract in platform.catalogue]
+        basis = Basis.now(platform)
+        tables = [table_status(basis, contract, holds) for contract in platform.catalogue]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
-        late = waiting_rows(late_queue(platform))
+        queue = late_queue(platform)
+        late, ahead = waiting_rows(queue), rows_ahead(queue)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
     problems = [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
     pending = sum(len(listing.pending) for listing in listings)
@@ -81,10 +94,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
                 "landing": [asdict(problem) for problem in problems],
                 "pending_files": pending,
                 "late_rows": late,
+                "rows_ahead": ahead,
             }
         )
     else:
-        _print(tables, holds, refused, problems, pending, late)
+        _print(tables, holds, refused, problems, pending, late, ahead)
     if holds or refused or problems or late or any(table.missing for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
@@ -96,6 +110,7 @@ def _print(
     problems: list[Problem],
     pending: int,
     late: int,
+    ahead: int,
 ) -> None:
     counts = ("days", "missing", "held", "rows", "aside")
     names = ("table", "newest", *counts)
@@ -119,6 +134,13 @@ def _print(
         say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
     if late:
         say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
+    if ahead:
+        say("ahead", f"{ahead:,} rows wait for their day: platform-assets late list")
+    for found in tables:
+        if found.days_outside:
+            first, last = found.days_outside
+            which = f"{first}" if first == last else f"from {first} to {last}"
+            say("outside", f"{found.table} has {found.outside:,} rows of days that the calendar does not have, {which}")
     if pending:
         console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
 

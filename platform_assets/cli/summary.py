@@ -11,9 +11,10 @@ from rich.table import Table
 
 from platform_assets.cli.console import console
 from platform_assets.cli.grids import new_grid
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.platform import Platform
-from platform_assets.planning.late_queue import waiting_rows
+from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 
 if TYPE_CHECKING:
     from platform_assets.cli.demo import Phase
@@ -28,7 +29,8 @@ class TableSummary:
         days: loaded days, empty ones included.
         rows: rows readers see.
         set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).
-        late: rows that wait in the late queue (raw).
+        late: rows that wait in the late queue for a decision (raw).
+        ahead: rows that wait there for their day (raw).
     """
 
     table: str
@@ -36,20 +38,22 @@ class TableSummary:
     rows: int
     set_aside: int
     late: int
+    ahead: int
 
 
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
     found: list[TableSummary] = []
-    queue = late_queue(platform)
+    queue, basis = late_queue(platform), Basis.now(platform)
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
         aside = sum(day.figures.get("quarantined", 0) for day in days)
         if contract.source is not None:
             aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
         rows = sum(day.delivered for day in days)
-        late = waiting_rows([one for one in queue if one.table == contract.name])
-        found.append(TableSummary(contract.name, len(days), rows, aside, late))
+        loaded = len(basis.digests(contract.name))
+        waits = [one for one in queue if one.table == contract.name]
+        found.append(TableSummary(contract.name, loaded, rows, aside, waiting_rows(waits), rows_ahead(waits)))
     return found
 
 
@@ -66,6 +70,8 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
         console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
     if late := sum(found.late for found in tables):
         console.print(f"{late:,} rows came too late to be taken unasked: platform-assets late list")
+    if ahead := sum(found.ahead for found in tables):
+        console.print(f"{ahead:,} rows wait for their day: platform-assets late list")
     for phase in phases:
         console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")
     looks = Table.grid(padding=(0, 2))

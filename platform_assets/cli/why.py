@@ -109,8 +109,8 @@ def _file(arrival: ArrivalRecord) -> str:
     if arrival.kind == "withdrawal":
         return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
     taken = f"{arrival.taken:,} rows taken"
-    if arrival.kind == "approval":
-        return f"[green]approval[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
+    if arrival.kind in ("approval", "due"):
+        return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
     refused = f", {arrival.refused:,} refused" if arrival.refused else ""
     return f"[green]file[/] {escape(arrival.path)}: {taken}{refused}, sha256 {arrival.sha256[:12]}"
 

@@ -15,7 +15,7 @@ from platform_assets.cli.session import session_on_demand
 
 def withdraw(
     context: typer.Context,
-    arrival: Annotated[str, typer.Argument(help="A file below the landing root, or an approval of late rows.")],
+    arrival: Annotated[str, typer.Argument(help="A file below the landing root, or what entered later of one.")],
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,

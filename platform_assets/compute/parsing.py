@@ -1,6 +1,7 @@
 """Landed files as typed rows: what can enter raw, and what is refused with its reason.
 
 Text is never guessed: every field is cast to the contract's type, and a field that does not fit refuses its row.
+Nothing here knows today's date: what becomes of a row follows from the row, the date it arrived, and the contract.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,7 +23,6 @@ from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
-from platform_assets.planning.windows import Calendar
 
 _LINE = "_line"
 _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
@@ -59,24 +61,18 @@ class Layout:
         return tuple(name or f"_column_{n}" for n, name in enumerate(self.columns, 1))
 
 
-def parse(
-    spark: SparkSession,
-    layouts: Sequence[Layout],
-    contract: Contract,
-    calendar: Calendar,
-) -> DataFrame:
+def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
     """The rows of some landed files, each read and judged once.
 
     Returns:
         Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
-        reason and `_rescued` the row as it was delivered, for `dead_letters.refused_rows`; a late row lacks nothing
-        else, for `late_rows.late_rows`.
+        reason and `_rescued` the row as it was delivered, for `dead_letters.refused_rows`; a row that came too late, or
+        too far ahead, lacks nothing else, for `late_rows.late_rows`.
     """
     parsed: DataFrame | None = None
     for layout in layouts:
         typed = _typed(_located(_read(spark, layout)), layout, contract)
-        judged = typed.withColumn("_reason", _refusal(typed, layout, contract, calendar))
-        rows = judged.select(*_raw_columns(typed, contract))
+        rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
@@ -185,28 +181,50 @@ def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | 
     return lost
 
 
-def _refusal(typed: DataFrame, layout: Layout, contract: Contract, calendar: Calendar) -> Column:
-    """Why a row is refused; null where it can enter raw. The first reason found is given."""
+def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
+    """The rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
+
+    To take a key back, a void needs that key and its place in the order. What else is written in it may be anything:
+    what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
+    """
     types = {field.name: field.dataType.simpleString() for field in typed.schema.fields}
+    lost = {
+        column.name: (n, found)
+        for n, column in enumerate(contract.columns)
+        if (found := _lost(n, column, types)) is not None
+    }
+    needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
+    spared = {name: found for name, (_, found) in lost.items() if contract.voided and name not in needed}
+    is_void = F.coalesce(F.col(contract.voided), F.lit(False)) if contract.voided else F.lit(False)
+    counts = {name: (n, ~is_void & found if name in spared else found) for name, (n, found) in lost.items()}
+    judged = typed.withColumn("_reason", _refusal(types, counts, layout, contract))
+    if not spared:
+        return judged
+    is_spared = {name: is_void & found & F.isnull("_reason") for name, found in spared.items()}
+    kept = F.when(reduce(or_, is_spared.values()), _payload(typed, contract)).otherwise(F.col("_rescued"))
+    nulled = {name: F.when(~spare, F.col(name)) for name, spare in is_spared.items()}
+    return judged.withColumns({"_rescued": kept, **nulled})
+
+
+def _refusal(
+    types: Mapping[str, str], lost: Mapping[str, tuple[int, Column]], layout: Layout, contract: Contract
+) -> Column:
+    """Why a row is refused; null where it can enter raw. The first reason found is given."""
     checks: list[tuple[Column, Column | str]] = []
     if "_broken" in types:
         what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
         checks.append((F.isnotnull("_broken"), f"broken line: {what}"))
-    for n, column in enumerate(contract.columns):
-        if (lost := _lost(n, column, types)) is not None:
-            text = F.substring(F.col(f"_as_delivered_{n}").cast("string"), 1, 40)
-            checks.append((lost, F.concat(F.lit(f"{column.name}: not {column.type}: "), text)))
-    for name in (*contract.key, contract.event_time, contract.updated_at):
-        if name is not None:
-            checks.append((F.isnull(name), f"{name}: no value"))
+    for name, (n, is_lost) in lost.items():
+        text = F.substring(F.col(f"_as_delivered_{n}").cast("string"), 1, 40)
+        checks.append((is_lost, F.concat(F.lit(f"{name}: not {contract.column(name).type}: "), text)))
+    for needed in (*contract.key, contract.event_time, contract.updated_at):
+        if needed is not None:
+            checks.append((F.isnull(needed), f"{needed}: no value"))
     day = F.to_date(contract.event_time or "")
-    outside = ~day.between(F.lit(calendar.first), F.lit(calendar.last))
-    says = F.concat(
-        F.lit(f"{contract.event_time}: "),
-        day.cast("string"),
-        F.lit(" is outside the calendar"),
-    )
-    checks.append((outside, says))
+    # There are no others for whoever computes with days: Python, Delta's partitions, the ledger.
+    no_day = ~F.year(day).between(1, 9999)
+    says = F.concat(F.lit(f"{contract.event_time}: "), day.cast("string"), F.lit(" is not in the years 1 to 9999"))
+    checks.append((no_day, says))
     reason: Column | None = None
     for condition, says_why in checks:
         value = F.lit(says_why) if isinstance(says_why, str) else says_why
@@ -231,7 +249,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     is_good = F.isnull("_reason")
     day = F.to_date(contract.event_time or "")
     kind = F.when(F.col(contract.voided), F.lit(VOID)).otherwise(F.lit(RECORD)) if contract.voided else F.lit(RECORD)
-    in_time = F.date_diff("_arrival_date", day) <= contract.restatement_window_days
+    in_time = F.date_diff("_arrival_date", day).between(-contract.ahead_days, contract.restatement_window_days)
     version = F.col(contract.updated_at) if contract.updated_at else F.col("_arrival_date").cast("timestamp")
     return [
         *(F.col(name) for name in names),

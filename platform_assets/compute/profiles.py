@@ -39,6 +39,7 @@ class RawProfile:
         digests: what is added to each day, tombstones and withdrawals included.
         tombstones: how many of those rows are tombstones, by day.
         withdrawals: how many of them take an arrival back, by day.
+        ahead: how many of them arrived before their day, by day.
         taken: rows of each arrival, neither tombstones nor withdrawals.
         software: that read them, as a manifest has it.
     """
@@ -46,6 +47,7 @@ class RawProfile:
     digests: dict[date, Digest] = field(default_factory=dict)
     tombstones: dict[date, int] = field(default_factory=dict)
     withdrawals: dict[date, int] = field(default_factory=dict)
+    ahead: dict[date, int] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)
     software: dict[str, str] = field(default_factory=dict)
 
@@ -86,12 +88,14 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
     columns = [name for name in staged.columns if name != DAY]
     kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
+    is_ahead = F.col("_arrival_date") < F.col(DAY) if "_arrival_date" in columns else F.lit(False)
     rows = (
         staged.groupBy(DAY, "_arrival")
         .agg(
             F.count(F.lit(1)).alias("_rows"),
             F.count_if(kind == TOMBSTONE).alias("_tombstones"),
             F.count_if(kind == WITHDRAWAL).alias("_withdrawals"),
+            F.count_if(is_ahead).alias("_ahead"),
             *digest_sums(columns),
         )
         .collect()
@@ -99,14 +103,16 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     digests: dict[date, Digest] = {}
     tombstones: dict[date, int] = {}
     withdrawals: dict[date, int] = {}
+    ahead: dict[date, int] = {}
     taken: dict[str, int] = {}
     for row in rows:
         day, arrival = row[DAY], row["_arrival"]
         digests[day] = digests.get(day, Digest()) + digest_of(row, row["_rows"])
         tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
         withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
+        ahead[day] = ahead.get(day, 0) + row["_ahead"]
         taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
-    return RawProfile(digests, tombstones, withdrawals, taken, software_of(staged.sparkSession))
+    return RawProfile(digests, tombstones, withdrawals, ahead, taken, software_of(staged.sparkSession))
 
 
 def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:

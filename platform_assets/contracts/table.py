@@ -22,6 +22,13 @@ LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 DAY = "event_date"
 """The partition column of every table: the event date in UTC, never null."""
 
+_FROM_0 = {
+    "restatement_window_days": "has a restatement window of {} days",
+    "ahead_days": "takes rows {} days ahead of their day",
+    "delivered_after_days": "is delivered {} days after its days",
+}
+"""Numbers of days that a raw table's contract gives, and what is wrong where they are negative."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -77,9 +84,13 @@ class Contract:
         moves_within_days: how far apart two versions of one key can lie.
         delivers: `daily` where every open day brings an arrival, so that a day without one is missing; `on change`
             where a day without one is loaded and empty.
+        delivered_after_days: the rows of a day come with the arrival of so many days later. Until then the day is
+            neither empty nor missing, and nothing is computed from what of it may be there.
         restatement_window_days: rows that arrive more days than this after their day wait in the late queue.
         deep_restatement_days: rows that wait there and arrived at most so many days after their day are taken by the
             periodic deep restatement; by default only a person takes any.
+        ahead_days: rows that arrive more days than this before their day wait in the late queue, too, and are taken
+            when their day comes.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
         checks: which findings block a day and which only warn.
@@ -101,8 +112,10 @@ class Contract:
     voided: str | None = None
     moves_within_days: int = 0
     delivers: Literal["daily", "on change"] = "daily"
+    delivered_after_days: int = 0
     restatement_window_days: int = 90
     deep_restatement_days: int | None = None
+    ahead_days: int = 366
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
     checks: Checks = field(default_factory=Checks)
@@ -145,10 +158,9 @@ class Contract:
     def _check_raw(self) -> None:
         if self.source is None or self.event_time is None:
             raise self._error("has no source or no event time", "Give `source` and `event_time`.")
-        if self.restatement_window_days < 0:
-            raise self._error(
-                f"has a restatement window of {self.restatement_window_days} days", "Give a number of days from 0 up."
-            )
+        for setting, what in _FROM_0.items():
+            if (days := getattr(self, setting)) < 0:
+                raise self._error(what.format(days), f"Give `{setting}` a number of days from 0 up.")
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             raise self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "

@@ -1,4 +1,7 @@
-"""Approvals: late rows leave the queue and enter raw, in one publication, as an arrival of their own."""
+"""Waiting rows leave the late queue and enter raw, in one publication, as an arrival of their own.
+
+A person approves them; or they had come too far ahead of their day, and that has come.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,23 +22,26 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import appended_change, replaced, schema_to_replace, staged_at
+from platform_assets.engine.changes import ahead_figures, appended_change, replaced, schema_to_replace, staged_at
 from platform_assets.engine.columns import refuse_deliveries
-from platform_assets.engine.late_queue import LateQueueError, choose, decide
+from platform_assets.engine.late_queue import LateQueueError, choose, decide, due
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.lakehouse.lock import ingest_lock
-from platform_assets.lakehouse.manifest import Arrival, DayContent, TableChange
+from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.late_queue import LateRows, Selection, late_table
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.windows import ranges
 
+_Why = Literal["approval", "due"]
+"""The kind of the arrivals as which rows enter."""
+
 
 @dataclass(frozen=True)
 class Approval:
-    """What an approval did.
+    """What became of waiting rows.
 
     Args:
         table: the raw table.
@@ -54,7 +61,7 @@ def approve(
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[Approval, ...]:
-    """Take late rows into raw; the days they reach are then stale through data.
+    """Take waiting rows into raw as a person decides; the days they reach are then stale through data.
 
     However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
 
@@ -84,7 +91,7 @@ def approve(
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
                     decide(platform, "approval", chosen, author)
-                    taken = _take(platform, spark(), contract, chosen, author)
+                    taken = _take(platform, spark(), contract, chosen, author, "approval")
                     done.append(taken)
                     rows = sum(arrival.taken for arrival in taken.arrivals)
                     days = len(taken.published)
@@ -92,8 +99,45 @@ def approve(
     return tuple(done)
 
 
+def take_due(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    contract: Contract,
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> Approval | None:
+    """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
+
+    Whoever calls this holds the table's ingest lock.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where nothing is due.
+        contract: of the raw table.
+        author: of the run that found them due.
+        progress: told when there are any.
+
+    Returns:
+        None where nothing is due.
+
+    Raises:
+        LateQueueError: the queue's files hold other rows than its records say.
+    """
+    chosen = due(platform, contract)
+    if not chosen:
+        return None
+    progress(Progress("taking", contract.name))
+    with full_disk_explained(contract.name):
+        return _take(platform, spark(), contract, chosen, author, "due")
+
+
 def _take(
-    platform: Platform, spark: SparkSession, contract: Contract, chosen: Collection[LateRows], author: Author
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    chosen: Collection[LateRows],
+    author: Author,
+    why: _Why,
 ) -> Approval:
     queue = late_table(contract.name)
     basis = Basis.now(platform)
@@ -102,12 +146,12 @@ def _take(
         schema = raw_schema(contract)
         waiting = read_days(spark, platform.lake.table_path(queue), basis.files(queue), schema, ranges(days))
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
-        stage(_as_approved(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
+        stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
         stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
-        arrivals = _arrivals(platform, contract, chosen, publication, entered)
+        arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
         changes = [
             appended_change(platform, basis.release, contract.name, publication, schema.json(), entered),
             TableChange(
@@ -118,7 +162,8 @@ def _take(
             ),
         ]
         read = basis.reads([contract.name, queue])
-        publish_changes(platform, publication, "approval", changes, author, arrivals, on_versions=read)
+        kind: Kind = "approval" if why == "approval" else "ingest"
+        publish_changes(platform, publication, kind, changes, author, arrivals, on_versions=read)
     return Approval(contract.name, arrivals, changes[0].days)
 
 
@@ -126,12 +171,14 @@ def _is_one_of(chosen: Collection[LateRows]) -> Column:
     by_arrival: dict[str, list[date]] = {}
     for rows in chosen:
         by_arrival.setdefault(rows.arrival, []).append(rows.day)
-    parts = [(F.col("_arrival") == arrival) & F.col(DAY).isin(*days) for arrival, days in by_arrival.items()]
+    # As text: a date before the year 1000 is none to the JVM as Python writes it.
+    day = F.col(DAY).cast("string")
+    parts = [(F.col("_arrival") == arrival) & day.isin(*map(str, days)) for arrival, days in by_arrival.items()]
     return reduce(lambda a, b: a | b, parts)
 
 
-def _as_approved(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
-    """The rows as those of the approval; the date they arrived, which may order them, stays."""
+def _as_taken(rows: DataFrame, contract: Contract, publication: str) -> DataFrame:
+    """The rows as those of an arrival of their own; the date they arrived, which may order them, stays."""
     return rows.withColumn("_arrival", F.concat(F.lit(_path(contract, publication, "")), "_arrival"))
 
 
@@ -140,7 +187,12 @@ def _path(contract: Contract, publication: str, origin: str) -> str:
 
 
 def _arrivals(
-    platform: Platform, contract: Contract, chosen: Collection[LateRows], publication: str, entered: RawProfile
+    platform: Platform,
+    contract: Contract,
+    chosen: Collection[LateRows],
+    publication: str,
+    entered: RawProfile,
+    why: _Why,
 ) -> tuple[Arrival, ...]:
     counted: dict[str, int] = {}
     for rows in chosen:
@@ -154,7 +206,7 @@ def _arrivals(
             raise LateQueueError(
                 f"{late_table(contract.name)} has {rows_of_it:,} rows of {origin}, but {entered.taken.get(path, 0):,} "
                 "of them were staged for raw; nothing was published.",
-                "Run the approval again; if it stays so, restore the table's files from a backup.",
+                "Run it again; if it stays so, restore the table's files from a backup.",
             )
         made.append(
             Arrival(
@@ -166,7 +218,7 @@ def _arrivals(
                 modified_ns=file.modified_ns,
                 landed=rows_of_it,
                 taken=rows_of_it,
-                kind="approval",
+                kind=why,
                 origin=origin,
             )
         )
@@ -178,5 +230,9 @@ def _left(
 ) -> dict[date, DayContent]:
     digests = {day: left.digests.get(day, Digest()) for day in days}
     return replaced(
-        basis.files(queue), staged_at(platform.lake, queue, publication), digests, dict.fromkeys(days, ""), {}
+        basis.files(queue),
+        staged_at(platform.lake, queue, publication),
+        digests,
+        dict.fromkeys(days, ""),
+        ahead_figures(left),
     )

@@ -33,7 +33,6 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
 from platform_assets.planning.late_queue import late_table
-from platform_assets.planning.windows import Calendar
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
 
@@ -53,7 +52,7 @@ class _UnaccountedError(Exception):
 def take(
     platform: Platform, spark: SparkSession, contract: Contract, files: Sequence[LandedFile], author: Author
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    """Take some files whole, in one publication of raw, of the rows refused and of the rows that wait as late.
+    """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
 
     A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken.
 
@@ -84,7 +83,7 @@ def _take(
     letters, queue = refused_table(contract), late_table(contract.name)
     basis = Basis.now(platform)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        _stage_rows(spark, contract, platform.calendar, seen, refused, folders[contract.name])
+        _stage_rows(spark, contract, seen, refused, folders[contract.name])
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
@@ -117,17 +116,16 @@ def _take(
 def _stage_rows(
     spark: SparkSession,
     contract: Contract,
-    calendar: Calendar,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
     folder: Path,
 ) -> None:
-    """Stage the rows of all files not refused; those refused by themselves, or late, without a day.
+    """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
     A file that turns out corrupt joins the refused.
     """
     while good := [file for file in seen if file not in refused]:
-        rows = parse(spark, _layouts(good, seen), contract, calendar)
+        rows = parse(spark, _layouts(good, seen), contract)
         try:
             stage(rows, folder)
             return

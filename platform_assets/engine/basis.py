@@ -18,6 +18,7 @@ from platform_assets.lakehouse.index import day_records
 from platform_assets.lakehouse.manifest import STAGED, TableChange
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord, Hold
+from platform_assets.planning.loaded import Delivered, loaded_days
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark, Marks
 
@@ -79,7 +80,9 @@ class Basis:
         return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
-        """What is known of every loaded day of a table, oldest first.
+        """What is known of every day of a table that has rows, or is known to have none, oldest first.
+
+        Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
 
         Args:
             table: its name.
@@ -91,7 +94,7 @@ class Basis:
 
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
-        return {day: found.digest for day, found in self.days(table).items()}
+        return {day: found.digest for day, found in self._counting(table, self.days(table)).items()}
 
     def marks(self, tables: Collection[str]) -> Marks:
         """What planning looks at, of every loaded day of some tables, oldest first."""
@@ -99,7 +102,12 @@ class Basis:
         for table in self.staged.keys() & set(tables):
             over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
             found[table] = _loaded({**found[table], **over})
-        return found
+        return {table: self._counting(table, days) for table, days in found.items()}
+
+    def delivered(self, table: str) -> Delivered:
+        """How far the deliveries for a raw table have come."""
+        newest = self.platform.ledger.newest_arrival_date(table, at=self.number)
+        return Delivered(self.platform.calendar, self.platform.settings.current_day(), newest)
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been, oldest first; what is staged is the newest."""
@@ -114,6 +122,13 @@ class Basis:
         there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.over]
         mine = [hold for hold in self.holds_set if table in (None, hold.table)]
         return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
+
+    def _counting(self, table: str, days: dict[date, _Content]) -> dict[date, _Content]:
+        """The loaded days: of a raw table those that its source has had the time to deliver."""
+        contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
+        if contract is None or contract.source is None:
+            return days
+        return loaded_days(contract, days, self.delivered(table))
 
     def _over(self, table: str) -> dict[date, DayRecord]:
         return _records(self.staged[table]) if table in self.staged else {}

@@ -23,6 +23,9 @@ Files = Mapping[date, tuple[DataFile, ...]]
 COMPARED = "moves_within_days"
 """The figure of a raw day that says how far its keys were compared with those of other days."""
 
+AHEAD = "ahead"
+"""The figure of a day that says how many of its rows arrived before it, where any did."""
+
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
     """The live files of each day of a table at a version; none where it was never published."""
@@ -96,6 +99,8 @@ def appended(
             figures[COMPARED] = compared
         for name, more in (("tombstones", added.tombstones[day]), ("withdrawals", added.withdrawals[day])):
             figures[name] = figures.get(name, 0) + more
+        for name, more in ahead_figures(added).get(day, {}).items():
+            figures[name] = figures.get(name, 0) + more
         old = live.get(day, ())
         contents[day] = _content(old, (*old, *files), digest, figures)
     return contents
@@ -107,6 +112,11 @@ def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayCont
         day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(found.digest), found.figures)
         for day, found in days.items()
     }
+
+
+def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
+    """What figures say of rows that arrived before their day; nothing of days without any."""
+    return {day: {AHEAD: rows} for day, rows in staged.ahead.items() if rows}
 
 
 def appended_change(

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import Contract
+from platform_assets.engine.approvals import take_due
 from platform_assets.engine.arrivals import take
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import computed_with, loaded_empty, schema_to_replace
@@ -44,12 +45,15 @@ def ingest(
 ) -> IngestResult:
     """Take everything pending for a raw table, one ingest at a time.
 
+    That is every file, and then all rows whose day has come since they arrived too far ahead of it: so it makes no
+    difference whether a file was taken before that day or after it.
+
     Args:
         platform: what to work with.
         spark: gives the session; not called where nothing is pending.
         contract: of the raw table.
         author: on whose behalf.
-        days: days that are asked for; those that nothing was delivered for come back as missing.
+        days: days that are asked for; those that their source has not delivered come back as missing.
         progress: told after every batch of arrival dates.
         until: newest arrival date to take; all by default.
 
@@ -78,17 +82,20 @@ def ingest(
             arrivals += taken
             published |= contents
             progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
+        due = take_due(platform, spark, contract, author, progress)
+        published |= due.published if due else {}
         broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
         published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
-        loaded = platform.ledger.current_days(contract.name)
+        loaded = Basis.now(platform).digests(contract.name)
         failpoint("ingest.done")
         if arrivals or published:
-            rows = sum(arrival.taken for arrival in arrivals)
+            rows = sum(arrival.taken for arrival in (*arrivals, *(due.arrivals if due else ())))
             progress(Progress("taking", contract.name, len(published), len(published), rows=rows, finished=True))
     return IngestResult(
         table=contract.name,
         arrivals=tuple(arrivals),
         published=published,
+        due=due.arrivals if due else (),
         growing=listing.growing,
         problems=listing.problems,
         missing=tuple(day for day in sorted(days) if day not in loaded),
@@ -100,7 +107,7 @@ def _load_quiet_days(
     platform: Platform, contract: Contract, delivered: Collection[date], author: Author, until: date | None
 ) -> dict[date, DayContent]:
     basis = Basis.now(platform)  # before it is decided which days are empty, or another ingest would go unnoticed
-    contents = loaded_empty(quiet_days(platform, contract, delivered, until))
+    contents = loaded_empty(quiet_days(basis, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
         schema = raw_schema(contract).json()

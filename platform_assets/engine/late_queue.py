@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import AHEAD
 from platform_assets.engine.columns import takes_deliveries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
@@ -24,6 +25,7 @@ from platform_assets.planning.late_queue import (
     State,
     Verdict,
     deep_restatement,
+    due_rows,
     late_table,
     open_to,
 )
@@ -63,6 +65,23 @@ def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[
         f"Nothing of {selection} waits in the late queue" + _because(platform, queue, selection),
         "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
     )
+
+
+def due(platform: Platform, contract: Contract) -> tuple[LateRows, ...]:
+    """The rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
+
+    Where none has, the ledger alone says so.
+    """
+    now, last = platform.current_release(), platform.calendar.last
+    queue = platform.ledger.current_days(late_table(contract.name), at=now.number)
+    if not any(found.figures.get(AHEAD) for day, found in queue.items() if day <= last):
+        return ()
+    return due_rows(_queue(platform, contract, now), last)
+
+
+def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
+    """The days of such rows, oldest first."""
+    return tuple(sorted({rows.day for rows in due(platform, contract)}))
 
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[Selection, ...]:
@@ -137,7 +156,7 @@ def _late_rows(
         amounts={name: group[f"{name}_sum"] or Decimal(0) for name in names},
     )
     decision = decisions.get(found.subject)
-    state: State = "waiting"
+    state: State = "ahead" if found.is_ahead else "waiting"
     decided = ""
     if found.arrival in gone:
         state = "withdrawn"
@@ -162,11 +181,13 @@ def _because(platform: Platform, queue: Collection[LateRows], selection: Selecti
     if selection.arrival is None:
         return "."
     arrivals = platform.ledger.arrivals()
-    for approval in reversed(arrivals):
-        if approval.kind == "approval" and approval.origin == selection.arrival:
-            made = platform.ledger.publication(approval.publication)
+    for taken in reversed(arrivals):
+        if taken.kind == "due" and taken.origin == selection.arrival:
+            return f": {taken.taken:,} rows of it were taken when their day had come."
+        if taken.kind == "approval" and taken.origin == selection.arrival:
+            made = platform.ledger.publication(taken.publication)
             assert made is not None
-            return f": {approval.taken:,} rows of it were approved by {made.who}: {made.why}."
+            return f": {taken.taken:,} rows of it were approved by {made.who}: {made.why}."
     if not any(arrival.path == selection.arrival for arrival in arrivals):
         return ": no such arrival was ever taken. Write its path as `late list` shows it."
-    return ": none of its rows came late."
+    return ": none of its rows came late, or further ahead than its contract takes."

@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from platform_assets.contracts import Contract, Span
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.late_queue import days_due
 from platform_assets.engine.planner import past_of, stale_days, standing_of
 from platform_assets.engine.platform import Platform
+from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.standing import Stale
 from platform_assets.planning.steps import newest_to_take
@@ -31,6 +33,7 @@ class Waiting:
         growing: files somebody still writes.
         problems: what lies in the landing area and cannot be taken.
         quiet: days to load as empty because nothing was to be expected, by raw table.
+        due: days that have come and of which rows wait that arrived further ahead than was taken, by raw table.
         stale: days that can be recomputed at once, and the fingerprints they would get, by table.
         plan: what a refresh would recompute, why, and which days wait for a person.
         missing: ended days without anything that could be taken, though something was to be expected, by raw table.
@@ -42,6 +45,7 @@ class Waiting:
     growing: tuple[Problem, ...]
     problems: tuple[Problem, ...]
     quiet: Mapping[str, tuple[date, ...]]
+    due: Mapping[str, tuple[date, ...]]
     stale: Mapping[str, Mapping[date, str]]
     plan: Plan
     missing: Mapping[str, tuple[date, ...]]
@@ -67,10 +71,11 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     missing: dict[str, tuple[date, ...]] = {}
     for contract, listing in listings.items():
         waits = {file.arrival_date for file in listing.pending}
-        empty = quiet_days(platform, contract, listing.delivered - waits)
+        have, come = basis.days(contract.name), basis.delivered(contract.name)
+        taken = listing.delivered - waits
         files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
-        quiet[contract.name] = tuple(day for day in empty if until is None or day <= until)
-        missing[contract.name] = _missing(platform, contract, {*waits, *empty})
+        quiet[contract.name] = empty_days(contract, have, taken, come, until)
+        missing[contract.name] = missing_days(contract, have, waits, empty_days(contract, have, taken, come), come)
     return Waiting(
         files=_without_empty(files),
         until=until,
@@ -78,6 +83,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         growing=tuple(problem for listing in listings.values() for problem in listing.growing),
         problems=tuple(problem for listing in listings.values() for problem in listing.problems),
         quiet=_without_empty(quiet),
+        due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
         stale=_recomputable(platform, touched, every_stale_day),
         plan=plan,
         missing=_without_empty(missing),
@@ -108,37 +114,31 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
-    """What waits for every raw table: files, and days on which nothing had to come."""
+    """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
+    basis = Basis.now(platform)
     found: list[Intake] = []
     for contract in platform.catalogue:
         if contract.source is not None:
             listing = list_arrivals(platform, contract)
             waits = {file.arrival_date for file in listing.pending}
-            quiet = quiet_days(platform, contract, listing.delivered - waits)
+            quiet = quiet_days(basis, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
-            found.append(Intake(contract.name, len(listing.pending), size, quiet))
-    return tuple(intake for intake in found if intake.files or intake.quiet)
+            found.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
+    return tuple(intake for intake in found if intake.files or intake.quiet or intake.due)
 
 
 def quiet_days(
-    platform: Platform, contract: Contract, delivered: Collection[date], until: date | None = None
+    basis: Basis, contract: Contract, delivered: Collection[date], until: date | None = None
 ) -> tuple[date, ...]:
     """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
 
     Args:
-        platform: what to look at.
+        basis: what to look at.
         contract: of a raw table.
         delivered: arrival dates whose files were all taken.
-        until: newest day to load; files of later dates may wait.
+        until: newest arrival date to look at; files of later dates may wait.
     """
-    loaded = platform.ledger.current_days(contract.name)
-    return tuple(
-        day
-        for day in platform.calendar.days()
-        if day not in loaded
-        and (until is None or day <= until)
-        and (contract.delivers == "on change" or day in contract.closed_days or day in delivered)
-    )
+    return empty_days(contract, basis.days(contract.name), delivered, basis.delivered(contract.name), until)
 
 
 def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:
@@ -152,12 +152,6 @@ def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_da
             if free:
                 found[contract.name] = free
     return found
-
-
-def _missing(platform: Platform, contract: Contract, expected: Collection[date]) -> tuple[date, ...]:
-    loaded = platform.ledger.current_days(contract.name)
-    today = platform.settings.current_day()
-    return tuple(day for day in platform.calendar.days() if day < today and day not in loaded and day not in expected)
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

@@ -18,6 +18,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import views_read
 from platform_assets.ledger.records import DayRecord, Hold
 from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
+from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.ties import still_refused
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.quality.findings import Check
@@ -77,7 +78,7 @@ def readiness(
         day: reason
         for read in contract.inputs
         for day in days
-        if (reason := _blocks(platform, read, day, digests, holds_on[read.table]))
+        if (reason := _blocks(basis, read, day, digests, holds_on[read.table]))
     }
     left = sorted(set(days) - set(blocked))
     before = basis.days(contract.name)
@@ -122,9 +123,9 @@ def _holds(basis: Basis, table: str) -> HoldsByDay:
     return {hold.day: hold for hold in basis.holds(table)}
 
 
-def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:
+def _blocks(basis: Basis, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:
     """Why an input keeps a day from being computed."""
-    start, end = days_read(read.window, day, platform.calendar)
+    start, end = days_read(read.window, day, basis.platform.calendar)
     lacking = next((needed for needed in day_range(start, end) if needed not in digests[read.table]), None)
     held = holds.get(day if lacking is None else lacking)
     waits = lacking is not None or (read.window == Span(0, 0) and not (held and held.is_of_good_content))
@@ -136,9 +137,16 @@ def _blocks(platform: Platform, read: Input, day: date, digests: Digests, holds:
         )
     if lacking is None:
         return None
-    layer = read.table.partition(".")[0]
-    todo = "Deliver its rows, or declare the day closed" if layer == "raw" else f"Materialize {read.table}"
-    return f"{read.table} has never been loaded for {lacking}. {todo} for {lacking} first."
+    source = basis.platform.catalogue[read.table]
+    if source.source is None:
+        return f"{read.table} has never been loaded for {lacking}. Materialize {read.table} for {lacking} first."
+    if basis.days(read.table, [lacking]):
+        return (
+            f"{read.table} has rows of {lacking} already, and comes whole with what arrives on "
+            f"{comes_with(source, lacking)}: nothing that arrived then or later was taken yet. Wait for that delivery."
+        )
+    todo = f"Deliver its rows, or declare the day closed for {lacking} first."
+    return f"{read.table} has never been loaded for {lacking}. {todo}"
 
 
 def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:

@@ -107,16 +107,18 @@ class IngestResult:
     Args:
         table: the raw table.
         arrivals: files taken or refused.
-        published: the new content of those days.
+        published: the new content of every day touched, in the calendar or not.
+        due: rows that had arrived too far ahead of their day and entered now that it has come.
         growing: files left for later.
         problems: files that cannot be taken, and why.
-        missing: days asked for that no arrival was delivered for.
+        missing: days asked for that their source has not delivered.
         seconds: wall time.
     """
 
     table: str
     arrivals: tuple[Arrival, ...] = ()
     published: dict[date, DayContent] = field(default_factory=dict)
+    due: tuple[Arrival, ...] = ()
     growing: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     missing: tuple[date, ...] = ()

@@ -98,7 +98,8 @@ def tied_days(
     if not _has_ties(platform, contract):
         return Tied()
     near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
-    around = sorted(day for day in near if day in platform.calendar)
+    # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes.
+    around = sorted(near & basis.digests(contract.inputs[0].table).keys())
     others = readiness(platform, contract, around, basis)
     behind = {*others.ready, *others.blocked, *others.held}.difference(to_come)
     ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state.before, basis))

@@ -65,9 +65,12 @@ def refuse_half_a_move(platform: Platform, records: Mapping[TableDay, tuple[DayR
     """
     for contract in platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
+        published = platform.ledger.current_days(contract.name) if days else {}
         for one, other in sorted(moves_undone(platform, contract, days)):
             if (one in days) != (other in days):
                 alone, left = (one, other) if one in days else (other, one)
+                if left not in published:
+                    continue  # its day has yet to come, and is tied to the held one then
                 raise RollbackError(
                     f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "
                     "would be counted twice or not at all.",

@@ -41,7 +41,7 @@ class Withdrawal:
 
     Args:
         table: the raw table.
-        arrivals: the withdrawals recorded: of the arrival, and of every approval of late rows of it.
+        arrivals: the withdrawals recorded: of the arrival, and of everything as which waiting rows of it entered.
         rows: of raw, that count no more.
         published: the new content of every raw day touched.
     """
@@ -61,13 +61,13 @@ def withdraw(
 ) -> tuple[Withdrawal, ...]:
     """Have every table computed as if an arrival had never come; the days it reached are then stale through data.
 
-    What approvals took of its late rows goes with it, and what still waits in the queue can be approved no more. The
-    same content can be delivered again under another name.
+    What entered of its waiting rows goes with it, and what still waits in the queue never enters. The same content can
+    be delivered again under another name.
 
     Args:
         platform: what to work with.
         spark: gives the session; not called where raw has no row of the arrival.
-        path: of the arrival: a file below the landing root, or an approval.
+        path: of the arrival: a file below the landing root, or one as which waiting rows entered.
         author: who withdraws it, and why.
         progress: told when a table begins and when it is finished.
 
@@ -83,7 +83,7 @@ def withdraw(
         with ingest_lock(platform.lake, table, platform.lock_url), full_disk_explained(table):
             platform.settle()
             [arrival] = [found for found in _taken(platform, path) if found.table == table]
-            parts = [arrival, *_standing_approvals(platform, arrival)]
+            parts = [arrival, *_entered_later(platform, arrival)]
             gone = _withdraw(platform, spark, platform.catalogue[table], parts, author)
             done.append(gone)
             days = len(gone.published)
@@ -123,12 +123,12 @@ def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
     return list(newest.values())
 
 
-def _standing_approvals(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:
+def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:
+    """What entered of the rows that had to wait, because a person approved them or their day had come."""
     found = platform.ledger.arrivals(arrival.table)
     gone = {other.origin for other in found if other.kind == "withdrawal"}
-    return [
-        other for other in found if other.kind == "approval" and other.origin == arrival.path and other.path not in gone
-    ]
+    entered = [other for other in found if other.kind in ("approval", "due") and other.path not in gone]
+    return [other for other in entered if other.origin == arrival.path]
 
 
 def _withdraw(

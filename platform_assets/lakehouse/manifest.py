@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
-ArrivalKind = Literal["delivery", "approval", "withdrawal"]
+ArrivalKind = Literal["delivery", "approval", "due", "withdrawal"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
@@ -112,11 +112,12 @@ class Arrival(_Value):
         landed: rows in the file.
         taken: rows that entered raw.
         refused: rows refused at parsing.
-        late: rows that wait in the late queue.
+        late: rows that wait in the late queue, because they came too late or too far ahead.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
-        kind: a delivery of a source, the approval of late rows, or the withdrawal of an arrival.
-        origin: path of the arrival that an approval or a withdrawal is about.
+        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), or the
+            withdrawal of an arrival.
+        origin: path of the arrival whose rows these are, or that is withdrawn.
     """
 
     table: str

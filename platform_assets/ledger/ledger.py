@@ -255,6 +255,11 @@ class Ledger:
         """The newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._rows(statements.newest_arrival(table, path))), None)
 
+    def newest_arrival_date(self, table: str, *, at: int) -> date | None:
+        """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
+        found: date | None = self._rows(statements.newest_arrival_date(table, at))[0]["newest"]
+        return found
+
     def view(self, table: str, content: str) -> View | None:
         """What of a table's content is valid on which day; None before anybody has looked."""
         query = select(schema.views.c.digests).where(schema.views.c.table == table, schema.views.c.content == content)

@@ -71,8 +71,8 @@ class ArrivalRecord:
         notes: what a person should know though nothing was refused.
         publication: that took or refused it.
         late: rows that went to the late queue.
-        kind: delivery, approval or withdrawal.
-        origin: path of the arrival that an approval or a withdrawal is about.
+        kind: delivery, approval, due or withdrawal.
+        origin: path of the arrival whose rows an approval took, or a day that has come, or that is withdrawn.
     """
 
     table: str

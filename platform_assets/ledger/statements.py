@@ -119,6 +119,14 @@ def newest_arrival(table: str, path: str) -> Select[Any]:
     return query.order_by(_release.desc()).limit(1)
 
 
+def newest_arrival_date(table: str, at: int) -> Select[Any]:
+    """The newest arrival date of what was taken for a table up to a release."""
+    taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
+    return (
+        select(func.max(arrivals.c.arrival_date).label("newest")).select_from(arrivals.join(publications)).where(*taken)
+    )
+
+
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
     """Days and arrivals of one publication."""
     return (

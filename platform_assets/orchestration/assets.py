@@ -144,9 +144,9 @@ class _Run:
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
         found = checks_of_result(self.platform, self.contract, done)
-        metadata = day_metadata(done)
-        if done.published:
-            newest = max(done.published)
+        metadata = day_metadata(done, self.platform.calendar)
+        if metadata:
+            newest = max(metadata)
             metadata[newest] |= pictures(self.platform, self.contract, newest)
         events = materializations(done, metadata)
         for day, event in events.items():

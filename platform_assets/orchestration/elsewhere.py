@@ -1,4 +1,4 @@
-"""Days that were published without Dagster, by the command line for one, told to it so that its pages stay true."""
+"""Days that were published without Dagster, or before they were partitions, told to it so that its pages stay true."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import cache
 import dagster as dg
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.ledger.records import COMPACTION, DayRecord, PublicationRecord
 from platform_assets.orchestration.checks import checks_of
@@ -66,12 +68,33 @@ def published_elsewhere(
     return Elsewhere(tuple(events), days, until, more=False)
 
 
+def come_since(
+    instance: dg.DagsterInstance, platform: Platform, contract: Contract
+) -> Iterator[dg.AssetMaterialization]:
+    """Raw days whose rows were published before they were partitions: Dagster is told once they count.
+
+    Args:
+        instance: knows of which days it was told.
+        platform: what to look at.
+        contract: of a raw table.
+    """
+    basis = Basis.now(platform)
+    loaded = basis.digests(contract.name)
+    early = {day: one for day, one in basis.days(contract.name).items() if day in loaded and one.figures.get(AHEAD)}
+    told = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
+    for day, record in early.items():
+        if day.isoformat() not in told:
+            shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+            yield day_event(contract.name, day, record.digest, shown)
+
+
 def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, DayRecord]]:
-    """Days of a publication that nothing replaced since but a compaction, of tables that are assets."""
+    """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets."""
     found = platform.ledger.publication(publication)
     made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
     for record in found.days if found else ():
-        made[record.table][record.day] = record
+        if record.day in platform.calendar:
+            made[record.table][record.day] = record
     head = cache(platform.ledger.head)
     for contract in platform.catalogue:
         mine = made.get(contract.name, {})

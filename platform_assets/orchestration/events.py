@@ -9,6 +9,7 @@ import dagster as dg
 
 from platform_assets.compute.differences import DayChange
 from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.planning.windows import Calendar
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -18,24 +19,25 @@ def asset_key(table: str) -> dg.AssetKey:
     return dg.AssetKey(table.split("."))
 
 
-def day_metadata(done: IngestResult | StepResult) -> dict[date, Metadata]:
-    """Figures of every published day; the seconds of the step are shared out among its days."""
+def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[date, Metadata]:
+    """Figures of every published day that is a partition; the seconds of the step are shared out among its days.
+
+    Rows of other days may enter raw, and wait there for the calendar.
+    """
     share = done.seconds / max(len(done.published), 1)
     return {
         day: figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
         | (_history(done, day) if isinstance(done, StepResult) else {})
         for day, content in sorted(done.published.items())
+        if day in calendar
     }
 
 
 def materializations(
     done: IngestResult | StepResult, metadata: Mapping[date, Metadata]
 ) -> dict[date, dg.AssetMaterialization]:
-    """One event per published day, its data version the digest."""
-    return {
-        day: day_event(done.table, day, content.digest, metadata[day])
-        for day, content in sorted(done.published.items())
-    }
+    """One event per published day that has metadata, its data version the digest."""
+    return {day: day_event(done.table, day, done.published[day].digest, shown) for day, shown in metadata.items()}
 
 
 def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.AssetMaterialization:

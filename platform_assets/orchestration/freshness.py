@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import dagster as dg
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.orchestration.checks import CHECKS, target_of
 from platform_assets.orchestration.events import asset_key
 from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import ranges
 from platform_assets.quality.freshness import freshness_finding, overdue_days
 
@@ -71,10 +73,11 @@ def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterat
 
 
 def _result(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
-    published = platform.ledger.current_days(contract.name)
+    published = Basis.now(platform).digests(contract.name)
     days = platform.calendar.days()
-    overdue = overdue_days(contract, published, platform.calendar, platform.settings.current_day())
-    finding = freshness_finding(contract, overdue)
+    delay = delays(platform.catalogue)[contract.name]
+    overdue = overdue_days(contract, published, platform.calendar, platform.settings.current_day(), delay)
+    finding = freshness_finding(contract, overdue, delay)
     metadata: dict[str, dg.MetadataValue] = {
         "days published": dg.MetadataValue.int(len(published)),
         "days in the calendar": dg.MetadataValue.int(len(days)),

@@ -14,6 +14,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.checks import day_results
+from platform_assets.orchestration.elsewhere import come_since
 from platform_assets.orchestration.events import day_metadata, materializations
 from platform_assets.orchestration.freshness import freshness_events
 from platform_assets.orchestration.outcomes import checks_of_result, failures
@@ -106,12 +107,15 @@ def _report(
     """What became of the days of one table: first the materializations, then what the checks say of them."""
     progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
-    metadata = day_metadata(done)
-    if done.published:
-        newest = max(done.published)
+    metadata = day_metadata(done, platform.calendar)
+    if metadata:
+        newest = max(metadata)
         metadata[newest] |= pictures(platform, contract, newest)
     for event in materializations(done, metadata).values():
         context.log_event(event)
+    for event in come_since(context.instance, platform, contract) if contract.source else ():
+        if date.fromisoformat(str(event.partition)) not in metadata:
+            context.log_event(event)
     for result in day_results(context.instance, contract, checks_of_result(platform, contract, done)):
         context.log_event(cast("Any", result))
 

@@ -15,7 +15,7 @@ from platform_assets.quality.findings import checked
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
     """Days that were not published, and the reason in a sentence or two."""
     if isinstance(done, IngestResult):
-        return dict.fromkeys(done.missing, "nothing was delivered and the day is not declared closed")
+        return dict.fromkeys(done.missing, "its source has not delivered it, and the day is not declared closed")
     return done.not_published
 
 

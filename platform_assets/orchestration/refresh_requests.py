@@ -71,6 +71,8 @@ def work_of(found: Waiting, versions: Mapping[str, Version]) -> str:
         total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
     for table, days in sorted(found.quiet.items()):
         total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
+    for table, days in sorted(found.due.items()):
+        total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
     total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
     return total.hexdigest()[:32]
 
@@ -114,6 +116,9 @@ def describe(found: Waiting) -> str:
         parts.append(f"{_count(count, 'file')} landed ({_by_table(dates)})")
     if found.left:
         parts.append(f"{found.left:,} more of newer dates, left for the next run")
+    if found.due:
+        count = sum(map(len, found.due.values()))
+        parts.append(f"{_count(count, 'day')} come of which rows arrived far ahead ({_by_table(found.due)})")
     if found.stale and not found.files:
         count = sum(map(len, found.stale.values()))
         parts.append(f"{_count(count, 'day')} stale ({_by_table(found.stale)})")

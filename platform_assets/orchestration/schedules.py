@@ -70,7 +70,7 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
     parts = (f"up to {ended}: {describe(found)}", describe_missing(found.missing), describe_waiting(found.plan))
     message = "; ".join(filter(None, parts))
     context.log.info(message)
-    if not (found.files or found.stale or found.quiet):
+    if not (found.files or found.due or found.stale or found.quiet):
         return dg.SkipReason(message)
     for run in unfinished_refreshes(context.instance):
         if run.tags.get(WORK_TAG) == work:

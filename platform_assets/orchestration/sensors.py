@@ -49,9 +49,9 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
         found = replace(waiting(opened, opened.settings.files_per_run), quiet={})
         work = work_of(found, opened.versions)
     message = "; ".join(filter(None, (describe(found), describe_waiting(found.plan))))
-    if not (found.files or found.stale):
+    if not (found.files or found.due or found.stale):
         return dg.SkipReason(message)
-    if others and not found.files:
+    if others and not (found.files or found.due):
         return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
     tries = earlier_tries(context.instance, work)
     if left_s := pause_left_s(tries):

@@ -1,6 +1,7 @@
-"""The late queue: rows that came after their restatement window, and what people decided about them.
+"""The late queue: rows that came too long after their day, or before it, and what people decided about them.
 
-A row is late by its arrival date, never by the clock, so that it is late however often and whenever it is ingested.
+A row is late, or ahead, by its arrival date, never by the clock, so that it is so however often and whenever it is
+ingested. What is late waits for a person; what is ahead waits for its day, unless a person decides otherwise.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Literal
 
 from platform_assets.planning.windows import ranges
 
-State = Literal["waiting", "refused", "withdrawn"]
+State = Literal["waiting", "ahead", "refused", "withdrawn"]
 Verdict = Literal["approval", "refusal"]
 """What a person can decide; also the kind under which the ledger keeps the decision."""
 
 
 def late_table(raw_table: str) -> str:
-    """Where the late rows of a raw table wait."""
+    """Where the rows of a raw table wait that came too late, or too far ahead."""
     return f"late.{raw_table.partition('.')[2]}"
 
 
@@ -30,7 +31,7 @@ def days_late(arrival_date: date, day: date) -> int:
 
 @dataclass(frozen=True)
 class LateRows:
-    """The late rows that one arrival brought for one day: what a decision is about.
+    """The waiting rows that one arrival brought for one day: what a decision is about.
 
     Args:
         table: the raw table.
@@ -39,7 +40,8 @@ class LateRows:
         day: of the rows.
         rows: how many.
         amounts: sum of every decimal column.
-        state: whether they wait for a decision, were refused by a person, or their arrival was withdrawn.
+        state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
+            arrival was withdrawn.
         decided: who refused them and why.
     """
 
@@ -54,8 +56,13 @@ class LateRows:
 
     @property
     def days_late(self) -> int:
-        """How many days after their day they arrived."""
+        """How many days after their day they arrived; less than 0 where they came before it."""
         return days_late(self.arrival_date, self.day)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether they arrived before their day."""
+        return self.days_late < 0
 
     @property
     def subject(self) -> str:
@@ -92,7 +99,7 @@ class Selection:
     def __contains__(self, rows: LateRows) -> bool:
         if self.arrival is not None:
             return rows.arrival == self.arrival
-        if self.most_days_late is not None and rows.days_late > self.most_days_late:
+        if self.most_days_late is not None and not 0 <= rows.days_late <= self.most_days_late:
             return False
         return rows.table == self.table and rows.day in self.days
 
@@ -106,9 +113,10 @@ class Selection:
 def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection) -> tuple[LateRows, ...]:
     """The selected rows that can still be decided so, by table, day and arrival.
 
-    Those that wait; and, since a refusal may have been a mistake, those refused if their arrival is approved by name.
+    Those that wait, for a decision or for their day; and, since a refusal may have been a mistake, those refused if
+    their arrival is approved by name.
     """
-    states = {"waiting"}
+    states = {"waiting", "ahead"}
     if verdict == "approval" and selection.arrival is not None:
         states.add("refused")
     found = [rows for rows in queue if rows in selection and rows.state in states]
@@ -122,6 +130,21 @@ def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: in
     return found if open_to("approval", queue, found) else None
 
 
+def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
+    """The rows that came ahead, whose day has come since, and about which nobody decided otherwise.
+
+    Args:
+        queue: what waits.
+        last: the newest day there is.
+    """
+    return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
+
+
 def waiting_rows(queue: Collection[LateRows]) -> int:
-    """How many rows nobody has decided about."""
+    """How many rows nobody has decided about, and no day will bring."""
     return sum(rows.rows for rows in queue if rows.state == "waiting")
+
+
+def rows_ahead(queue: Collection[LateRows]) -> int:
+    """How many rows wait for their day."""
+    return sum(rows.rows for rows in queue if rows.state == "ahead")

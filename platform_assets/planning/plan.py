@@ -40,12 +40,14 @@ class Intake:
         files: how many.
         bytes: of all of them.
         quiet: days to load as empty, because nothing was to be expected on them.
+        due: days that have come and of which rows wait that arrived too far ahead.
     """
 
     table: str
     files: int = 0
     bytes: int = 0
     quiet: tuple[date, ...] = ()
+    due: tuple[date, ...] = ()
 
 
 class Lacking(NamedTuple):

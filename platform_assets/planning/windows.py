@@ -107,9 +107,19 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
     return tuple(found)
 
 
+def days_later(day: date, days: int) -> date:
+    """The day so many days later; the last that there is, where that would be one of the year 10000."""
+    return date.fromordinal(min(day.toordinal() + days, date.max.toordinal()))
+
+
 def within_reach(days: Collection[date], within_days: int) -> set[date]:
-    """The days at most `within_days` away from one of some days, those included."""
-    return {day + timedelta(days=n) for day in days for n in range(-within_days, within_days + 1)}
+    """The days at most `within_days` away from one of some days, those included, as far as there are any."""
+    found: set[date] = set()
+    for day in days:
+        first = max(day.toordinal() - within_days, date.min.toordinal())
+        last = min(day.toordinal() + within_days, date.max.toordinal())
+        found.update(date.fromordinal(n) for n in range(first, last + 1))
+    return found
 
 
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:

@@ -46,7 +46,7 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
         "files refused": len(files),
         "rows": sum(arrival.taken for arrival in arrivals),
         "rows refused": rows,
-        "rows late": late,
+        "rows waiting": late,
     }
     if not files and not rows and not late:
         sentence = f"{numbers['rows']:,} rows in {len(arrivals):,} files, every field as declared"
@@ -58,13 +58,14 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
     found = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
     examples += [f"{arrival.path}: {arrival.refused:,} rows" for arrival in arrivals if arrival.refused]
-    examples += [f"{arrival.path}: {arrival.late:,} rows late" for arrival in arrivals if arrival.late]
+    examples += [f"{arrival.path}: {arrival.late:,} rows wait" for arrival in arrivals if arrival.late]
     finding = Finding(
         check="contract",
         day=day,
         severity="warn",
         message=f"{contract.name}, delivered on {day}: {found}; first {examples[0]}",
-        expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day",
+        expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day and "
+        f"{contract.ahead_days} before it",
         found=found,
         examples=tuple(examples[:_EXAMPLES]),
     )

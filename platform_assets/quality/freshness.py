@@ -15,7 +15,9 @@ from platform_assets.quality.findings import Finding
 RANGES_SHOWN = 5
 
 
-def overdue_days(contract: Contract, published: Collection[date], calendar: Calendar, today: date) -> tuple[date, ...]:
+def overdue_days(
+    contract: Contract, published: Collection[date], calendar: Calendar, today: date, delay_days: int = 0
+) -> tuple[date, ...]:
     """Days that should have been published by now and are not, oldest first.
 
     Args:
@@ -23,18 +25,25 @@ def overdue_days(contract: Contract, published: Collection[date], calendar: Cale
         published: days that readers see, empty ones included.
         calendar: the days that exist.
         today: the date in UTC.
+        delay_days: how many days after itself a day is delivered.
     """
-    newest_due = today - timedelta(days=contract.freshness.within_days + 1)
+    newest_due = today - timedelta(days=delay_days + contract.freshness.within_days + 1)
     due = day_range(*calendar.clip(calendar.first, newest_due))
     present = set(published) | contract.closed_days
     return tuple(day for day in due if day not in present)
 
 
-def freshness_finding(contract: Contract, overdue: Sequence[date]) -> Finding | None:
-    """One finding for all overdue days: their number, and the first of them as ranges."""
+def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: int = 0) -> Finding | None:
+    """One finding for all overdue days: their number, and the first of them as ranges.
+
+    Args:
+        contract: says how soon a day is due, and how serious it is.
+        overdue: oldest first.
+        delay_days: how many days after itself a day is delivered.
+    """
     if not overdue:
         return None
-    within = contract.freshness.within_days
+    within = delay_days + contract.freshness.within_days
     found = ranges(overdue)
     shown = found[:RANGES_SHOWN]
     examples = tuple(str(start) if start == end else f"{start} to {end}" for start, end in shown)

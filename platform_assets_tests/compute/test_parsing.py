@@ -37,6 +37,9 @@ COLUMNS = {
     "label": "string",
     "ratio": "double",
 }
+VOIDS = {"id": "id", "at": "at", "written": "at", "gone": "flag", "n": "n", "price": "price", "born": "born"}
+"""Columns of rows that can be taken back, each with the one of the same type above."""
+
 DOMAIN = Domain(
     name="kinds",
     tables=(
@@ -48,6 +51,17 @@ DOMAIN = Domain(
             key=("id",),
             source=LandingFiles("kinds"),
             event_time="at",
+        ),
+        Contract(
+            name="raw.voids",
+            description="Rows that can be taken back.",
+            owner="tests@example.com",
+            columns=tuple(Column(n, COLUMNS[t], "A value.", nullable=t not in ("id", "at")) for n, t in VOIDS.items()),
+            key=("id",),
+            source=LandingFiles("voids"),
+            event_time="at",
+            updated_at="written",
+            voided="gone",
         ),
     ),
     transforms="platform_assets_tests.support.domains.sensors.transforms",
@@ -62,7 +76,7 @@ GOOD = {
     "label": "a",
     "ratio": "0.5",
 }
-REFUSED = "refused"
+REFUSED, WAITS = "refused", "waits"
 
 
 def at(day: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> datetime:
@@ -110,9 +124,17 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("at", "2017", REFUSED),
     ("at", "1483351200", REFUSED),
     ("at", "now", REFUSED),
-    ("at", "2016-12-31T23:59:59Z", REFUSED),
-    ("at", "2017-01-04T00:00:00Z", REFUSED),
-    ("at", "2017-01-03T23:59:59-01:00", REFUSED),
+    ("at", "2016-12-31T23:59:59Z", datetime(2016, 12, 31, 23, 59, 59, tzinfo=UTC)),
+    ("at", "2017-01-04T00:00:00Z", at(4)),
+    ("at", "2017-01-03T23:59:59-01:00", at(4, 0, 59, 59)),
+    ("at", "2018-01-03T00:00:00Z", datetime(2018, 1, 3, tzinfo=UTC)),
+    ("at", "0000-12-31T23:59:59Z", REFUSED),
+    ("at", "0001-01-01T00:30:00+01:00", REFUSED),
+    ("at", "9999-12-31T23:30:00-01:00", REFUSED),
+    ("at", "2018-01-04T00:00:00Z", WAITS),
+    ("at", "2016-10-03T23:59:59Z", WAITS),
+    ("at", "0001-01-01T00:00:00Z", WAITS),
+    ("at", "9999-12-31T23:59:59Z", WAITS),
     ("label", 'say "hi", \\ and go', 'say "hi", \\ and go'),
     ("label", " spaced ", " spaced "),
     ("label", "Ünï☃", "Ünï☃"),
@@ -157,14 +179,52 @@ def typed(ids: list[int], **columns: pa.Array) -> dict[str, pa.Array]:
     } | columns
 
 
+def void_files() -> dict[str, bytes | str]:
+    """Rows of which all but key, place in the order and the void itself may be anything."""
+    good = {"id": "1", "at": GOOD["at"], "written": GOOD["at"], "gone": "true", "n": "1", "price": "2.50", "born": ""}
+    odd = {"n": "two", "price": "1.999", "born": "long ago"}
+    cases = [
+        good,
+        good | odd,
+        good | odd | {"gone": "false"},
+        good | odd | {"gone": ""},
+        good | {"gone": "maybe"},
+        good | odd | {"id": "x"},
+        good | odd | {"at": "noon"},
+        good | odd | {"written": ""},
+    ]
+    files: dict[str, bytes | str] = {}
+    for first, name in ((10, "v.csv"), (20, "v.jsonl")):
+        rows = [row | ({"id": str(first + n)} if row["id"] == "1" else {}) for n, row in enumerate(cases)]
+        as_json = "".join(json.dumps({k: v or None for k, v in row.items()}) + "\n" for row in rows)
+        files[name] = csv_of(rows, header=list(VOIDS)) if name.endswith("csv") else as_json
+    moments = pa.array([at(2, 10)] * 2, pa.timestamp("us", "UTC"))
+    files["v.parquet"] = parquet_of(
+        {
+            "id": pa.array([30, 31]),
+            "at": moments,
+            "written": moments,
+            "gone": pa.array([True, False]),
+            "n": pa.array([2.5, 2.5]),
+            "price": pa.array([2.505, 2.505]),
+            "born": pa.array([date(2001, 2, 3)] * 2),
+        }
+    )
+    return files
+
+
 class Taken:
     """What one refresh made of all files."""
 
-    def __init__(self, world: World, result: IngestResult) -> None:
+    def __init__(self, world: World, result: IngestResult, voids: IngestResult) -> None:
+        self.voids = {row["id"]: row for row in world.rows("raw.voids")}
+        self.voids_refused = {row["_reason"] for row in world.rows("refused.voids")}
+        self.arrivals_of_voids = voids.arrivals
         self.arrivals: dict[str, Arrival] = {found.path.split("/")[-1]: found for found in result.arrivals}
         self.raw = {row["id"]: row for row in world.rows("raw.kinds")}
         self.raw_rows = len(world.rows("raw.kinds"))
         self.letters = world.rows("refused.kinds")
+        self.waiting = {row["id"]: row for row in world.rows("late.kinds")}
 
     def reason(self, number: int) -> str:
         """Why the row with this id was refused."""
@@ -264,8 +324,10 @@ def taken(tmp_path_factory, spark):
     )
     deliver("nulls.parquet", parquet_of(typed([5500, 5501], id=pa.array([5500, None], pa.int64()), n=pa.nulls(2))))
     deliver("none.parquet", parquet_of({name: values[:0] for name, values in typed([1]).items()}))
-    [ingest] = world.refresh().ingests
-    return Taken(world, ingest)
+    for name, content in void_files().items():
+        world.deliver("voids", ARRIVAL, name, content)
+    kinds, voids = world.refresh().ingests
+    return Taken(world, kinds, voids)
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
@@ -273,9 +335,10 @@ def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
     assert len(taken.arrivals) == 14
     for arrival in taken.arrivals.values():
         assert arrival.reason is None
-        assert arrival.landed == arrival.taken + arrival.refused, arrival
+        assert arrival.landed == arrival.taken + arrival.refused + arrival.late, arrival
     assert taken.raw_rows == len(taken.raw) == sum(arrival.taken for arrival in taken.arrivals.values())
     assert len(taken.letters) == sum(arrival.refused for arrival in taken.arrivals.values())
+    assert len(taken.waiting) == sum(arrival.late for arrival in taken.arrivals.values())
 
 
 @pytest.mark.parametrize("start", [1000, 2000], ids=["csv", "json"])
@@ -283,7 +346,7 @@ def test_a_text_becomes_exactly_its_value_or_its_row_is_refused(taken, start):
     found = {}
     for n, (name, text, _) in enumerate(TEXTS):
         row = taken.raw.get(start + n)
-        found[name, text] = REFUSED if row is None else row[name]
+        found[name, text] = row[name] if row else WAITS if start + n in taken.waiting else REFUSED
     assert found == {(name, text): value for name, text, value in TEXTS}
 
 
@@ -301,8 +364,13 @@ def test_a_refused_row_names_its_field_and_keeps_what_came(taken, start):
     assert "id: not long: one" in {row["_reason"] for row in taken.letters}
 
 
+def test_a_day_that_no_computation_can_hold_is_refused_by_name(taken):
+    reasons = {row["_reason"] for row in taken.letters}
+    assert {f"at: {day} is not in the years 1 to 9999" for day in ("0000-12-31", "+10000-01-01")} <= reasons
+
+
 def test_rows_lie_on_the_utc_day_of_their_event(taken):
-    for row in taken.raw.values():
+    for row in (*taken.raw.values(), *taken.waiting.values()):
         assert row["event_date"] == row["at"].astimezone(UTC).date()
 
 
@@ -377,3 +445,26 @@ def test_a_row_without_its_key_is_refused(taken):
 def test_files_without_rows_are_taken(taken):
     for name in ("header.csv", "none.parquet"):
         assert (taken.arrivals[name].landed, taken.arrivals[name].taken) == (0, 0)
+
+
+def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(taken):
+    assert {number: row["_kind"] for number, row in taken.voids.items()} == dict.fromkeys((10, 11, 20, 21, 30), "void")
+    for number in (11, 21, 30):
+        row = taken.voids[number]
+        assert (row["n"], row["price"]) == (None, None)
+        delivered = json.loads(row["_rescued"])
+        assert str(delivered["n"]) == ("2.5" if number == 30 else "two")
+        assert str(delivered["price"]) == ("2.505" if number == 30 else "1.999")
+    for number in (10, 20):
+        row = taken.voids[number]
+        assert (row["n"], row["price"], row["_rescued"]) == (1, Decimal("2.50"), None)
+    assert taken.voids_refused == {
+        "n: not int: two",
+        "n: not int: 2.5",
+        "gone: not boolean: maybe",
+        "id: not long: x",
+        "at: not timestamp: noon",
+        "written: no value",
+    }
+    for arrival in taken.arrivals_of_voids:
+        assert arrival.landed == arrival.taken + arrival.refused

@@ -43,6 +43,8 @@ K = Column("k", "long", "Key.", nullable=False)
         (RAW_TRANSACTIONS, {"voided": "gone"}, "'gone'"),
         (RAW_TRANSACTIONS, {"restatement_window_days": -1}, "a restatement window of -1 days"),
         (RAW_TRANSACTIONS, {"deep_restatement_days": 90}, "restates 90 days deep"),
+        (RAW_TRANSACTIONS, {"ahead_days": -1}, "takes rows -1 days ahead"),
+        (RAW_TRANSACTIONS, {"delivered_after_days": -1}, "is delivered -1 days after its days"),
         (RAW_TRANSACTIONS, {"rules": (Rule("r", "true", ""),)}, "inputs or rules"),
     ],
 )

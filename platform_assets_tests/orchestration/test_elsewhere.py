@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 import dagster as dg
+import pytest
 
 from platform_assets.engine.platform import Author
-from platform_assets.orchestration.elsewhere import published_elsewhere
+from platform_assets.orchestration.elsewhere import come_since, published_elsewhere
 from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
 from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import DAYS, land
@@ -94,3 +95,28 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         assert (days, since) == (everything.days, everything.until)
         assert ticks > 3
         assert published_elsewhere(daemon.instance, platform, 10**6) == everything
+
+
+def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the 2nd come on the 1st; the files of the 2nd bring no more of them."""
+
+    def told(today: str) -> list[str]:
+        with readings.on(today).open() as platform:
+            events = list(come_since(daemon.instance, platform, platform.catalogue["raw.readings"]))
+            for event in events:
+                daemon.instance.report_runless_asset_event(event)
+        return [str(event.partition) for event in events]
+
+    land(readings, DAYS[0], DAYS[0], DAYS[1])
+    first = readings.on(DAYS[0])
+    monkeypatch.setenv("PLATFORM_TODAY", DAYS[0])
+    refresh(first, "refresh-1")
+    daemon.tick("published_elsewhere")
+    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:1]
+    assert (told(DAYS[0]), told(DAYS[1])) == ([], [])
+    land(readings, DAYS[1], DAYS[2])
+    refresh(readings.on(DAYS[1]), "refresh-2")
+    assert told(DAYS[1]) == DAYS[1:2]
+    assert told(DAYS[1]) == []

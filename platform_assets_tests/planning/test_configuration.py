@@ -46,6 +46,8 @@ BEFORE = parts(SILVER_TRANSACTIONS).hash
         {"freshness": Freshness(within_days=9)},
         {"closed_days": frozenset()},
         {"restatement_window_days": 7},
+        {"ahead_days": 7},
+        {"delivered_after_days": 1},
         {"columns": tuple(replace(c, description="Reworded.") for c in SILVER_TRANSACTIONS.columns)},
         {"rules": tuple(replace(rule, description="Reworded.") for rule in SILVER_TRANSACTIONS.rules)},
         {"code_version": "2024-03"},

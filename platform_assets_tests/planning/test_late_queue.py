@@ -1,7 +1,8 @@
-"""Which late rows a decision is about."""
+"""Which waiting rows a decision is about, and which need none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 from hypothesis import given
@@ -13,13 +14,15 @@ from platform_assets.planning.late_queue import (
     State,
     days_late,
     deep_restatement,
+    due_rows,
     late_table,
     open_to,
+    rows_ahead,
     waiting_rows,
 )
 
 FIRST = date(2017, 1, 1)
-states = st.sampled_from(["waiting", "refused", "withdrawn"])
+states = st.sampled_from(["waiting", "ahead", "refused", "withdrawn"])
 some_rows = st.builds(
     LateRows,
     table=st.sampled_from(["raw.transactions", "raw.products"]),
@@ -46,9 +49,9 @@ def test_lateness_is_the_arrival_date_less_the_day() -> None:
 def test_only_what_waits_can_be_decided_but_a_refusal_is_taken_back_by_name(queue: list[LateRows]) -> None:
     by_table = Selection(table="raw.products", days=days(0, 4))
     by_name = Selection(arrival="a")
-    assert {rows.state for rows in open_to("refusal", queue, by_name)} <= {"waiting"}
-    assert {rows.state for rows in open_to("approval", queue, by_table)} <= {"waiting"}
-    assert {rows.state for rows in open_to("approval", queue, by_name)} <= {"waiting", "refused"}
+    assert {rows.state for rows in open_to("refusal", queue, by_name)} <= {"waiting", "ahead"}
+    assert {rows.state for rows in open_to("approval", queue, by_table)} <= {"waiting", "ahead"}
+    assert {rows.state for rows in open_to("approval", queue, by_name)} <= {"waiting", "ahead", "refused"}
 
 
 @given(queues, st.integers(0, 9), st.integers(0, 9))
@@ -60,7 +63,7 @@ def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[L
         for part in (Selection(table=table, days=days(0, cut)), Selection(table=table, days=days(cut + 1, 9)))
     ]
     decided = [rows for part in parts for rows in open_to("refusal", queue, part)]
-    assert sum(rows.rows for rows in decided) == waiting_rows(queue)
+    assert sum(rows.rows for rows in decided) == waiting_rows(queue) + rows_ahead(queue)
 
 
 def test_what_a_decision_is_about_is_told_in_words() -> None:
@@ -81,3 +84,25 @@ def test_the_deep_restatement_takes_what_waits_and_did_not_come_later_than_it_go
     assert open_to("approval", queue, selection) == (in_time,)
     assert deep_restatement(queue, "raw.y", 200) is None
     assert deep_restatement([too_late, refused], "raw.x", 200) is None
+
+
+def ahead(day: date, state: State = "ahead") -> LateRows:
+    return LateRows("raw.x", "a", FIRST, day, 1, state=state)
+
+
+def test_the_deep_restatement_leaves_what_came_before_its_day() -> None:
+    assert deep_restatement([ahead(FIRST + timedelta(days=400))], "raw.x", 200) is None
+    mixed = [ahead(FIRST + timedelta(days=400)), LateRows("raw.x", "b", FIRST + timedelta(days=600), FIRST, 1)]
+    selection = deep_restatement([*mixed, *(replace(rows, arrival="c") for rows in mixed)], "raw.x", 700)
+    assert selection is not None
+    assert all(not rows.is_ahead for rows in mixed if rows in selection)
+
+
+def test_what_came_ahead_is_due_once_its_day_has_come_unless_a_person_refused_it() -> None:
+    tomorrow, next_year = FIRST + timedelta(days=1), FIRST + timedelta(days=400)
+    late = LateRows("raw.x", "a", next_year, FIRST, 1)
+    queue = [ahead(tomorrow), ahead(next_year), ahead(tomorrow, "refused"), ahead(tomorrow, "withdrawn"), late]
+    assert due_rows(queue, FIRST) == ()
+    assert due_rows(queue, tomorrow) == (ahead(tomorrow),)
+    assert due_rows(queue, next_year) == (ahead(tomorrow), ahead(next_year))
+    assert (waiting_rows(queue), rows_ahead(queue)) == (1, 2)

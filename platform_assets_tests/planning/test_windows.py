@@ -13,10 +13,12 @@ from platform_assets.planning.windows import (
     Calendar,
     day_range,
     days_before_calendar,
+    days_later,
     days_reached,
     days_read,
     ranges,
     union_read,
+    within_reach,
 )
 
 CALENDAR = Calendar(date(2017, 1, 1), date(2018, 1, 1))
@@ -69,3 +71,21 @@ def test_the_trailing_28_days_end_with_the_day():
 
 def test_a_changed_day_reaches_the_rest_of_its_month():
     assert days_reached(MonthToDate(), date(2017, 2, 10), CALENDAR) == (date(2017, 2, 10), date(2017, 2, 28))
+
+
+@given(st.sets(st.dates(), max_size=5), st.integers(0, 3))
+def test_within_reach_are_the_days_around_as_far_as_there_are_any(some, within):
+    everything = {n for day in some for n in range(day.toordinal() - within, day.toordinal() + within + 1)}
+    there = {n for n in everything if date.min.toordinal() <= n <= date.max.toordinal()}
+    assert {day.toordinal() for day in within_reach(some, within)} == there
+
+
+def test_the_years_1_and_9999_have_an_end():
+    assert within_reach([date.min, date.max], 1) == {
+        date.min,
+        date(1, 1, 2),
+        date(9999, 12, 30),
+        date.max,
+    }
+    assert days_later(date(9999, 12, 30), 1) == days_later(date.max, 60) == date.max
+    assert days_later(date(2016, 12, 31), 2) == date(2017, 1, 2)

@@ -14,6 +14,7 @@ from platform_assets_tests.support.models.memory import (
     BROKEN,
     CATALOGUE,
     DAYS,
+    OUTSIDE,
     Memory,
     Price,
     Sale,
@@ -24,8 +25,9 @@ from platform_assets_tests.support.models.memory import (
 )
 
 days = st.sampled_from(DAYS)
-sales = st.builds(Sale, st.integers(0, 9), st.one_of(st.none(), st.integers(1, BROKEN)), days, st.integers(1, 5))
-prices = st.builds(Price, days, st.integers(1, 3))
+any_days = st.sampled_from((*DAYS, *OUTSIDE))
+sales = st.builds(Sale, st.integers(0, 9), st.one_of(st.none(), st.integers(1, BROKEN)), any_days, st.integers(1, 5))
+prices = st.builds(Price, any_days, st.integers(1, 3))
 tables = st.sampled_from([contract.name for contract in CATALOGUE if contract.inputs])
 
 
@@ -40,7 +42,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(batch=st.lists(sales, min_size=1, max_size=4))
     def sales_arrive(self, batch: list[Sale]) -> None:
-        """New, late, moved and voided sales, corrected well or badly, in any order."""
+        """New, late, moved and voided sales, corrected well or badly, in any order, also on days outside the calendar."""
         self.delivered.append(batch)
         self.memory.load_sales(batch)
 

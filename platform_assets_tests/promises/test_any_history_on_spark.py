@@ -19,12 +19,19 @@ Files = list[tuple[str, tuple[Version, ...]]]
 
 
 def some_files(random: Random) -> Files:
-    """Few baskets, so that they are corrected, well or badly, moved, voided and delivered twice all the time."""
+    """Few baskets, so that they are corrected, well or badly, moved, voided and delivered twice all the time.
+
+    Some versions lie on a day after the calendar.
+    """
     found: Files = []
     for _ in range(random.randint(1, 3)):
         versions = []
         for _ in range(random.randint(1, 5)):
-            basket, day, written = random.randint(1, BASKETS), random.randint(1, CALENDAR_DAYS), random.randrange(24)
+            basket, day, written = (
+                random.randint(1, BASKETS),
+                random.randint(1, CALENDAR_DAYS + 1),
+                random.randrange(24),
+            )
             voided, keeps_rules = random.random() < 0.2, random.random() < 0.8
             versions.append(Version(basket, day, written, f"{basket}.{written:02}", voided, keeps_rules))
         found.append((f"2017-01-{random.randint(8, 20):02}", tuple(versions)))

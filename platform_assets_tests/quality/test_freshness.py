@@ -23,12 +23,12 @@ def day(number):
     return CALENDAR.first + timedelta(days=number)
 
 
-@given(some_days, some_days, todays, st.integers(0, 9))
-def test_overdue_days_equal_brute_force(published, closed, today, within):
+@given(some_days, some_days, todays, st.integers(0, 9), st.integers(0, 3))
+def test_overdue_days_equal_brute_force(published, closed, today, within, delay):
     contract = replace(DAILY_SALES, closed_days=frozenset(closed), freshness=Freshness(within))
-    due = [day for day in CALENDAR.days() if day + timedelta(days=within) < today]
+    due = [day for day in CALENDAR.days() if day + timedelta(days=within + delay) < today]
     expected = [day for day in due if day not in published | closed]
-    assert list(overdue_days(contract, published, CALENDAR, today)) == expected
+    assert list(overdue_days(contract, published, CALENDAR, today, delay)) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,12 @@ def test_a_finding_counts_all_days_and_names_the_first_as_ranges():
         f"gold.daily_sales: 11 days overdue: {', '.join(finding.examples)} and 3 days more; "
         "expected every open day published within 1 day after it ended"
     )
+
+
+def test_a_day_that_is_delivered_with_delay_may_be_published_as_much_later():
+    finding = freshness_finding(DAILY_SALES, [day(3)], delay_days=2)
+    assert finding is not None
+    assert finding.expected == "every open day published within 3 days after it ended"
 
 
 def test_the_contract_can_make_it_an_error():

@@ -37,6 +37,10 @@ class World:
         same = self.settings.model_dump(exclude={"state", "lake", "landing", "ledger_url"})
         return replace(self, settings=load_settings(state=state, **same))
 
+    def on(self, today: str) -> Self:
+        """The same installation on another day."""
+        return replace(self, settings=self.settings.model_copy(update={"today": date.fromisoformat(today)}))
+
     @contextmanager
     def open(self) -> Iterator[Platform]:
         """The platform, as every command opens it."""

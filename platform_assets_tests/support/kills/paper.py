@@ -18,6 +18,7 @@ from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
@@ -115,7 +116,17 @@ def put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]])
                 for when, one in made.days.items()
             }
             changes.append(made.model_copy(update={"days": known}))
-        publish_changes(platform, publication, "recompute", changes, Author(run, "a test"))
+        arrivals = [_arrival(tables[RAW])] if RAW in tables else []
+        publish_changes(platform, publication, "recompute", changes, Author(run, "a test"), arrivals)
+
+
+def _arrival(days: Mapping[date, Rows]) -> Arrival:
+    """A file of the last of some raw days, by which the source has had its time for all of them."""
+    last, rows = max(days), sum(map(len, days.values()))
+    path = f"transactions/{last}/on-paper.jsonl"
+    return Arrival(
+        table=RAW, path=path, arrival_date=last, size=1, sha256="", modified_ns=1, landed=rows, taken=rows
+    )  # fmt: skip
 
 
 def _begin(state: Path, seed: int, _: Jvm | None) -> None:

@@ -28,6 +28,8 @@ from platform_assets.planning.windows import Calendar, day_range, days_read
 CALENDAR = Calendar(date(2017, 1, 29), date(2017, 2, 3))
 """Six days, two months."""
 DAYS = CALENDAR.days()
+OUTSIDE = (CALENDAR.first - timedelta(days=1), CALENDAR.last + timedelta(days=1))
+"""Days whose rows wait in raw, and count all the same when versions are compared."""
 _KEY = (Column("k", "long", "Key.", nullable=False), Column("at", "date", "When.", nullable=False))
 
 
@@ -251,14 +253,14 @@ def all_sales(memory: Memory) -> Collection[Sale]:
 
 
 def oracle(deliveries: Iterable[Sale]) -> dict[int, Sale]:
-    """The sales that must be left, straight from everything delivered."""
+    """The sales that must be left, straight from everything delivered: those that lie in the calendar."""
     newest: dict[int, Sale] = {}
     for sale in deliveries:
         if sale.value == BROKEN:
             continue
         if sale.key not in newest or _order(newest[sale.key]) < _order(sale):
             newest[sale.key] = sale
-    return {key: sale for key, sale in newest.items() if sale.value is not None}
+    return {key: sale for key, sale in newest.items() if sale.value is not None and sale.day in CALENDAR}
 
 
 def nth(n: int) -> date:

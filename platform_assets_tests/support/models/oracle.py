@@ -42,12 +42,11 @@ class Oracle:
     def __init__(self, landing: Path, until: date, last: date, first: date = date(2017, 1, 1)) -> None:
         self._db = duckdb.connect()
         self._db.execute("SET TimeZone = 'UTC'; SET threads = 2")
-        known = f"arrival_date <= DATE '{until}' AND {DAY} BETWEEN DATE '{first}' AND DATE '{last}'"
         for name in ("transactions", "products"):
             versions = f"read_parquet('{landing / '.truth' / f'{name}.parquet'}')"
             self._db.execute(
                 f"CREATE VIEW {name}_versions AS SELECT * FROM {versions} "
-                f"WHERE {known} AND kind NOT IN ('malformed_refused', 'malformed_quarantined')"
+                f"WHERE arrival_date <= DATE '{until}' AND kind NOT IN ('malformed_refused', 'malformed_quarantined')"
             )
         days = f"generate_series(DATE '{first}', DATE '{last}', INTERVAL 1 DAY)"
         self._db.execute(f"CREATE TABLE calendar AS SELECT unnest({days})::DATE AS day")
@@ -97,18 +96,23 @@ def _sql_name(table: str) -> str:
     return table.replace(".", "_")
 
 
+_IN_CALENDAR = f"{DAY} IN (SELECT day FROM calendar)"
+"""A version on another day beats older ones all the same, and is not seen."""
+
+
 def _newest(name: str, key: str) -> str:
     return f"SELECT * FROM {name}_versions QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY updated_at DESC) = 1"
 
 
 def _silver_transactions() -> str:
     newest = _newest("transactions", "basket_id, product_id")
-    return f"SELECT *, (sales_value - coupon_disc)::DECIMAL(12,2) AS net_amount FROM ({newest}) WHERE NOT voided"
+    net = "(sales_value - coupon_disc)::DECIMAL(12,2) AS net_amount"
+    return f"SELECT *, {net} FROM ({newest}) WHERE NOT voided AND {_IN_CALENDAR}"
 
 
 def _silver_products() -> str:
     newest = _newest("products", "product_id, effective_date")
-    return f"SELECT * FROM ({newest}) WHERE length(trim(department)) > 0"
+    return f"SELECT * FROM ({newest}) WHERE length(trim(department)) > 0 AND {_IN_CALENDAR}"
 
 
 def _daily_sales() -> str:

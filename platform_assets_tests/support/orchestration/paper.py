@@ -15,6 +15,7 @@ from hashlib import sha256
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import AHEAD
 from platform_assets.engine.pending import list_arrivals, quiet_days, waiting
 from platform_assets.engine.planner import plan_steps, still_to_do
 from platform_assets.engine.platform import Author, Platform
@@ -48,14 +49,17 @@ def ingest_on_paper(platform: Platform, author: Author, until: date | None = Non
             listing = list_arrivals(platform, contract, until)
             before = platform.ledger.current_days(contract.name)
             files: defaultdict[date, str] = defaultdict(str)
+            ahead: defaultdict[date, int] = defaultdict(int)
             for file in listing.pending:
                 for day in _days(file, contract):
                     files[day] += file.sha256
+                    ahead[day] += file.arrival_date < day
             days = {
-                day: _content((before[day].digest if day in before else "") + found) for day, found in files.items()
+                day: _content((before[day].digest if day in before else "") + found, rows=1, ahead=ahead[day])
+                for day, found in files.items()
             }
             _publish(platform, "ingest", contract.name, days, author, listing.pending)
-            quiet = quiet_days(platform, contract, listing.delivered, until)
+            quiet = quiet_days(Basis.now(platform), contract, listing.delivered, until)
             _publish(platform, "ingest", contract.name, {day: _content("") for day in quiet}, author)
 
 
@@ -64,10 +68,11 @@ def _days(file: LandedFile, contract: Contract) -> set[date]:
     return {date.fromisoformat(json.loads(line)[contract.event_time][:10]) for line in lines}
 
 
-def _content(made_of: str, fingerprint: str = "") -> DayContent:
+def _content(made_of: str, fingerprint: str = "", rows: int = 0, ahead: int = 0) -> DayContent:
     number = int.from_bytes(sha256(made_of.encode()).digest()[:4], "big")
-    digest = Digest(0, (number, 0, 0, 0))
-    return DayContent(files=(), base=(), digest=str(digest), rows=0, bytes=0, figures={}, fingerprint=fingerprint)
+    digest = str(Digest(rows, (number, 0, 0, 0)))
+    figures = {AHEAD: ahead} if ahead else {}
+    return DayContent(files=(), base=(), digest=digest, rows=rows, bytes=0, figures=figures, fingerprint=fingerprint)
 
 
 def _publish(

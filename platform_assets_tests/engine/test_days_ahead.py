@@ -1,0 +1,193 @@
+"""Rows of days that have not come, or never will: they enter raw and wait, and count all the same among versions."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.approvals import approve
+from platform_assets.engine.late_queue import late_queue, refuse
+from platform_assets.engine.pending import intakes, waiting
+from platform_assets.engine.results import IngestResult
+from platform_assets.engine.withdrawals import WithdrawalError, withdraw
+from platform_assets.planning.late_queue import Selection
+from platform_assets_tests.support.history import GOODS, TILLS, no_session, person
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
+
+FILE = "products/2017-01-03/p.jsonl"
+"""Arrives on the 3rd; its contract takes rows of up to the 5th."""
+
+Goods = list[tuple[str, str]]
+
+
+def goods(world: World) -> Goods:
+    """Day and department of what readers see."""
+    return sorted((str(row["event_date"]), row["department"]) for row in world.rows("silver.products"))
+
+
+def ingested(world: World, today: str) -> IngestResult:
+    """What raw took when everything was refreshed on a day."""
+    [done] = world.on(today).refresh().ingests
+    return done
+
+
+def queue(world: World) -> list[tuple[str, str, int]]:
+    """Day, state and rows of what waits."""
+    with world.open() as platform:
+        return [(str(rows.day), rows.state, rows.rows) for rows in late_queue(platform)]
+
+
+def days_due(world: World, today: str) -> dict[str, tuple[date, ...]]:
+    """What a refresh would find due, as the sensor and `refresh --explain` both see it."""
+    with world.on(today).open() as platform:
+        found = dict(waiting(platform, 100).due)
+        assert {intake.table: intake.due for intake in intakes(platform) if intake.due} == found
+    return found
+
+
+def three_days_of_goods(lakes: Lakes) -> World:
+    """Goods of the 3rd, of the 5th, and of the 6th, which is further ahead than the contract takes; on the 3rd."""
+    world = lakes.new(days=3, calendar_last=None, domains=GOODS)
+    rows = [product(1, "2017-01-03", "MEAT"), product(1, "2017-01-05", "FISH"), product(1, "2017-01-06", "DELI")]
+    world.deliver_rows("products", "2017-01-03", "p.jsonl", rows)
+    world.refresh()
+    return world
+
+
+@pytest.fixture
+def world(prepared: Prepared) -> World:
+    return prepared(three_days_of_goods)
+
+
+def test_the_same_file_gives_the_same_whenever_it_is_taken(world: World, make_world: MakeWorld) -> None:
+    """Taken as it came, on a machine that then works day by day, and days later on another one."""
+    assert goods(world) == [("2017-01-03", "MEAT")]
+    for day, seen in ((4, 1), (5, 2), (6, 3), (7, 3)):
+        world.on(f"2017-01-{day:02}").refresh()
+        assert len(goods(world)) == seen
+    later = make_world(days=3, calendar_last=None, domains=GOODS).on("2017-01-07")
+    content = (world.settings.landing / FILE).read_text()
+    later.deliver("products", "2017-01-03", "p.jsonl", content)
+    later.refresh()
+    assert goods(later) == goods(world) == [("2017-01-03", "MEAT"), ("2017-01-05", "FISH"), ("2017-01-06", "DELI")]
+    assert later.digests()["silver.products"] == world.digests()["silver.products"]
+    assert not later.refresh().steps
+
+
+def test_what_is_ahead_of_the_contract_waits_for_its_day_and_enters_by_itself(world: World) -> None:
+    """Three refreshes: before the day, on it, and again."""
+    with world.open() as platform:
+        [arrival] = platform.ledger.arrivals()
+        assert (arrival.landed, arrival.taken, arrival.refused, arrival.late) == (3, 2, 0, 1)
+        [rows] = late_queue(platform)
+    assert (rows.day, rows.state, rows.days_late) == (date(2017, 1, 6), "ahead", -3)
+    assert days_due(world, "2017-01-05") == {}
+    assert ingested(world, "2017-01-05").due == ()
+
+    assert days_due(world, "2017-01-06") == {"raw.products": (date(2017, 1, 6),)}
+    done = ingested(world, "2017-01-06")
+    [entered] = done.due
+    assert (entered.kind, entered.origin, entered.landed, entered.taken) == ("due", FILE, 1, 1)
+    assert ("2017-01-06", "DELI") in goods(world)
+    assert world.rows("late.products") == []
+    with world.open() as platform:
+        made = platform.ledger.publication(platform.ledger.arrivals()[-1].publication)
+        assert made is not None
+        assert (made.kind, made.why) == ("ingest", "a test")
+    assert days_due(world, "2017-01-06") == {}
+    assert ingested(world, "2017-01-06").due == ()
+
+
+def test_a_person_keeps_out_what_came_ahead(world: World) -> None:
+    with world.open() as platform:
+        [refused] = refuse(platform, Selection(arrival=FILE), person())
+    assert refused.rows == 1
+    assert days_due(world, "2017-01-06") == {}
+    assert ingested(world, "2017-01-06").due == ()
+    assert queue(world) == [("2017-01-06", "refused", 1)]
+    assert ("2017-01-06", "DELI") not in goods(world)
+
+
+@pytest.mark.parametrize("today", ["2017-01-03", "2017-01-06"])
+def test_a_delivery_that_is_withdrawn_takes_along_what_came_ahead(world: World, today: str) -> None:
+    """Before the day of its last row has come, and after; three refreshes."""
+    world.on(today).refresh()
+    with world.on(today).open() as platform:
+        [gone] = withdraw(platform, lambda: world.spark, FILE, person())
+    assert gone.rows == (2 if today == "2017-01-03" else 3)
+    world.on("2017-01-06").refresh()
+    assert goods(world) == []
+    assert queue(world) == ([("2017-01-06", "withdrawn", 1)] if today == "2017-01-03" else [])
+
+
+def test_nothing_is_due_where_nothing_came_ahead(make_world: MakeWorld) -> None:
+    """What is late waits for a person, however many days come."""
+    world = make_world(days=3, calendar_last=None, domains=GOODS)
+    world.deliver_rows("products", "2017-01-03", "p.jsonl", [product(1, "2016-01-03", "MEAT")])
+    world.refresh()
+    assert queue(world) == [("2016-01-03", "waiting", 1)]
+    assert days_due(world, "2017-06-01") == {}
+
+
+def line(basket: int, day: str, updated: str, **changes: Any) -> dict[str, Any]:
+    return sale(basket, 1, day, updated_at=f"{updated}T12:00:00Z", **changes)
+
+
+def tills(world: World) -> list[tuple[int, str]]:
+    """Basket and day of every line that readers see."""
+    return sorted((row["basket_id"], str(row["event_date"])) for row in world.rows("silver.transactions"))
+
+
+def test_a_version_on_a_day_outside_the_calendar_beats_the_older_one_inside(make_world: MakeWorld) -> None:
+    """Before the calendar, after it, and back; the last is seen once the calendar has its day."""
+    world = make_world(days=5, calendar_last=None, domains=TILLS)
+    for day in range(1, 6):
+        world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
+    sold = [line(basket, "2017-01-02", "2017-01-02") for basket in (1, 2, 3, 4)]
+    world.deliver_rows("transactions", "2017-01-02", "sold.jsonl", sold)
+    world.refresh()
+    moved = [
+        line(1, "2016-12-31", "2017-01-03"),
+        line(2, "2017-01-07", "2017-01-08"),
+        line(3, "2017-01-07", "2017-01-08"),
+    ]
+    world.deliver_rows("transactions", "2017-01-03", "moved.jsonl", moved)
+    result = world.refresh()
+    assert tills(world) == [(4, "2017-01-02")]
+    assert {day for step in result.steps for day in step.published} == {date(2017, 1, 2)}
+    world.deliver_rows("transactions", "2017-01-04", "back.jsonl", [line(3, "2017-01-02", "2017-01-09")])
+    world.refresh()
+    assert tills(world) == [(3, "2017-01-02"), (4, "2017-01-02")]
+
+    for day in (6, 7):
+        world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
+    world.on("2017-01-07").refresh()
+    assert tills(world) == [(2, "2017-01-07"), (3, "2017-01-02"), (4, "2017-01-02")]
+    with world.on("2017-01-07").open() as platform:
+        figures = platform.ledger.current_days("silver.transactions")[date(2017, 1, 7)].figures
+    assert (figures["raw"], figures["superseded"]) == (2, 1)
+
+
+def test_days_at_either_end_of_all_years_can_be_taken_and_withdrawn(make_world: MakeWorld) -> None:
+    """By approval of what waits; they lie beyond any calendar, and nothing overflows."""
+    world = make_world(days=3, domains=TILLS)
+    days = ("0001-01-01", "9999-12-31", "2017-01-02")
+    rows = [line(basket, day, "2017-01-02") for basket, day in enumerate(days, 1)]
+    world.deliver_rows("transactions", "2017-01-02", "wild.jsonl", rows)
+    world.refresh()
+    assert queue(world) == [("0001-01-01", "waiting", 1), ("9999-12-31", "ahead", 1)]
+    path = "transactions/2017-01-02/wild.jsonl"
+    with world.open() as platform:
+        [done] = approve(platform, lambda: world.spark, Selection(arrival=path), person())
+        assert set(done.published) == {date.min, date.max}
+        assert platform.ledger.current_days("raw.transactions").keys() >= {date.min, date(2017, 1, 2), date.max}
+    world.refresh()
+    assert tills(world) == [(3, "2017-01-02")]
+    with world.open() as platform:
+        [gone] = withdraw(platform, lambda: world.spark, path, person())
+        assert gone.rows == 3
+        with pytest.raises(WithdrawalError, match="was withdrawn before"):
+            withdraw(platform, no_session, path, person())
