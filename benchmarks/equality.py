@@ -85,17 +85,22 @@ def _dead_letters(contract: Contract) -> str | None:
 
 def _content(db: duckdb.DuckDBPyConnection, table: Path, name: str, columns: dict[str, str], until: date) -> Content:
     files = _files(table)
+    if name.startswith("refused."):
+        # What a bare script refuses for its day alone, far from any that it loads, waits in the platform's late queue
+        files += _files(table.parent.parent / "late" / table.name)
     if not files:
         return Content(0, Decimal(0), 0)
     # Rows of the platform's own bookkeeping: days on which a moved key lost
     kept = "_kind <> 'tombstone'" if name.startswith("raw.") else "true"
     # The day of a refused row is its arrival date, which a load by day does not wait for
     kept += "" if name.startswith("refused.") else f" AND {DAY} <= DATE '{until}'"
+    day = "CAST(split_part(_arrival, '/', 2) AS DATE)" if name.startswith("refused.") else DAY
+    options = f"union_by_name = true, hive_partitioning = true, hive_types = {{'{DAY}': DATE}}"
     typed = ", ".join(f"CAST({column} AS {_sql_type(type_)})" for column, type_ in columns.items())
     money = next((column for column in ("net", "net_amount", "spend", "sales_value") if column in columns), "0")
     found = db.execute(
-        f"SELECT count(*), coalesce(sum({money}), 0)::DECIMAL(18,2), coalesce(sum(hash({typed}, {DAY})), 0)::HUGEINT "
-        f"FROM read_parquet($files, hive_partitioning = true, hive_types = {{'{DAY}': DATE}}) WHERE {kept}",
+        f"SELECT count(*), coalesce(sum({money}), 0)::DECIMAL(18,2), coalesce(sum(hash({typed}, {day})), 0)::HUGEINT "
+        f"FROM read_parquet($files, {options}) WHERE {kept}",
         {"files": files},
     ).fetchone()
     assert found is not None

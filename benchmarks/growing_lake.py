@@ -19,7 +19,7 @@ from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
-from platform_assets.ledger.records import DayRecord, PublicationRecord
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.windows import Calendar, day_range
@@ -159,7 +159,29 @@ class Installation:
         )
         self.recorded += len(days)
         now = datetime.now(UTC)
-        return PublicationRecord(name, release.number, now, "recompute", "run", "benchmark", "a benchmark", None, days)
+        arrivals = tuple(
+            _arrival(name, table, max(found)) for table, found in made.items() if platform.catalogue[table].source
+        )
+        said = ("recompute", "run", "benchmark", "a benchmark", None)
+        return PublicationRecord(name, release.number, now, *said, days, arrivals)
+
+
+def _arrival(publication: str, table: str, day: date) -> ArrivalRecord:
+    """The file that brings a raw day."""
+    return ArrivalRecord(
+        table=table,
+        path=f"{table}/{day}/rows.csv",
+        arrival_date=day,
+        size=ROWS * 40,
+        sha256="",
+        modified_ns=0,
+        landed=ROWS,
+        taken=ROWS,
+        refused=0,
+        reason=None,
+        notes=(),
+        publication=publication,
+    )
 
 
 def last_day(years: int) -> date:

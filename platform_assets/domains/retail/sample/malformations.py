@@ -1,5 +1,7 @@
 """The ways in which a line arrives broken, and what becomes of it: refused at parsing, or quarantined by a rule.
 
+One whose day is decades away is as good as refused: it waits in the late queue.
+
 Three groups, by what a file format can carry: other values in a well-formed row (every format), text where a number or
 time belongs (CSV and JSON), and lines that are no row at all (each text format its own).
 """
