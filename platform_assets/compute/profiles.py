@@ -88,7 +88,9 @@ def profile_raw(staged: DataFrame) -> RawProfile:
     """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
     columns = [name for name in staged.columns if name != DAY]
     kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
-    is_ahead = F.col("_arrival_date") < F.col(DAY) if "_arrival_date" in columns else F.lit(False)
+    is_ahead = F.lit(False)
+    if "_arrival_date" in columns:
+        is_ahead = (F.col("_arrival_date") < F.col(DAY)) & ~kind.isin(TOMBSTONE, WITHDRAWAL)
     rows = (
         staged.groupBy(DAY, "_arrival")
         .agg(

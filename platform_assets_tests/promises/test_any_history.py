@@ -42,7 +42,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(batch=st.lists(sales, min_size=1, max_size=4))
     def sales_arrive(self, batch: list[Sale]) -> None:
-        """New, late, moved and voided sales, corrected well or badly, in any order, also on days outside the calendar."""
+        """New, late, moved and voided sales, corrected well or badly, in any order, outside the calendar too."""
         self.delivered.append(batch)
         self.memory.load_sales(batch)
 
