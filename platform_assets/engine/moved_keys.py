@@ -26,7 +26,6 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import COMPARED, appended, staged_at, unchanged
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.key_bounds import may_share_keys
 from platform_assets.lakehouse.manifest import DayContent, TableChange
 from platform_assets.planning.windows import ranges, within_reach
@@ -85,7 +84,6 @@ def settle_moves(
     days = {day: found for day, found in basis.days(contract.name).items() if found.rows}
     if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
         return {}
-    failpoint("settle.begun")
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         raw = standing_rows(platform, spark(), contract, days, basis)
@@ -99,7 +97,6 @@ def settle_moves(
             contents |= appended(basis.files(contract.name), staged, profile_raw(read_staged(spark(), folder)), days)
         for day, content in contents.items():
             contents[day] = content.model_copy(update={"figures": {**content.figures, COMPARED: within_days}})
-        failpoint("settle.staged")
         schema_string = raw_schema(contract).json()
         change = TableChange(table=contract.name, schema_string=schema_string, days=contents)
         read = basis.reads([contract.name])
