@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
@@ -11,6 +12,8 @@ from typing import Any
 from platform_assets.lakehouse.manifest import DataFile
 
 _Bounds = tuple[Any, Any]
+_NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
+"""A day whose year is written with a sign; such texts are not in the order of the days."""
 
 
 def may_share_keys(
@@ -48,9 +51,14 @@ def may_hold(file: DataFile, column: str, value: str) -> bool:
 
 
 def _bounds(file: DataFile, column: str) -> _Bounds | None:
+    """None also where what the log says may have lost digits, or is not in the order of the values."""
     stats = json.loads(file.stats)
-    low, high = stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column)
-    return None if low is None or high is None else (low, high)
+    both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
+    return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
+
+
+def _is_odd(bound: int | str) -> bool:
+    return isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) is not None
 
 
 def _merged(bounds: Collection[_Bounds]) -> list[_Bounds]:

@@ -1,4 +1,4 @@
-"""Which files make up a table at a version, by day, with their statistics to the letter.
+"""Which files make up a table at a version, by day, with their statistics as the log has them.
 
 Folded from the newest usable checkpoint and the commits after it. The log holds URL-encoded paths; everything above
 this module, and deltalake's `AddAction`, works with decoded ones.
@@ -6,12 +6,11 @@ this module, and deltalake's `AddAction`, works with decoded ones.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
@@ -20,13 +19,10 @@ from platform_assets.lakehouse.errors import (
     NullDayError,
     StagedFileError,
 )
+from platform_assets.lakehouse.file_stats import trustworthy, types_of, without_bounds
 from platform_assets.lakehouse.lake import Lake, table_name
 from platform_assets.lakehouse.log_state import checkpointed_schema, from_checkpoint
 from platform_assets.lakehouse.manifest import DataFile
-
-_DECIMAL = re.compile(r"decimal\(\d+,(\d+)\)")
-_EXACT = 2**53
-"""Whole numbers below it are exact as floating-point numbers."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +133,12 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
             "Write the computed days there as a Delta table before publishing.",
         )
     staged = snapshot(folder)
-    scales = _scales(staged.schema_string)
+    types = types_of(staged.schema_string)
     files = {
         day: tuple(
-            file.model_copy(update={"path": f"{publication}/{file.path}", "stats": _exact(file.stats, scales)})
+            file.model_copy(
+                update={"path": f"{publication}/{file.path}", "stats": _stats(folder / file.path, file.stats, types)}
+            )
             for file in files
         )
         for day, files in files_of_days(staged, table).items()
@@ -148,28 +146,14 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
     return staged.schema_string, files
 
 
-def _scales(schema_string: str) -> dict[str, int]:
-    """Digits after the point of every decimal column."""
-    fields = json.loads(schema_string)["fields"]
-    found = {field["name"]: _DECIMAL.fullmatch(str(field["type"])) for field in fields}
-    return {name: int(match[1]) for name, match in found.items() if match}
+def _stats(file: Path, stats: str, types: Mapping[str, Any]) -> str:
+    """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
+    if "double" in types.values():
+        import pyarrow.parquet as pq  # which only few tables need
 
-
-def _exact(stats: str, scales: Mapping[str, int]) -> str:
-    """Statistics without the bounds that lost digits as floating-point numbers: a reader would skip rows by them."""
-    if not scales:
-        return stats
-    found = json.loads(stats)
-    bounds = [found.get("minValues", {}), found.get("maxValues", {})]
-    rounded = [
-        name
-        for name, scale in scales.items()
-        if any(abs(bound.get(name) or 0) * 10**scale >= _EXACT for bound in bounds)
-    ]
-    for bound in bounds if rounded else ():
-        for name in rounded:
-            bound.pop(name, None)
-    return json.dumps(found) if rounded else stats
+        if pq.read_metadata(file).num_row_groups > 1:
+            return without_bounds(stats)
+    return trustworthy(stats, types)
 
 
 def files_of_days(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:

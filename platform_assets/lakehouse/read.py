@@ -182,17 +182,23 @@ def dataset(
         NeverPublishedError: the release has no content of it.
         DamagedTableError: files of it are gone.
     """
-    from deltalake import DeltaTable
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.fs as fs
+    from deltalake import Schema
 
     now = resolve(lake, release)
-    version = version_in(lake, table, now)
+    version_in(lake, table, now)
     only = None if days is None else set(days)
-    whole_snapshot(lake, table, now, only)
-    wanted = None if only is None else [(DAY, "in", sorted({day.isoformat() for day in only}))]
-    found = DeltaTable(lake.table_path(table), version=version)
-    if wanted is not None and not wanted[0][2]:
-        return found.to_pyarrow_dataset().filter(_nothing())
-    return found.to_pyarrow_dataset(partitions=wanted)
+    found = whole_snapshot(lake, table, now, only)
+    disk, form = fs.LocalFileSystem(), ds.ParquetFileFormat()
+    # What the log says of other columns than the day is left to others: bounds of before may be tighter than the rows.
+    fragments = [
+        form.make_fragment(str(lake.table_path(table) / name), disk, ds.field(DAY) == pa.scalar(day, pa.date32()))
+        for name, day in sorted(found.days.items())
+        if only is None or day in only
+    ]
+    return ds.FileSystemDataset(fragments, pa.schema(Schema.from_json(found.schema_string).to_arrow()), form, disk)
 
 
 def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
@@ -238,12 +244,6 @@ def read_arrow(
     """
     found = dataset(lake, table, days, release)
     return found.to_table(columns=None if columns is None else list(columns))
-
-
-def _nothing() -> Any:
-    import pyarrow.dataset as ds
-
-    return ds.scalar(False)
 
 
 def _wanted(days: Days | None) -> set[date] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,4 +57,15 @@ def test_what_cannot_is_left_out():
     assert {file.path for of_day in left.values() for file in of_day} == {"f0", "f2"}
     assert may_share_keys(files, as_files([({(4, "a")}, False)], "o"), ["n"]) == {
         day: tuple(of_day) for day, of_day in files.items()
+    }
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 2.0), (1, 2.5), ("+12921-08-18", "+12922-01-01"), (None, 3), ([1], [2])])
+def test_bounds_that_may_have_lost_digits_or_are_in_another_order_leave_nothing_out(bounds):
+    stats = {"minValues": {"n": bounds[0]}, "maxValues": {"n": bounds[1]}}
+    file = DataFile(path="f", size=1, modified_ms=0, stats=json.dumps(stats))
+    others = as_files([({(40, "a")}, True)], "o")
+    assert may_share_keys({date(2017, 1, 1): [file]}, others, ["n"]) == {date(2017, 1, 1): (file,)}
+    assert may_share_keys(others, {date(2017, 1, 1): [file]}, ["n"]) == {
+        day: tuple(of_day) for day, of_day in others.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -102,13 +103,14 @@ def test_statistics_of_a_stage_are_carried_over_to_the_letter(spark: SparkSessio
     assert {json.loads(stats)["maxValues"]["cents"] for stats in staged} == {9, 5}
 
 
-def test_bounds_that_would_hide_rows_are_left_out(spark: SparkSession, lake: Lake) -> None:
+def test_bounds_that_would_hide_rows_are_put_outwards(spark: SparkSession, lake: Lake) -> None:
     exact, rounded = Decimal("1234567890123.45"), Decimal("123456789012345678901234.67")
+    moment = datetime(2017, 1, 1, 0, 0, 0, 123457, UTC)
     for number, price in enumerate((exact, rounded)):
         publication = new_publication()
-        rows = [("k" * 50, price, day(number))]
+        rows = [("k" * 50, price, moment, day(number))]
         stage(
-            rows_as_frame(spark, rows, "key string, price decimal(38,2), event_date date"),
+            rows_as_frame(spark, rows, "key string, price decimal(38,2), at timestamp, event_date date"),
             lake.stage_path(SALES, publication),
         )
         publish(lake, manifest(publication, change(lake, SALES, publication)))
@@ -117,8 +119,38 @@ def test_bounds_that_would_hide_rows_are_left_out(spark: SparkSession, lake: Lak
     bounds = [
         json.loads(file.stats)["maxValues"] for files in live_files(lake.table_path(SALES)).values() for file in files
     ]
-    assert ["price" in bound for bound in bounds] == [True, False]
+    assert Decimal(str(bounds[0]["price"])) == exact
+    assert 0 < Decimal(bounds[1]["price"]) - rounded < rounded / 10**13
+    assert [bound["at"] for bound in bounds] == ["2017-01-01T00:00:00.123999Z"] * 2
+    price, at, key = (in_spark(spark, lake).agg(F.max(name)).collect()[0][0] for name in ("price", "at", "key"))
+    assert (price, at.timestamp(), key) == (rounded, moment.timestamp(), "k" * 50), "Spark does not answer from bounds"
     assert {len(bound["key"]) for bound in bounds} == {32}
+
+
+def test_spark_finds_what_is_cut_on_its_way_into_the_log(spark: SparkSession, lake: Lake) -> None:
+    publication = new_publication()
+    rows = spark.sql(
+        """
+        SELECT * FROM VALUES
+            (timestamp'2017-01-01 00:00:00.123457Z', 45035996273704.97BD, double('NaN'), date'2017-01-01'),
+            (timestamp'9999-12-31 23:59:59.999999Z', 9999999999999.99BD, double('-0.0'), date'2017-01-02'),
+            (timestamp'+18029-12-31 00:00:00Z', -0.01BD, double('Infinity'), date'2017-01-03')
+        AS t(at, price, real, event_date)
+        """
+    ).withColumn("price", F.col("price").cast("decimal(18,2)"))
+    every = [tuple(row) for row in rows.select(F.unix_micros("at"), "price", "real", "event_date").collect()]
+    stage(rows, lake.stage_path(SALES, publication))
+    publish(lake, manifest(publication, change(lake, SALES, publication)))
+    found = in_spark(spark, lake)
+    for micros, price, _, _ in every:
+        assert found.where(F.unix_micros("at") == micros).count() == 1
+        for bound in (F.col("at") == F.timestamp_micros(F.lit(micros)), F.col("price") == price):
+            assert found.where(bound).count() == 1, bound
+    assert found.where("real > 1e300").count() == 2, "not a number is greater than any"
+    assert found.where("real = 0").count() == 1
+    greatest = found.agg(F.unix_micros(F.max("at")), F.max("price"), F.isnan(F.max("real"))).first()
+    assert tuple(greatest or ()) == (every[2][0], every[0][1], True)
+    assert dataset(lake, SALES).count_rows() == 3
 
 
 @pytest.mark.parametrize(
