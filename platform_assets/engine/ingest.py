@@ -31,7 +31,7 @@ from platform_assets.lakehouse.manifest import (
 )
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import batches
-from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.landing import LandedFile, Problem, hashed
 
 
 def ingest(
@@ -74,17 +74,22 @@ def ingest(
         for file in listing.pending:
             by_date[file.arrival_date].append(file)
         arrivals: list[Arrival] = []
+        changed: list[Problem] = []
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
         progress(Progress("taking", contract.name, 0, len(listing.pending), "file"))
         for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
-            files = [file for day in batch for file in by_date[day]]
-            taken, contents = take(platform, spark(), contract, files, author)
-            arrivals += taken
-            published |= contents
+            files, problems = hashed(file for day in batch for file in by_date[day])
+            changed += problems
+            if files:
+                taken, contents = take(platform, spark(), contract, files, author)
+                arrivals += taken
+                published |= contents
             progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
         due = take_due(platform, spark, contract, author, progress)
         published |= due.published if due else {}
-        broken = {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
+        to_come = {problem.path for problem in changed}
+        broken = {file.arrival_date for file in listing.pending if file.path in to_come}
+        broken |= {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
         published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
         loaded = Basis.now(platform).digests(contract.name)
         failpoint("ingest.done")
@@ -96,8 +101,8 @@ def ingest(
         arrivals=tuple(arrivals),
         published=published,
         due=due.arrivals if due else (),
-        growing=listing.growing,
-        problems=listing.problems,
+        growing=(*listing.growing, *(problem for problem in changed if problem.is_growing)),
+        problems=(*listing.problems, *(problem for problem in changed if not problem.is_growing)),
         missing=tuple(day for day in sorted(days) if day not in loaded),
         seconds=time.monotonic() - started,
     )

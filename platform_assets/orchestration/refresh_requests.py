@@ -59,14 +59,14 @@ def _layers(run: dg.DagsterRun) -> set[str]:
 
 
 def work_of(found: Waiting, versions: Mapping[str, Version]) -> str:
-    """A hash of exactly what a run would do: the files' contents, the days and what they would be made from, the code.
+    """A hash of exactly what a run would do: the files as they lie there, the days and what makes them, the code.
 
     A correction delivered later is other work, and so are the same files after the code or a rule was mended.
     """
     total = hashlib.sha256()
     for table, files in sorted(found.files.items()):
         for file in sorted(files, key=lambda file: file.path):
-            total.update(f"|{table}|{file.path}|{file.size}|{file.modified_ns}|{file.sha256}".encode())
+            total.update(f"|{table}|{file.path}|{file.size}|{file.modified_ns}".encode())
     for table, marks in sorted(found.stale.items()):
         total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
     for table, days in sorted(found.quiet.items()):
@@ -95,7 +95,7 @@ def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
 def request(found: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
     """The request for a run that does this work.
 
-    Dagster never starts a second run for a key, so it holds the content of every file and the number of the try.
+    Dagster never starts a second run for a key, so it holds the state of every file and the number of the try.
     """
     until = found.until.isoformat() if found.until else ""
     reasons = describe_reasons(found.plan.steps)

@@ -1,12 +1,16 @@
-"""Landing files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines."""
+"""Landing files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
+
+A listing opens files and reads none: a terabyte costs as much as nothing. What is in a file is hashed when it is taken.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 
 FORMATS = {
@@ -17,6 +21,12 @@ FORMATS = {
     ".json": "json",
 }
 _CHUNK = 1 << 20
+_REMEMBERED = 4096
+"""Changed files whose content a process remembers."""
+
+
+class _ChangedError(Exception):
+    """A file is another one than it was when it was looked at."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class LandedFile:
         format: parquet, csv or json.
         size: bytes.
         modified_ns: last change, nanoseconds since 1970.
-        sha256: of its content.
+        sha256: of its content, once `hashed` has read it; empty in a listing.
     """
 
     path: str
@@ -39,7 +49,7 @@ class LandedFile:
     format: str
     size: int
     modified_ns: int
-    sha256: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,11 @@ class Problem:
     path: str
     message: str
 
+    @property
+    def is_growing(self) -> bool:
+        """Whether it is only to be waited for."""
+        return self.message.startswith("is still")
+
 
 @dataclass(frozen=True)
 class Listing:
@@ -74,9 +89,10 @@ class Listing:
 def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: date, settle_s: float) -> Listing:
     """Look for arrivals of one source that were not taken yet.
 
-    A file that was taken and did not change is skipped, by size and modification time, without reading it. Names that
-    start with a dot or an underscore are left to whoever writes them. What cannot be read is a problem of its own and
-    keeps nothing else from being taken.
+    A file that was taken and did not change is skipped, by size and modification time, without reading it. One that is
+    of another time since is read once by a process, to tell a replaced file from a touched one. Names that start with a
+    dot or an underscore are left to whoever writes them. What cannot be read is a problem of its own and keeps nothing
+    else from being taken.
 
     Args:
         root: landing root.
@@ -104,7 +120,7 @@ def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: 
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
-                (growing if outcome.message.startswith("is still") else problems).append(outcome)
+                (growing if outcome.is_growing else problems).append(outcome)
             left |= isinstance(outcome, Problem) or (outcome is None and had is not None and had.refused)
         if files and not left:
             delivered.add(day)
@@ -169,29 +185,62 @@ def _look(
                 path,
                 f"is still growing, changed {age_s:.1f} s ago; it is taken once it rests {settle_s} s",
             )
-        sha256 = _sha256(file)
-        after = file.stat()
+        found = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns)
+        if known is None or (known.refused and known.size != found.size):
+            with file.open("rb"):
+                return found
+        sha256 = _remembered(file, found.size, found.modified_ns)
     except OSError as error:
-        return Problem(path, f"cannot be read: {error.strerror}")
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        return Problem(path, "is still growing, changed while it was read")
-    if known and sha256 == known.sha256:
+        return _unreadable(path, error)
+    except _ChangedError:
+        return _changed(path)
+    if sha256 == known.sha256:
         return None
-    if known and not known.refused:
+    if not known.refused:
         return Problem(
             path,
             f"was replaced: {known.size} bytes with sha256 {known.sha256[:12]} were taken, now there are "
-            f"{after.st_size} bytes with {sha256[:12]}; deliver a correction under a new name",
+            f"{found.size} bytes with {sha256[:12]}; deliver a correction under a new name",
         )
-    return LandedFile(path, file, day, kind, after.st_size, after.st_mtime_ns, sha256)
+    return found
 
 
-def _sha256(file: Path) -> str:
+def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
+    """Files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
+    found: list[LandedFile] = []
+    problems: list[Problem] = []
+    for landed in files:
+        try:
+            found.append(replace(landed, sha256=_sha256(landed.file, landed.size, landed.modified_ns)))
+        except OSError as error:
+            problems.append(_unreadable(landed.path, error))
+        except _ChangedError:
+            problems.append(_changed(landed.path))
+    return found, problems
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(file: Path, size: int, modified_ns: int) -> str:
+    return _sha256(file, size, modified_ns)
+
+
+def _sha256(file: Path, size: int, modified_ns: int) -> str:
     digest = hashlib.sha256()
     with file.open("rb") as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
+    after = file.stat()
+    if (after.st_size, after.st_mtime_ns) != (size, modified_ns):
+        raise _ChangedError
     return digest.hexdigest()
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    return Problem(path, f"cannot be read: {error.strerror}")
+
+
+def _changed(path: str) -> Problem:
+    return Problem(path, "is still growing, changed while it was read")
 
 
 def unchanged(landed: LandedFile) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.sources.landing import Known, LandedFile, Listing, list_landing, unchanged
+from platform_assets.sources import landing
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, hashed, list_landing, unchanged
 
 DAY = "2017-01-02"
 UNTIL = date(2017, 1, 5)
@@ -20,6 +21,20 @@ UNTIL = date(2017, 1, 5)
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "landing"
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files whose content was read, as often as it was."""
+    seen: list[Path] = []
+    read = landing._sha256
+
+    def counted(file: Path, size: int, modified_ns: int) -> str:
+        seen.append(file)
+        return read(file, size, modified_ns)
+
+    monkeypatch.setattr(landing, "_sha256", counted)
+    return seen
 
 
 def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY, age_s: float = 60) -> Path:
@@ -36,7 +51,9 @@ def look(root: Path, known: dict[str, Known] | None = None, settle_s: float = 2)
 
 
 def remembered(files: Iterable[LandedFile], *, refused: bool = False) -> dict[str, Known]:
-    return {file.path: Known(file.size, file.modified_ns, file.sha256, refused) for file in files}
+    taken, problems = hashed(files)
+    assert not problems
+    return {file.path: Known(file.size, file.modified_ns, file.sha256, refused) for file in taken}
 
 
 def said(listing: Listing) -> dict[str, str]:
@@ -47,7 +64,8 @@ def test_a_file_is_known_by_path_size_and_sha256(root):
     deliver(root, "a.csv", b"abc")
     [file] = look(root).pending
     assert (file.path, file.arrival_date, file.format, file.size) == (f"sales/{DAY}/a.csv", date(2017, 1, 2), "csv", 3)
-    assert file.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    [[taken], _] = hashed([file])
+    assert taken.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 def test_a_file_is_pending_until_it_was_taken_and_then_never_again(root):
@@ -75,7 +93,7 @@ def test_the_same_content_under_two_names_is_two_deliveries(root):
     deliver(root, "b.csv")
     pending = look(root).pending
     assert [file.path[-5:] for file in pending] == ["a.csv", "b.csv"]
-    assert len({file.sha256 for file in pending}) == 1
+    assert len({file.sha256 for file in hashed(pending)[0]}) == 1
 
 
 def test_a_file_that_changed_just_now_is_left_for_later(root):
@@ -108,25 +126,75 @@ def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        listing = look(root, settle_s=0)
+        taken = hashed(look(root, settle_s=0).pending)
     finally:
         stop.set()
         writer.join()
-    assert not listing.pending
-    [problem] = listing.growing
-    assert problem.message == "is still growing, changed while it was read"
+    assert taken == ([], [Problem(f"sales/{DAY}/a.csv", "is still growing, changed while it was read")])
 
 
 def test_a_file_replaced_after_it_was_taken_is_not_taken_and_both_versions_are_named(root):
     deliver(root, "a.csv", b"first")
-    [first] = look(root).pending
+    known = remembered(look(root).pending)
+    [first] = known.values()
     deliver(root, "a.csv", b"another", age_s=50)
-    listing = look(root, remembered([first]))
+    listing = look(root, known)
     assert not listing.pending
     [problem] = listing.problems
     assert problem.message.startswith(f"was replaced: 5 bytes with sha256 {first.sha256[:12]} were taken")
     assert "now there are 7 bytes with" in problem.message
     assert problem.message.endswith("deliver a correction under a new name")
+
+
+def test_a_listing_reads_no_file_however_large(root, reads):
+    os.truncate(deliver(root, "a.csv"), 1 << 40)
+    os.utime(root / "sales" / DAY / "a.csv", (1, 1))
+    [file] = look(root).pending
+    assert (file.size, file.sha256, reads) == (1 << 40, "", [])
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_only_a_file_that_was_touched_since_is_read_and_once(root, reads, refused):
+    file = deliver(root, "a.csv", b"first")
+    deliver(root, "b.csv", b"second")
+    known = remembered(look(root).pending, refused=refused)
+    reads.clear()
+    assert not look(root, known).pending
+    assert reads == []
+    os.utime(file, (1, 1))
+    assert [look(root, known).pending for _ in range(3)] == [()] * 3
+    assert reads == [file]
+    file.write_bytes(b"FIRST")
+    os.utime(file, (2, 2))
+    listings = [look(root, known) for _ in range(3)]
+    assert reads == [file, file]
+    assert [len(listing.pending) for listing in listings] == [int(refused)] * 3
+    assert [len(listing.problems) for listing in listings] == [int(not refused)] * 3
+
+
+def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch):
+    deliver(root, "a.csv")
+    deliver(root, "b.csv")
+
+    def refuse(file: Path, *how: object) -> object:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    def listed() -> Listing:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", refuse)
+            return look(root)
+
+    assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}
+
+
+def test_a_file_that_goes_between_the_listing_and_the_reading_keeps_no_other_from_being_taken(root):
+    deliver(root, "a.csv")
+    deliver(root, "b.csv")
+    pending = look(root).pending
+    (root / "sales" / DAY / "a.csv").unlink()
+    [[taken], [problem]] = hashed(pending)
+    assert (taken.path, problem.path) == (f"sales/{DAY}/b.csv", f"sales/{DAY}/a.csv")
+    assert (problem.message, problem.is_growing) == ("cannot be read: No such file or directory", False)
 
 
 def test_a_refused_file_is_left_alone_until_it_is_repaired(root):

@@ -25,7 +25,7 @@ from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableC
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.requests import AUTOMATIC
-from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.landing import LandedFile, hashed
 
 
 def refresh_on_paper(
@@ -50,7 +50,8 @@ def ingest_on_paper(platform: Platform, author: Author, until: date | None = Non
             before = platform.ledger.current_days(contract.name)
             files: defaultdict[date, str] = defaultdict(str)
             ahead: defaultdict[date, int] = defaultdict(int)
-            for file in listing.pending:
+            taken, _ = hashed(listing.pending)
+            for file in taken:
                 for day in _days(file, contract):
                     files[day] += file.sha256
                     ahead[day] += file.arrival_date < day
@@ -58,7 +59,7 @@ def ingest_on_paper(platform: Platform, author: Author, until: date | None = Non
                 day: _content((before[day].digest if day in before else "") + found, rows=1, ahead=ahead[day])
                 for day, found in files.items()
             }
-            _publish(platform, "ingest", contract.name, days, author, listing.pending)
+            _publish(platform, "ingest", contract.name, days, author, taken)
             quiet = quiet_days(Basis.now(platform), contract, listing.delivered, until)
             _publish(platform, "ingest", contract.name, {day: _content("") for day in quiet}, author)
 
