@@ -13,9 +13,7 @@ import pyarrow.parquet as pq
 from platform_assets.contracts import Contract
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.parquet import unreadable_column, unusable_type
-
-_BLANK = bytes(range(33))
-"""What Spark takes for white space when it drops blank lines."""
+from platform_assets.sources.text import EncodingError, Lines, scan
 
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
@@ -53,16 +51,11 @@ def inspect(file: LandedFile, contract: Contract) -> Inspection:
     if file.format == "parquet":
         return _inspect_parquet(file, contract)
     try:
-        content = file.file.read_bytes()
+        return _inspect_csv(file, contract) if file.format == "csv" else _inspect_json(file, contract)
     except OSError as error:
         return _refused(f"cannot be read: {error.strerror}")
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return _refused(f"is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}")
-    lines = [line for line in content.splitlines() if line.strip(_BLANK)]
-    return _inspect_csv(lines, contract) if file.format == "csv" else _inspect_json(lines, contract)
+    except EncodingError as error:
+        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}")
 
 
 def is_readable(file: LandedFile) -> str | None:
@@ -136,27 +129,70 @@ def _codecs(metadata: pq.FileMetaData) -> set[str]:
     return {group.column(n).compression for group in groups for n in range(group.num_columns)}
 
 
-def _inspect_csv(lines: list[bytes], contract: Contract) -> Inspection:
-    if not lines:
+def _inspect_csv(file: LandedFile, contract: Contract) -> Inspection:
+    csv_file = _Csv(contract)
+    seen = scan(file.file, csv_file.look)
+    if not seen.lines:
         return _refused("is empty: not even a header line")
-    header = lines[0].decode("utf-8-sig")
-    columns = tuple(name.strip() for name in next(csv.reader([header])))
-    found = _judge(columns, header, len(lines) - 1, contract)
-    for number, line in enumerate(lines if found.reason is None else (), 1):
-        if len(line) > _MOST_FIELDS and line.count(b",") >= _MOST_FIELDS:
-            return _refused(f"has {line.count(b',') + 1:,} fields in row {number}, header included", found.landed)
-        if b'"' in line and line.count(b'"') % 2 and _ends_open(line.decode(), len(columns)):
-            return _refused(
-                f"leaves a quote open at the end of row {number}, header included; records must not span lines",
-                found.landed,
-            )
-    return found
+    landed = seen.lines - 1
+    if csv_file.header is None or (csv_file.header.reason is None and seen.wrong is not None):
+        return _refused(seen.wrong or "", landed)
+    return replace(csv_file.header, landed=landed)
+
+
+class _Csv:
+    """A CSV file while it streams past.
+
+    Args:
+        contract: of its table.
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self.header: Inspection | None = None
+        self._contract = contract
+
+    def look(self, lines: Lines) -> str | None:
+        """What is wrong with the columns, or else with the first line that cannot be taken."""
+        if self.header is None:
+            text = lines.whole()[0].decode("utf-8-sig")
+            try:
+                names = next(csv.reader([text]))
+            except csv.Error:
+                return _too_large(1)
+            self.header = _judge(tuple(name.strip() for name in names), text, 0, self._contract)
+        if self.header.reason is not None:
+            return self.header.reason
+        if max(map(len, lines.bare)) < _MOST_FIELDS and b'"' not in lines.content:
+            return None
+        fields = len(self.header.columns)
+        wrong = (_wrong_line(line, number, fields) for number, line in enumerate(lines.whole(), lines.before + 1))
+        return next(filter(None, wrong), None)
+
+
+def _wrong_line(line: bytes, number: int, fields: int) -> str | None:
+    if len(line) > _MOST_FIELDS and line.count(b",") >= _MOST_FIELDS:
+        return f"has {line.count(b',') + 1:,} fields in row {number}, header included"
+    if line.count(b'"') % 2 == 0:
+        return None
+    try:
+        if _ends_open(line.decode(), fields):
+            return f"leaves a quote open at the end of row {number}, header included; records must not span lines"
+    except csv.Error:
+        return _too_large(number)
+    return None
+
+
+def _too_large(number: int) -> str:
+    return f"has a field of more than {csv.field_size_limit():,} characters in row {number}, header included"
 
 
 def _ends_open(line: str, fields: int) -> bool:
     """Whether a line looks complete, but its last field goes on in the next line.
 
     Such a row would be taken with half of a value. With fewer fields it is a broken line, which is refused by itself.
+
+    Raises:
+        csv.Error: a field is larger than Python's reader takes, so that nobody can tell.
     """
     try:
         next(csv.reader([line], strict=True))
@@ -165,8 +201,11 @@ def _ends_open(line: str, fields: int) -> bool:
     return False
 
 
-def _inspect_json(lines: list[bytes], contract: Contract) -> Inspection:
-    if lines and lines[0].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-        return _refused("is a JSON array; deliver one object per line", len(lines))
-    notes = () if lines else ("empty file: no rows",)
-    return Inspection(contract.column_names, "", len(lines), None, notes)
+def _inspect_json(file: LandedFile, contract: Contract) -> Inspection:
+    seen = scan(file.file, lambda lines: None)
+    if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        return _refused("is a JSON array; deliver one object per line", seen.lines)
+    if seen.wrong is not None:
+        return _refused(seen.wrong, seen.lines)
+    notes = () if seen.lines else ("empty file: no rows",)
+    return Inspection(contract.column_names, "", seen.lines, None, notes)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, LandingFiles
+from platform_assets.sources import text
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import list_landing
 
@@ -151,6 +157,89 @@ def test_a_record_that_spans_lines_refuses_its_file(look):
 def test_a_line_with_more_fields_than_spark_can_split_refuses_its_file(look):
     found = look("a.csv", f"{HEADER}\n{ROW}\n{',' * 30_000}\n")
     assert found.reason == "has 30,001 fields in row 3, header included"
+
+
+def test_a_field_too_large_to_look_into_refuses_its_file_and_one_that_needs_no_look_does_not(look):
+    large = "x" * (csv.field_size_limit() + 1)
+    row = f"1,2017-01-01T10:00:00Z,2.50,{large}"
+    assert (look("a.csv", f"{HEADER}\n{row}\n").reason, look("a.csv", f"{HEADER}\n{row}\n").landed) == (None, 1)
+    found = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"{large}\n')
+    assert found.reason == "has a field of more than 131,072 characters in row 3, header included"
+    assert look("a.csv", f"id,{large}\n{ROW}\n").reason == (
+        "has a field of more than 131,072 characters in row 1, header included"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_line_that_nobody_could_hold_refuses_its_file(look, name, monkeypatch):
+    monkeypatch.setattr(text, "CHUNK", 64)
+    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
+    found = look(name, f"{HEADER}\n\n{ROW}\n{'x' * 3000}\n{ROW}\n" + " " * 3000)
+    assert found.reason == "has more than 1,000 bytes in row 3, blank lines not counted; deliver shorter rows"
+    assert found.landed == (3 if name == "a.csv" else 4)
+    assert look(name, f"{'x' * 3000}\n{ROW}\n").reason == (
+        "has more than 1,000 bytes in row 1, blank lines not counted; deliver shorter rows"
+    )
+    if name == "a.jsonl":
+        assert look(name, f"[{ROW * 100}]").reason == "is a JSON array; deliver one object per line"
+    encoding = look(name, f"{HEADER}\n{'x' * 3000}\n".encode() + b"caf\xe9")
+    assert encoding.reason == "is not UTF-8 text: line 3 has the byte 0xe9"
+
+
+PIECES = st.sampled_from([
+    b"\n", b"\r", b"\r\n", b" ", b"\t", b"\0", b"a", b",", b'"', b"id,at,paid,note", b"1,2,3,x", b'1,2,3,"x',
+    "é".encode(), "☃".encode(), "😀".encode(), b"\xe9", b"\xf0\x9f", b"\xef\xbb\xbf", b"\x0b", b"\x85", b"[",
+])  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 9))
+def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "CHUNK", chunk)
+        file = Path(folder, "a.csv")
+        file.write_bytes(content)
+        shown: list[bytes] = []
+        where: tuple[int, int] | None = None
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            where = (content.count(b"\n", 0, error.start) + 1, content[error.start])
+        if where:
+            with pytest.raises(text.EncodingError) as caught:
+                text.scan(file, lambda lines: None)
+            assert (caught.value.line, caught.value.byte) == where
+            return
+        expected = [line for line in content.splitlines() if line.strip(bytes(range(33)))]
+
+        def look(lines: text.Lines) -> None:
+            assert lines.before == len(shown)
+            assert len(lines.bare) == len(lines.whole())
+            shown.extend(lines.whole())
+
+        found = text.scan(file, look)
+        assert (found.lines, shown) == (len(expected), expected)
+        assert found.beginning == (expected[0][:chunk] if expected else b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("a.csv", ROW), ("a.jsonl", '{"id": 1, "note": "hello"}'), ("b.csv", "1,,,")]
+)
+def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row):
+    file = tmp_path / "visits" / "2017-01-01" / name
+    file.parent.mkdir(parents=True)
+    rows = 500_000
+    with file.open("w") as stream:
+        stream.write(f"{HEADER}\n")
+        stream.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
+    [landed] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    tracemalloc.start()
+    try:
+        found = inspect(landed, CONTRACT)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.reason, found.landed) == (None, rows + (name == "a.jsonl"))
+    assert peak < 30 * text.CHUNK
 
 
 @pytest.mark.parametrize("text", ['[{"id": 1}]', '\ufeff [\n{"id": 1},\n{"id": 2}\n]\n'])
