@@ -77,7 +77,7 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, p
             found.fault("ledger", error.what, error.todo)
     if lacking := [name for name in released if name not in indexed]:
         found.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
-    record_of = recorder(lake, released)
+    record_of = recorder(lake, released.__getitem__)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
         progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))
         if released.get(name) != release:

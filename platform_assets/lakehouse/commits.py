@@ -25,6 +25,9 @@ MANIFEST_HASH = "platform.manifest_sha256"
 CHAIN = "platform.chain"
 """The key of a release's metadata that holds the chain of hashes up to it."""
 
+STAGED_ON = "platform.staged_on"
+"""The key of a stage's metadata that says which version its table had when the stage was made."""
+
 Action = dict[str, Any]
 
 

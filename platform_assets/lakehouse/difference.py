@@ -25,6 +25,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.errors import ForeignCommitError, LockLostError
 from platform_assets.lakehouse.lake import table_name
+from platform_assets.lakehouse.log_state import drop_marks
 from platform_assets.lakehouse.manifest import DataFile
 
 CHECKPOINT_INTERVAL = 20
@@ -154,13 +155,19 @@ def _make_durable(table_path: Path, version: int) -> None:
 
 
 def write_checkpoint(table_path: Path, version: int) -> None:
-    """Sum up a table's log up to a version that is on disk; to be called under the publish lock."""
+    """Sum up a table's log up to a version that is on disk; to be called under the publish lock.
+
+    It holds what is live and nothing of what has left. Delta keeps a mark of every file that left for as long as the
+    table's retention, here for ever: no reader needs one, and whoever deletes files here does not ask them.
+    """
     log = table_path / "_delta_log"
+    summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
     failpoint("checkpoint.before")
     with storage.errors_numbered(table_path):
         DeltaTable(table_path, version=version).create_checkpoint()
     failpoint("checkpoint.written")
-    storage.sync([log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint", log])
+    drop_marks(summary, hint)
+    storage.sync([summary, hint, log])
     failpoint("checkpoint.synced")
 
 

@@ -6,7 +6,7 @@ person knows which of the two is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -15,7 +15,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.histories import is_of_another_lake, require_one_history
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableChange, change_of
-from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.lakehouse.releases import manifest_of, publication_of, published
 from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
@@ -65,7 +65,7 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
         LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
             next start indexes it.
     """
-    find = _find(lake, lambda publication: ledger.indexed()[publication])
+    find = _find(lake, ledger.release_of)
     failpoint("ledger.before_record")
     ledger.record(flattened(_settled(lake, manifest, release), release, find))
     failpoint("ledger.recorded")
@@ -73,6 +73,9 @@ def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None
 
 def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     """Compare the ledger with the lake and index what is new. Every command that writes does so first.
+
+    Where the newest release that the ledger knows is the same in the lake, so are all before it, and only later ones
+    are read: a release never changes, and its publication has a name of its own.
 
     Raises:
         MovedLakeError: the lake is empty or another one; nothing was written.
@@ -82,15 +85,22 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
     """
     # The ledger first: what is indexed was released before, so a publication made by another process meanwhile can
     # look new here (and is then recorded once), but never look gone.
-    indexed = ledger.indexed()
-    released = {publication: release for release, publication in published(lake)}
-    require_one_history(lake, indexed, released)
-    added = tuple(name for name in released if name not in indexed)
+    newest = ledger.newest()
+    if newest is not None and publication_of(lake, newest.release) == newest.publication:
+        known = newest.release + 1
+        added = {publication: release for release, publication in published(lake, newest.release)}
+    else:
+        indexed = ledger.indexed()
+        released = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, released)
+        known = len(indexed)
+        added = {name: release for name, release in released.items() if name not in indexed}
     if added:
         failpoint("ledger.behind")
+        record_of = recorder(lake, lambda name: added[name] if name in added else ledger.release_of(name))
         # All manifests are read before the ledger is locked for writing.
-        ledger.record(*map(recorder(lake, released), added))
-    return SyncResult(added, len(indexed))
+        ledger.record(*map(record_of, added))
+    return SyncResult(tuple(added), known)
 
 
 def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
@@ -110,7 +120,7 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     """
     indexed = ledger.indexed()  # before the lake, as in sync
     released = {publication: release for release, publication in published(lake)}
-    record_of = recorder(lake, released)
+    record_of = recorder(lake, released.__getitem__)
     records: list[PublicationRecord] = []
     for name in released:
         progress(Progress("reading", "manifests", len(records), len(released), "publication"))
@@ -152,15 +162,15 @@ def _undone(ledger: Ledger, holds: Iterable[Hold]) -> tuple[Hold, ...]:
     return tuple(found)
 
 
-def recorder(lake: Lake, released: Mapping[str, int]) -> Callable[[str], PublicationRecord]:
+def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
     """A function that gives what the ledger has to keep of a publication.
 
     Args:
         lake: the lake.
-        released: release of every publication.
+        release_of: the release of a publication: of those asked for, and of those that computed what they put back.
     """
-    find = _find(lake, released.__getitem__)
-    return lambda name: flattened(find(name), released[name], find)
+    find = _find(lake, release_of)
+    return lambda name: flattened(find(name), release_of(name), find)
 
 
 def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:

@@ -5,12 +5,16 @@ The log holds URL-encoded paths; everything above `lakehouse.log` works with dec
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from pydantic_core import from_json
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import commits, storage
@@ -141,10 +145,32 @@ def checkpointed_schema(table_path: Path, version: int) -> str:
 
 
 def _rows(table: Any) -> Iterator[commits.Action]:
-    for batch in table.to_batches():
-        for row in batch.to_pylist():
-            yield {
-                name: value
-                for name, value in row.items()
-                if value is not None and any(part is not None for part in value.values())
-            }
+    """The actions in some columns of a checkpoint, without the rows that hold none of them."""
+    for name in table.column_names:
+        for value in table.column(name).drop_null().to_pylist():
+            if any(part is not None for part in value.values()):
+                yield {name: value}
+
+
+def drop_marks(checkpoint: Path, hint: Path) -> None:
+    """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
+
+    Args:
+        checkpoint: in one file.
+        hint: the file that names it, with its size.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(checkpoint) as parquet:
+        rows = parquet.read()
+    kept = rows.filter(pc.is_null(pc.struct_field(rows.column("remove"), "path")))
+    if kept.num_rows == rows.num_rows:
+        return
+    sink = io.BytesIO()
+    pq.write_table(kept, sink)
+    content = sink.getvalue()
+    storage.write(checkpoint, content)
+    said = from_json(storage.read(hint) or b"{}") | {"size": kept.num_rows, "sizeInBytes": len(content)}
+    said.pop("checksum", None)
+    storage.write(hint, json.dumps(said).encode())

@@ -21,7 +21,14 @@ from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.recovery import finish, finish_pending
-from platform_assets.lakehouse.releases import Release, current_release, manifest_file, parsed, released_as
+from platform_assets.lakehouse.releases import (
+    Release,
+    current_release,
+    manifest_file,
+    newest_release,
+    parsed,
+    released_as,
+)
 from platform_assets.lakehouse.replace import changed_since, check_file
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -62,7 +69,8 @@ def publish(
     _check(manifest)
     _require_files(lake, manifest)
     failpoint("publish.before_manifest")
-    _write(lake, manifest)
+    before = newest_release(lake)
+    after = before if _write(lake, manifest) else -1
     failpoint("publish.written")
     storage.sync(_staged(lake, manifest))
     failpoint("publish.after_manifest")
@@ -70,7 +78,7 @@ def publish(
         failpoint("publish.locked")
         finish_pending(lake, still_held, [change.table for change in manifest.tables])
         now = current_release(lake)
-        if (number := released_as(lake, manifest)) is not None:
+        if (number := released_as(lake, manifest, after)) is not None:
             return number
         if manifest.on_release is not None and manifest.on_release != now.number:
             raise OvertakenError(manifest.on_release, now.number)
@@ -83,7 +91,7 @@ def publish(
             return finish(lake, manifest, still_held, now, heads)
         except Exception as error:
             # Whoever has published since the lock was lost has finished what was begun here.
-            if isinstance(error, LockLostError) and (number := released_as(lake, manifest)) is not None:
+            if isinstance(error, LockLostError) and (number := released_as(lake, manifest, after)) is not None:
                 return number
             if not _begun(lake, manifest, heads):
                 raise
@@ -116,7 +124,8 @@ def _require_files(lake: Lake, manifest: Manifest) -> None:
                 check_file(lake.table_path(change.table), change.table, file, day.isoformat())
 
 
-def _write(lake: Lake, manifest: Manifest) -> None:
+def _write(lake: Lake, manifest: Manifest) -> bool:
+    """Store a manifest; whether it was not stored yet, so that nobody can have released it before."""
     file = manifest_file(lake, manifest.publication)
     content = manifest.model_dump_json().encode()
     there = storage.read(file)
@@ -127,6 +136,7 @@ def _write(lake: Lake, manifest: Manifest) -> None:
             f"Another manifest of publication {manifest.publication} exists: {file}.",
             "Give every publication its own name, as new_publication() makes them.",
         )
+    return there is None
 
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Path]:

@@ -189,10 +189,16 @@ def manifest_file(lake: Lake, publication: str) -> Path:
     return lake.publication_path(publication) / "manifest.json"
 
 
-def released_as(lake: Lake, manifest: Manifest) -> int | None:
-    """The release that already shows a publication; looks no further back than to where it was made."""
+def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
+    """The release that already shows a publication; looks no further back than to where it was made.
+
+    Args:
+        lake: the lake.
+        manifest: of the publication.
+        after: the newest release from before its manifest was stored, where that is known.
+    """
     oldest_ms = (manifest.created_at - _CLOCK_SKEW).timestamp() * 1000
-    for number in range(newest_release(lake), -1, -1):
+    for number in range(newest_release(lake), after, -1):
         found = commits.commit(lake.releases_path, number)
         if found.publication == manifest.publication:
             return number

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deltalake import DeltaTable, Field, Schema, convert_to_deltalake
+from deltalake import CommitProperties, DeltaTable, Field, Schema, convert_to_deltalake
 from deltalake.schema import PrimitiveType
 
 from platform_assets.contracts import DAY
@@ -22,19 +22,24 @@ from platform_assets.lakehouse.usage import added_by
 def log_stage(folder: Path, schema_string: str) -> None:
     """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
 
+    The log says which version the table had before anybody could refer to the files: `discard` looks no further back.
+
     Args:
         folder: with a folder `event_date=…` for each day.
         schema_string: Delta schema of the rows, for a stage without files.
     """
     log = folder / "_delta_log"
+    staged_on = commits.head_version(folder.parent)
     if storage.exists(log):
+        staged_on = _staged_on(folder)
         storage.remove(log)
+    said = CommitProperties(custom_metadata={commits.STAGED_ON: str(staged_on)})
     with storage.errors_numbered(folder):
         if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
             day = Schema([Field(DAY, PrimitiveType("date"))])
-            convert_to_deltalake(folder, partition_by=day, partition_strategy="hive")
+            convert_to_deltalake(folder, partition_by=day, partition_strategy="hive", commit_properties=said)
         else:
-            DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY])
+            DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY], commit_properties=said)
 
 
 def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
@@ -57,7 +62,7 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
         if not storage.exists(folder):
             return True
         finish_pending(lake, still_held)
-        if _referred_to(lake.table_path(table), publication):
+        if _referred_to(lake.table_path(table), publication, _staged_on(folder)):
             return False
         failpoint("stage.before_discard")
         storage.remove(folder)
@@ -118,6 +123,14 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
         storage.remove(Path(file))
 
 
-def _referred_to(table_path: Path, publication: str) -> bool:
-    versions = range(commits.head_version(table_path) + 1)
+def _staged_on(folder: Path) -> int:
+    """The version that a table had before a stage could be referred to; -1 where its log does not say."""
+    if not storage.exists(commits.commit_file(folder, 0)) or commits.is_torn(folder, 0):
+        return -1
+    said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
+    return int(said[0].get(commits.STAGED_ON, -1)) if said else -1
+
+
+def _referred_to(table_path: Path, publication: str, staged_on: int) -> bool:
+    versions = range(staged_on + 1, commits.head_version(table_path) + 1)
     return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))

@@ -145,7 +145,7 @@ class Ledger:
         given = {record.publication: record for record in records}
         touched = {(row[0], row[1]) for name in forget for row in connection.execute(statements.days_of(name))}
         delete_each(connection, schema.publications, [{"publication": name} for name in forget])
-        indexed = connection.execute(select(schema.publications.c.publication, schema.publications.c.release)).all()
+        indexed = connection.execute(statements.indexed(given, [record.release for record in given.values()])).all()
         new = self._not_in(given, {row.publication: row.release for row in indexed})
         insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
         failpoint("ledger.recording")
@@ -175,6 +175,24 @@ class Ledger:
         head = schema.publications.c
         rows = self._rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
+
+    def newest(self) -> PublicationRecord | None:
+        """The publication of the highest release, without its days and arrivals, if every release up to it is indexed.
+
+        None also where there is a gap, or nothing.
+        """
+        found = self._rows(select(schema.publications).order_by(schema.publications.c.release.desc()).limit(1))
+        return PublicationRecord(**found[0]) if found and self.knows(found[0]["release"]) else None
+
+    def release_of(self, publication: str) -> int:
+        """The release of a publication that is indexed."""
+        head = self.head(publication)
+        if head is None:
+            raise LedgerError(
+                f"Publication {publication} is not indexed in the ledger {masked(self._engine.url)}.",
+                "Run `platform-assets ledger rebuild`.",
+            )
+        return head.release
 
     def knows(self, release: int) -> bool:
         """Whether every release up to one is indexed."""

@@ -49,6 +49,14 @@ def releases(at: int) -> Select[Any]:
     return select(publications.c.publication, _release).where(_release <= at)
 
 
+def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
+    """Publications of some names and of some releases, with their releases; of too many to name, all."""
+    query = select(publications.c.publication, _release)
+    if len(names) + len(at) > _MOST_PARAMETERS:
+        return query
+    return query.where(or_(publications.c.publication.in_(sorted(names)), _release.in_(sorted(at))))
+
+
 def releases_known(at: int) -> Select[Any]:
     """How many releases up to one are indexed."""
     return select(func.count().label("releases")).select_from(publications).where(_release <= at)
