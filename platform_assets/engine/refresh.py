@@ -16,6 +16,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.stage import Stage
+from platform_assets.lakehouse.at_work import staging
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.progress import OnProgress, no_progress
 from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
@@ -77,14 +78,15 @@ def refresh(
         if request.by_person or takes_deliveries(Basis.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
-    stage = Stage(platform, author)
-    plan = plan_steps(platform, request)
-    try:
-        _, struck = fill(stage, plan, spark, progress, request)
-        stage.publish(spark, progress)
-    except BaseException:
-        stage.discard()
-        raise
+    with staging(platform.lake, platform.lock_url) as keep:
+        stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
+        plan = plan_steps(platform, request)
+        try:
+            _, struck = fill(stage, plan, spark, progress, request)
+            stage.publish(spark, progress)
+        except BaseException:
+            stage.discard()
+            raise
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)

@@ -137,7 +137,7 @@ def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: 
             )
         until = released_at(lake, number + 1)[-1][1] + window
         raise StillNeededError(
-            f"Release {number}, which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC, {needs}",
+            f"Release {number}, which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC at least, {needs}",
             "Wait until then, or shorten `rollback_window_days` for all releases.",
         )
 

@@ -40,6 +40,9 @@ SELECT EXISTS (
 )"""
 """Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
 
+BATCHES = "batches.json"
+"""The ending of the file that names what a stage consists of."""
+
 StillHeld = Callable[[], None]
 """Raises if the lock was lost meanwhile."""
 
@@ -116,7 +119,7 @@ def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Ite
 
 def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> bool:
     """Whether a process that is alive is at work on the stages of a publication."""
-    if not lock_url and not storage.exists(lake.locks_path / f"{_stage(publication)}.lock"):
+    if not lock_url and not storage.exists(stage_file(lake, publication, "lock")):
         return False
     try:
         with _lock(lake, _stage(publication), lock_url, 0):
@@ -128,8 +131,13 @@ def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> boo
 
 def forget_stage(lake: Lake, publication: str) -> None:
     """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
-    for ending in ("lock", "holder.json"):
-        storage.unlink(lake.locks_path / f"{_stage(publication)}.{ending}")
+    for ending in (BATCHES, "lock", "holder.json"):
+        storage.unlink(stage_file(lake, publication, ending))
+
+
+def stage_file(lake: Lake, publication: str, ending: str) -> Path:
+    """A file beside the lock of a publication's stages."""
+    return lake.locks_path / f"{_stage(publication)}.{ending}"
 
 
 def _stage(publication: str) -> str:

@@ -67,6 +67,16 @@ def modified(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
+def clock_of(folder: Path) -> datetime:
+    """What time it is to the file system, which also says when its files were written: that of a file made now, UTC."""
+    probe = folder / f".{token_hex(8)}.now"
+    try:
+        probe.touch(exist_ok=False)
+        return modified(probe)
+    finally:
+        probe.unlink(missing_ok=True)
+
+
 def files_below(folder: Path) -> dict[str, Found]:
     """Every file in a folder and those below it, by its path from there; without those that go meanwhile."""
     found: dict[str, Found] = {}

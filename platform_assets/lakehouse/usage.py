@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse import commits, storage
+from platform_assets.lakehouse.at_work import kept_by_processes
 from platform_assets.lakehouse.lake import LAYERS, Lake
 from platform_assets.lakehouse.lock import is_staging
 from platform_assets.lakehouse.log import snapshot
@@ -53,14 +54,14 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
         lock_url: PostgreSQL that holds the locks; files in the lake without it.
-        now: the time, UTC; the clock's by default.
+        now: the time, UTC; by default the earlier of what the clock says and what the file system does.
 
     Raises:
         DamagedTableError: a commit is missing or torn.
         ForeignCommitError: a release was written by something else than a publication.
     """
     # The folders first: what is staged after they were listed is in none of them.
-    now = now or datetime.now(UTC)
+    now = now or _now(lake)
     listed = tuple(_folders(lake))
     current = current_release(lake).number
     kept, first = Kept(-1, -1), Release()
@@ -77,7 +78,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
         at = {number: versions[table] for number, versions in pinned.items() if table in versions}
         uses[table] = _use(path, heads[table], first.versions.get(table, -1), kept, at, shown_by)
     published_in = {table: use.publications() for table, use in uses.items()}
-    open_ones = staged_publications(lake)
+    open_ones = staged_publications(lake) | kept_by_processes(lake, lock_url)
     folders = (
         replace(
             folder,
@@ -87,6 +88,15 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
         for folder in listed
     )
     return Usage(now, kept, heads, uses, tuple(folders))
+
+
+def _now(lake: Lake) -> datetime:
+    """Files are dated by the file system, which may be on another machine; whichever clock is behind keeps more."""
+    now = datetime.now(UTC)
+    try:
+        return min(now, storage.clock_of(lake.root))
+    except OSError:
+        return now  # nothing is deleted from a lake that cannot be written, or is not there
 
 
 def released_at(lake: Lake, current: int) -> list[tuple[int, datetime]]:

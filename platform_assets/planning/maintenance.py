@@ -17,6 +17,9 @@ TASKS: tuple[Task, ...] = ("compaction", "checkpoints", "stages", "deletion")
 SMALL_BYTES = 16 * 1024 * 1024
 """A file below this is small: opening it costs more than reading it."""
 
+_A_PAUSE = timedelta(days=7)
+"""Nobody is surprised that nothing was published for so long."""
+
 CHECKPOINT_COMMITS = 10
 """A log with fewer commits since its checkpoint is read about as fast as a checkpoint of all."""
 
@@ -41,8 +44,10 @@ def kept_releases(
 ) -> Kept:
     """The releases that the rollback window and pins keep.
 
-    A release leaves the window when the one after it has been current for as long as the window: until then somebody
-    could want the state of that time. A clock that was set back keeps more, never less.
+    A release leaves the window when the one after it has been there for as long as the window: until then somebody
+    could want the state of that time. A time in which nothing was published counts as no more than half a window: a
+    clock that is a year ahead, for one publication or for maintenance alone, looks like such a time. One that was set
+    back keeps more, never less.
 
     Args:
         released: number and time of every release, oldest first; at least one.
@@ -51,7 +56,14 @@ def kept_releases(
         window: how long a release stays after it was replaced.
     """
     current = released[-1][0]
-    first = next((number for (number, _), (_, replaced) in pairwise(released) if replaced > now - window), current)
+    replaced = [(number, at) for (number, _), (_, at) in pairwise(released)]
+    first = next((number for number, at in replaced if at > now - window), current)
+    longest, passed, later = max(window / 2, _A_PAUSE), timedelta(0), now
+    for number, at in reversed(replaced):
+        passed += min(max(later - at, timedelta(0)), longest)
+        if passed >= window:
+            break
+        first, later = min(first, number), at
     known = {number for number, _ in released}
     return Kept(first, current, tuple(sorted(pin for pin in pins if pin < first and pin in known)))
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from functools import partial
-
 import pytest
 
 from platform_assets.engine import maintenance
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.usage import usage
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.shelf import age, contents, day, stage, staged_manifest
 
 
@@ -31,7 +28,7 @@ def untidy(published: Settings) -> tuple[str, str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rollback window has passed."""
-    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
+    monkeypatch.setattr(maintenance, "usage", usage_later)
 
 
 @pytest.mark.usefixtures("later")

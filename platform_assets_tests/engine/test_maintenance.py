@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from functools import partial
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -28,11 +27,11 @@ from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.stages import private_folder
-from platform_assets.lakehouse.usage import usage
 from platform_assets.ledger.records import Hold
 from platform_assets.planning.maintenance import TASKS, Task
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World, product, sale
 
@@ -103,7 +102,7 @@ def arrivals_read(world: World) -> list[str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maintenance finds that everything was replaced a window ago."""
-    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=365)))
+    monkeypatch.setattr(maintenance, "usage", usage_later)
 
 
 @pytest.mark.proof

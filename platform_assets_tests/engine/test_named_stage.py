@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -25,9 +24,9 @@ from platform_assets.lakehouse.errors import DamagedStageError, LockTimeoutError
 from platform_assets.lakehouse.lock import open_stage_lock
 from platform_assets.lakehouse.open_stages import OpenStage, read_stage, stage_names, write_stage
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON, Request
 from platform_assets_tests.support.history import DAILY, RETAIL
+from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
 from platform_assets_tests.support.world import World
@@ -224,7 +223,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
     staged(world)
     assert set(world.settings.lake.glob("*/*/*Z-*")) - folders
 
-    monkeypatch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + timedelta(days=400)))
+    monkeypatch.setattr(maintenance, "usage", usage_later)
     with world.open() as platform:
         assert plan_maintenance(platform, ["stages"]).removals == ()
         delete_unneeded(platform, "stages")

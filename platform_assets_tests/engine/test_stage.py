@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import date
 
 import pytest
 
 from platform_assets.engine import stage as staging
+from platform_assets.engine.maintenance import delete_unneeded
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.verdicts import Choice
@@ -127,6 +129,23 @@ def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pyt
     with pytest.raises(OvertakenError):
         world.refresh()
     assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
+
+
+def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tables are staged, and then take so long that they are older than a stage that was left behind."""
+    correct(world, DAYS[1], "ours")
+
+    def weeks_later(platform: Platform) -> None:
+        for path in platform.lake.root.rglob("*"):
+            os.utime(path, (0, 0))
+        assert delete_unneeded(platform, "stages") == ()
+
+    between(monkeypatch, weeks_later)
+    world.refresh()
+    assert publications(world)[-1].keys() >= {SILVER, GOLD}
+    assert not list(world.settings.lake.glob("_locks/stage-*"))
 
 
 @pytest.mark.proof

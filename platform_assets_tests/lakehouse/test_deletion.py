@@ -42,7 +42,7 @@ from platform_assets_tests.support.shelf import (
 )
 
 SAFE = timedelta(days=7)
-WINDOW = timedelta(days=90)
+WINDOW = timedelta(days=7)
 DELETING = POINTS["deletion"]
 
 

@@ -31,18 +31,32 @@ def ago(days: float) -> datetime:
     ("days_ago", "pins", "kept"),
     [
         ([400], (), Kept(0, 0)),
-        ([400, 300, 200], (), Kept(2, 2)),
         ([400, 300, 89], (), Kept(1, 2)),
-        ([400, 90, 89], (), Kept(1, 2)),
-        ([400, 300, 200, 10], (0, 3, 99), Kept(2, 3, (0,))),
+        ([100, 90, 60, 30, 0], (), Kept(1, 4)),
+        ([400, 300, 200, 10], (0, 3, 99), Kept(1, 3, (0,))),
         ([400, 50, 300, 200], (), Kept(0, 3)),
     ],
-    ids=["the only one", "the current one", "replaced in the window", "to the day", "pins", "a clock set back"],
+    ids=["the only one", "replaced in the window", "to the day", "pins", "a clock set back"],
 )
 def test_releases_stay_until_they_were_replaced_a_window_ago(
     days_ago: list[int], pins: tuple[int, ...], kept: Kept
 ) -> None:
     assert kept_releases([(n, ago(days)) for n, days in enumerate(days_ago)], pins, NOW, WINDOW) == kept
+
+
+@pytest.mark.parametrize("published_ahead", [0, 1, 20])
+def test_a_clock_that_is_a_year_ahead_ends_half_a_window_and_no_more(published_ahead: int) -> None:
+    """Whether only maintenance has it, or what is published just before has it too."""
+    daily = [ago(days) for days in range(200, -1, -1)]
+    ahead = [NOW + timedelta(days=365, minutes=n) for n in range(published_ahead)]
+    kept = kept_releases([*enumerate([*daily, *ahead])], (), NOW + timedelta(days=365, hours=1), WINDOW)
+    assert daily[kept.first + 1] == ago(44)
+
+
+def test_where_nothing_is_published_for_long_what_was_shown_stays_longer() -> None:
+    quarterly = [(n, ago(91 * (8 - n))) for n in range(9)]
+    assert kept_releases(quarterly, (), NOW, WINDOW) == Kept(6, 8)
+    assert kept_releases(quarterly, (), NOW, timedelta(days=7)) == Kept(7, 8)
 
 
 def folder(*files: str, published: bool = True, idle_days: float = 30, in_use: bool = False) -> Folder:

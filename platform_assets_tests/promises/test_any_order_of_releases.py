@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -28,10 +27,10 @@ from platform_assets.lakehouse.audit.faults import Scope
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.read import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
-from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.support.history import WINDOWS
+from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.models.releases import DAYS, GOLD, SILVER, Day, Made, Model, Sale
 from platform_assets_tests.support.shelf import PUBLISHING, in_process
 from platform_assets_tests.support.world import MakeWorld, sale
@@ -40,7 +39,6 @@ TABLES = {SILVER: "silver.transactions", GOLD: "gold.household_28d"}
 KEYS = 6
 PUBLICATION = (*PUBLISHING, *POINTS["ledger"])
 AUTHOR = Author("machine", "a test")
-MUCH_LATER = timedelta(days=400)
 ZERO = datetime(2017, 1, 4, tzinfo=UTC)
 """So many seconds later the versions were written, one each."""
 
@@ -65,7 +63,7 @@ def roll_back_newest(settings: Settings, publication: str) -> None:
 
 def delete_all(settings: Settings) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "usage", partial(usage, now=datetime.now(UTC) + MUCH_LATER))
+        patch.setattr(maintenance, "usage", usage_later)
         with open_platform(settings) as platform:
             maintain(platform, no_spark, "stages", AUTHOR)
             maintain(platform, no_spark, "deletion", AUTHOR)

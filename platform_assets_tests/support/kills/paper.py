@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -19,13 +19,13 @@ from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Arrival
-from platform_assets.lakehouse.usage import usage
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import WINDOWS
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.story import Command, Story, Sums
+from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.shelf import change, contents, day, in_process, killed, stage
 
 RAW, SILVER, GOLD, OTHER = "raw.transactions", "silver.transactions", "gold.household_28d", "gold.stores"
@@ -162,8 +162,7 @@ def _checkpoints(state: Path, seed: int, _: Jvm | None) -> None:
 
 def _maintenance(state: Path, seed: int, _: Jvm | None) -> None:
     """A year later, so that all of the history is beyond the window."""
-    later = datetime.now(UTC) + timedelta(days=365)
-    maintenance.usage = partial(usage, now=later)  # type: ignore[attr-defined]
+    maintenance.usage = usage_later  # type: ignore[attr-defined, assignment]
     with open_platform(settings(state)) as platform:
         delete_unneeded(platform, "stages")
         delete_unneeded(platform, "deletion")
