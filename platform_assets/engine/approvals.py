@@ -23,12 +23,11 @@ from platform_assets.compute.staging import stage
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import ahead_figures, appended_change, replaced, schema_to_replace, staged_at
-from platform_assets.engine.columns import refuse_deliveries
+from platform_assets.engine.ingest_turn import IngestTurn, ingest_turn
 from platform_assets.engine.late_queue import LateQueueError, choose, decide, due
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.lakehouse.lock import ingest_lock
+from platform_assets.engine.publishing import new_stage
 from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.planning.digests import Digest
 from platform_assets.planning.late_queue import LateRows, Selection, late_table
@@ -85,13 +84,11 @@ def approve(
     for contract in platform.catalogue:
         if contract.name in tables:
             progress(Progress("approving", contract.name))
-            with ingest_lock(platform.lake, contract.name, platform.lock_url), full_disk_explained(contract.name):
-                platform.settle()
-                refuse_deliveries(Basis.now(platform), contract)
+            with ingest_turn(platform, contract, author) as turn, full_disk_explained(contract.name):
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
                     decide(platform, "approval", chosen, author)
-                    taken = _take(platform, spark(), contract, chosen, author, "approval")
+                    taken = _take(turn, spark(), chosen, "approval")
                     done.append(taken)
                     rows = sum(arrival.taken for arrival in taken.arrivals)
                     days = len(taken.published)
@@ -100,21 +97,13 @@ def approve(
 
 
 def take_due(
-    platform: Platform,
-    spark: Callable[[], SparkSession],
-    contract: Contract,
-    author: Author,
-    progress: OnProgress = no_progress,
+    turn: IngestTurn, spark: Callable[[], SparkSession], progress: OnProgress = no_progress
 ) -> Approval | None:
     """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
 
-    Whoever calls this holds the table's ingest lock.
-
     Args:
-        platform: what to work with.
+        turn: at the table.
         spark: gives the session; not called where nothing is due.
-        contract: of the raw table.
-        author: of the run that found them due.
         progress: told when there are any.
 
     Returns:
@@ -123,24 +112,17 @@ def take_due(
     Raises:
         LateQueueError: the queue's files hold other rows than its records say.
     """
-    chosen = due(platform, contract)
+    chosen = due(turn.platform, turn.contract)
     if not chosen:
         return None
-    progress(Progress("taking", contract.name))
-    with full_disk_explained(contract.name):
-        return _take(platform, spark(), contract, chosen, author, "due")
+    progress(Progress("taking", turn.contract.name))
+    with full_disk_explained(turn.contract.name):
+        return _take(turn, spark(), chosen, "due")
 
 
-def _take(
-    platform: Platform,
-    spark: SparkSession,
-    contract: Contract,
-    chosen: Collection[LateRows],
-    author: Author,
-    why: _Why,
-) -> Approval:
+def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], why: _Why) -> Approval:
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
     queue = late_table(contract.name)
-    basis = Basis.now(platform)
     days = {rows.day for rows in chosen}
     with new_stage(platform, (contract.name, queue)) as (publication, folders):
         schema = raw_schema(contract)
@@ -161,9 +143,8 @@ def _take(
                 replaces_schema=schema_to_replace(platform.lake, basis.release, queue, schema.json()),
             ),
         ]
-        read = basis.reads([contract.name, queue])
         kind: Kind = "approval" if why == "approval" else "ingest"
-        publish_changes(platform, publication, kind, changes, author, arrivals, on_versions=read)
+        turn.publish(publication, kind, changes, arrivals)
     return Approval(contract.name, arrivals, changes[0].days)
 
 

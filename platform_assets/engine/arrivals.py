@@ -23,11 +23,10 @@ from platform_assets.compute.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.compute.staging import stage
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
-from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
+from platform_assets.engine.ingest_turn import IngestTurn
 from platform_assets.engine.moved_keys import stage_tombstones
-from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.engine.publishing import new_stage
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import Arrival, DayContent
@@ -50,7 +49,7 @@ class _UnaccountedError(Exception):
 
 
 def take(
-    platform: Platform, spark: SparkSession, contract: Contract, files: Sequence[LandedFile], author: Author
+    turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
 
@@ -62,26 +61,24 @@ def take(
     Raises:
         IngestError: a file changed while it was read.
     """
-    seen = {file: inspect(file, contract) for file in files}
+    seen = {file: inspect(file, turn.contract) for file in files}
     refused = {file: found.reason for file, found in seen.items() if found.reason is not None}
     while True:
         try:
-            with full_disk_explained(contract.name):
-                return _take(platform, spark, contract, seen, refused, author)
+            with full_disk_explained(turn.contract.name):
+                return _take(turn, spark, seen, refused)
         except _UnaccountedError as found:
             refused |= found.reasons
 
 
 def _take(
-    platform: Platform,
+    turn: IngestTurn,
     spark: SparkSession,
-    contract: Contract,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
-    author: Author,
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
     letters, queue = refused_table(contract), late_table(contract.name)
-    basis = Basis.now(platform)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, seen, refused, folders[contract.name])
         failpoint("ingest.staged")
@@ -107,8 +104,7 @@ def _take(
             appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         failpoint("ingest.counted")
-        read = basis.reads([contract.name])
-        publish_changes(platform, publication, "ingest", changes, author, arrivals, on_versions=read)
+        turn.publish(publication, "ingest", changes, arrivals)
         failpoint("ingest.taken")
     return arrivals, dict(changes[0].days)
 

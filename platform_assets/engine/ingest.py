@@ -13,16 +13,13 @@ from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import Contract
 from platform_assets.engine.approvals import take_due
 from platform_assets.engine.arrivals import take
-from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import computed_with, loaded_empty, schema_to_replace
-from platform_assets.engine.columns import refuse_deliveries
+from platform_assets.engine.ingest_turn import IngestTurn, ingest_turn
 from platform_assets.engine.moved_keys import settle_moves
 from platform_assets.engine.pending import list_arrivals, quiet_days
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.results import IngestResult
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import (
     Arrival,
     DayContent,
@@ -63,11 +60,9 @@ def ingest(
     """
     started = time.monotonic()
     progress(Progress("taking", contract.name))
-    with ingest_lock(platform.lake, contract.name, platform.lock_url):
+    with ingest_turn(platform, contract, author) as turn:
         failpoint("ingest.locked")
-        platform.settle()
-        refuse_deliveries(Basis.now(platform), contract)
-        published: dict[date, DayContent] = settle_moves(platform, spark, contract, author)
+        published: dict[date, DayContent] = settle_moves(turn, spark)
         listing = list_arrivals(platform, contract, until)
         failpoint("ingest.listed")
         by_date: defaultdict[date, list[LandedFile]] = defaultdict(list)
@@ -81,17 +76,17 @@ def ingest(
             files, problems = hashed(file for day in batch for file in by_date[day])
             changed += problems
             if files:
-                taken, contents = take(platform, spark(), contract, files, author)
+                taken, contents = take(turn, spark(), files)
                 arrivals += taken
                 published |= contents
             progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
-        due = take_due(platform, spark, contract, author, progress)
+        due = take_due(turn, spark, progress)
         published |= due.published if due else {}
         to_come = {problem.path for problem in changed}
         broken = {file.arrival_date for file in listing.pending if file.path in to_come}
         broken |= {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
-        published |= _load_quiet_days(platform, contract, listing.delivered - broken, author, until)
-        loaded = Basis.now(platform).digests(contract.name)
+        published |= _load_quiet_days(turn, listing.delivered - broken, until)
+        loaded = turn.basis.digests(contract.name)
         failpoint("ingest.done")
         if arrivals or published:
             rows = sum(arrival.taken for arrival in (*arrivals, *(due.arrivals if due else ())))
@@ -108,15 +103,13 @@ def ingest(
     )
 
 
-def _load_quiet_days(
-    platform: Platform, contract: Contract, delivered: Collection[date], author: Author, until: date | None
-) -> dict[date, DayContent]:
-    basis = Basis.now(platform)  # before it is decided which days are empty, or another ingest would go unnoticed
-    contents = loaded_empty(quiet_days(basis, contract, delivered, until))
+def _load_quiet_days(turn: IngestTurn, delivered: Collection[date], until: date | None) -> dict[date, DayContent]:
+    contract = turn.contract
+    contents = loaded_empty(quiet_days(turn.basis, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
         schema = raw_schema(contract).json()
-        before = schema_to_replace(platform.lake, basis.release, contract.name, schema)
+        before = schema_to_replace(turn.platform.lake, turn.basis.release, contract.name, schema)
         change = TableChange(
             table=contract.name,
             schema_string=schema,
@@ -124,6 +117,5 @@ def _load_quiet_days(
             replaces_schema=before,
             software=computed_with({}),
         )
-        read = basis.reads([contract.name])
-        publish_changes(platform, new_publication(), "ingest", [change], author, on_versions=read)
+        turn.publish(new_publication(), "ingest", [change])
     return contents

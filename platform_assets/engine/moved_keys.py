@@ -23,9 +23,17 @@ from platform_assets.compute.staging import stage
 from platform_assets.compute.withdrawals import standing
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import COMPARED, appended, staged_at, unchanged
-from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.engine.changes import (
+    COMPARED,
+    appended,
+    computed_with,
+    schema_to_replace,
+    staged_at,
+    unchanged,
+)
+from platform_assets.engine.ingest_turn import IngestTurn
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.publishing import new_stage
 from platform_assets.lakehouse.key_bounds import may_share_keys
 from platform_assets.lakehouse.manifest import DayContent, TableChange
 from platform_assets.planning.windows import ranges, within_reach
@@ -69,17 +77,13 @@ def stage_tombstones(
         stage(found.select(*raw_schema(contract).fieldNames()), folder)
 
 
-def settle_moves(
-    platform: Platform, spark: Callable[[], SparkSession], contract: Contract, author: Author
-) -> dict[date, DayContent]:
+def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[date, DayContent]:
     """Compare all raw days with each other if the contract looks further than it did when some of them came.
-
-    For whoever holds the table's ingest lock.
 
     Returns:
         The new content of every day with rows; none where all have been compared as far as the contract says.
     """
-    basis = Basis.now(platform)
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
     within_days = contract.moves_within_days
     days = {day: found for day, found in basis.days(contract.name).items() if found.rows}
     if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
@@ -97,10 +101,15 @@ def settle_moves(
             contents |= appended(basis.files(contract.name), staged, profile_raw(read_staged(spark(), folder)), days)
         for day, content in contents.items():
             contents[day] = content.model_copy(update={"figures": {**content.figures, COMPARED: within_days}})
-        schema_string = raw_schema(contract).json()
-        change = TableChange(table=contract.name, schema_string=schema_string, days=contents)
-        read = basis.reads([contract.name])
-        publish_changes(platform, publication, "ingest", [change], author, on_versions=read)
+        schema = raw_schema(contract).json()
+        change = TableChange(
+            table=contract.name,
+            schema_string=schema,
+            days=contents,
+            replaces_schema=schema_to_replace(platform.lake, basis.release, contract.name, schema),
+            software=computed_with({}),
+        )
+        turn.publish(publication, "ingest", [change])
     return contents
 
 

@@ -19,12 +19,11 @@ from platform_assets.compute.withdrawals import taken_back, withdrawals
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import appended_change
-from platform_assets.engine.columns import refuse_deliveries
+from platform_assets.engine.ingest_turn import IngestTurn, ingest_turn
 from platform_assets.engine.moved_keys import reach_of_moves, standing_rows
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.engine.publishing import new_stage
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.ledger.records import ArrivalRecord
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
@@ -80,11 +79,10 @@ def withdraw(
     done: list[Withdrawal] = []
     for table in [arrival.table for arrival in _taken(platform, path)]:
         progress(Progress("withdrawing", table))
-        with ingest_lock(platform.lake, table, platform.lock_url), full_disk_explained(table):
-            platform.settle()
+        with ingest_turn(platform, platform.catalogue[table], author) as turn, full_disk_explained(table):
             [arrival] = [found for found in _taken(platform, path) if found.table == table]
             parts = [arrival, *_entered_later(platform, arrival)]
-            gone = _withdraw(platform, spark, platform.catalogue[table], parts, author)
+            gone = _withdraw(turn, spark, parts)
             done.append(gone)
             days = len(gone.published)
             progress(Progress("withdrawing", table, days, days, rows=gone.rows, finished=True))
@@ -131,15 +129,8 @@ def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRe
     return [other for other in entered if other.origin == arrival.path]
 
 
-def _withdraw(
-    platform: Platform,
-    spark: Callable[[], SparkSession],
-    contract: Contract,
-    parts: Sequence[ArrivalRecord],
-    author: Author,
-) -> Withdrawal:
-    basis = Basis.now(platform)
-    refuse_deliveries(basis, contract)
+def _withdraw(turn: IngestTurn, spark: Callable[[], SparkSession], parts: Sequence[ArrivalRecord]) -> Withdrawal:
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         rows: Mapping[str, int] = {}
@@ -150,8 +141,7 @@ def _withdraw(
             schema = raw_schema(contract).json()
             changes = [appended_change(platform, basis.release, contract.name, publication, schema, added)]
         arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
-        read = basis.reads([contract.name])
-        publish_changes(platform, publication, "withdrawal", changes, author, arrivals, on_versions=read)
+        turn.publish(publication, "withdrawal", changes, arrivals)
     return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
 
 

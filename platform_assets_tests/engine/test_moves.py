@@ -13,7 +13,7 @@ import pytest
 
 from platform_assets.contracts import Contract, Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.engine import arrivals, ingest
+from platform_assets.engine import arrivals, ingest, ingest_turn
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.lakehouse.errors import LockLostError
@@ -204,9 +204,28 @@ def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
             hidden.rename(one)
 
     monkeypatch.setattr(arrivals, "failpoint", meanwhile)
-    monkeypatch.setattr(ingest, "ingest_lock", lambda *_: nullcontext())
+    monkeypatch.setattr(ingest_turn, "ingest_lock", lambda *_: nullcontext())
     with pytest.raises(LockLostError, match=r"made version \d of raw\.transactions"):
         world.refresh()
     assert kept(world) == [(0, "2017-01-05", "9.00")]
     world.refresh()
     assert kept(world) == [(0, "2017-01-05", "9.00")]
+
+
+def test_a_file_that_was_listed_before_the_lock_was_lost_is_not_taken_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refresh in the midst of another."""
+    world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
+    to_come = ["ingest.listed"]
+
+    def meanwhile(point: str) -> None:
+        if point in to_come:
+            to_come.clear()
+            world.refresh()
+
+    monkeypatch.setattr(ingest, "failpoint", meanwhile)
+    monkeypatch.setattr(ingest_turn, "ingest_lock", lambda *_: nullcontext())
+    with pytest.raises(LockLostError, match=r"made version \d of raw\.transactions"):
+        world.refresh()
+    assert [row["_arrival"] for row in world.rows("raw.transactions")] == ["transactions/2017-01-07/one.jsonl"]
