@@ -196,7 +196,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
     spared = {name: found for name, (_, found) in lost.items() if contract.voided and name not in needed}
     is_void = F.coalesce(F.col(contract.voided), F.lit(False)) if contract.voided else F.lit(False)
-    counts = {name: (n, ~is_void & found if name in spared else found) for name, (n, found) in lost.items()}
+    counts = {name: (n, found & ~is_void if name in spared else found) for name, (n, found) in lost.items()}
     judged = typed.withColumn("_reason", _refusal(types, counts, layout, contract))
     if not spared:
         return judged

@@ -117,8 +117,7 @@ def describe(found: Waiting) -> str:
     if found.left:
         parts.append(f"{found.left:,} more of newer dates, left for the next run")
     if found.due:
-        count = sum(map(len, found.due.values()))
-        parts.append(f"{_count(count, 'day')} come of which rows arrived far ahead ({_by_table(found.due)})")
+        parts.append(f"rows that arrived far ahead of their day are due ({_by_table(found.due)})")
     if found.stale and not found.files:
         count = sum(map(len, found.stale.values()))
         parts.append(f"{_count(count, 'day')} stale ({_by_table(found.stale)})")

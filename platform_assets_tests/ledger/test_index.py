@@ -158,6 +158,16 @@ def test_arrivals_are_listed_oldest_first_and_by_table(ledger: Ledger) -> None:
     assert ledger.arrivals("raw.products") == ()
 
 
+def test_the_newest_arrival_date_is_that_of_what_was_taken_up_to_a_release(ledger: Ledger) -> None:
+    def came(release: int, n: int, reason: str | None = None) -> PublicationRecord:
+        arrival = replace(arrival_record(name_of(release), f"{n}.csv", reason=reason), arrival_date=nth(n))
+        return publication_record(release, arrivals=[arrival])
+
+    ledger.record(came(1, 3), came(2, 1), came(3, 9, "is corrupt"), came(4, 5))
+    assert [ledger.newest_arrival_date(RAW, at=release) for release in (0, 1, 3, 4)] == [None, nth(3), nth(3), nth(5)]
+    assert ledger.newest_arrival_date("raw.products", at=4) is None
+
+
 def test_the_newest_record_of_a_file_counts(ledger: Ledger) -> None:
     ledger.record(_with_arrivals(1, "a", reason="is corrupt"), _with_arrivals(2, "a"))
     newest = ledger.arrival(RAW, "a")

@@ -95,8 +95,8 @@ def _begin(state: Path, seed: int, jvm: Jvm | None) -> None:
     for day in DAYS[:3]:
         world.deliver_rows("transactions", day, "sold.jsonl", [line.row() for line in first if line.day == day])
     world.refresh()
-    lost = _Line(98, "2016-12-31", "1.00")
-    world.deliver_rows("transactions", DAYS[3], "corrected.jsonl", [line.row() for line in (*second, lost)])
+    refused = _Line(98, DAYS[3], "1.00").row() | {"basket_id": None}
+    world.deliver_rows("transactions", DAYS[3], "corrected.jsonl", [*(line.row() for line in second), refused])
     world.deliver_rows("transactions", "2017-06-01", "late.jsonl", [_Line(99, DAYS[0], "1.00").row()])
 
 
