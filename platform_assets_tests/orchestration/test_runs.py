@@ -82,6 +82,6 @@ def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, in
     (world.settings.landing / "transactions" / "2017-01-02").rmdir()
     outcome = materialize_range(build_definitions(world.settings), instance, FIRST, LAST)
     [failure] = outcome.failures
-    assert "2017-01-02: nothing was delivered" in failure
+    assert "2017-01-02: its source has not delivered it" in failure
     assert days_of(instance, "raw.transactions") == {"2017-01-01", "2017-01-03"}
     assert days_of(instance, "silver.transactions") == set()
