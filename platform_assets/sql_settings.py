@@ -28,7 +28,6 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.relationPrecedence": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.groupByAliases": "true",
     "spark.sql.groupByOrdinal": "true",
@@ -54,12 +53,16 @@ REQUIRED: Mapping[str, str] = {
 """The value of each; but for the time zone and the type of time stamps in files, Spark's own default."""
 
 _LEFT_ALONE = (
-    "spark.sql.analyzer.", "spark.sql.ansi.", "spark.sql.avro.datetimeRebase", "spark.sql.collation.",
-    "spark.sql.csv.", "spark.sql.defaultColumn.", "spark.sql.execution.pandas.", "spark.sql.execution.pythonUDF.",
-    "spark.sql.execution.pythonUDTF.", "spark.sql.function.", "spark.sql.functionResolution.", "spark.sql.json",
+    "spark.sql.analyzer.lowerEmptyGroupingSet", "spark.sql.analyzer.preferColumn", "spark.sql.analyzer.singlePass",
+    "spark.sql.ansi.", "spark.sql.avro.datetimeRebase", "spark.sql.collation.", "spark.sql.defaultColumn.",
+    "spark.sql.execution.pandas.convertToArrowArraySafely", "spark.sql.execution.pandas.inferPandasDictAsMap",
+    "spark.sql.execution.pandas.respectSessionTimeZone", "spark.sql.execution.pandas.structHandlingMode",
+    "spark.sql.execution.pythonUDF.arrow.enabled", "spark.sql.execution.pythonUDF.pandas.",
+    "spark.sql.execution.pythonUDTF.arrow.enabled", "spark.sql.functionResolution.", "spark.sql.jsonGenerator.",
     "spark.sql.legacy.", "spark.sql.optimizer.decorrelate", "spark.sql.parquet.int96",
-    "spark.sql.parser.", "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.", "spark.sql.types.",
-    "spark.sql.variant.",
+    "spark.sql.parser.escapedStringLiterals", "spark.sql.parser.singleCharacter",
+    "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.",
+    "spark.sql.variant.allowDuplicateKeys",
 )  # fmt: skip
 """How the names of others begin, of which Spark has hundreds: they stay at its own default."""
 

@@ -152,6 +152,7 @@ def test_a_setting_of_spark_that_changes_what_days_come_out_as_is_refused_by_nam
 def test_settings_of_spark_that_say_what_is_so_or_change_no_result_are_free() -> None:
     same = {"spark.sql.session.timeZone": "Etc/UTC", "spark.sql.ansi.enabled": True}
     free = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": 8, "spark.hadoop.fs.s3a.key": "k"}
+    free |= {"spark.sql.execution.pandas.udf.buffer.size": "1", "spark.sql.analyzer.maxIterations": 200}
     assert load_settings(spark_conf={**same, **free}).spark_conf["spark.sql.shuffle.partitions"] == "8"
 
 

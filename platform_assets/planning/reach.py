@@ -7,11 +7,11 @@ who import it. Where only running the code could tell what it uses, whole module
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from platform_assets.planning.names import READING, Chain, Import, chain_of
-from platform_assets.planning.source import DEFINITIONS, Module, Statement, canonical
+from platform_assets.planning.source import DEFINITIONS, Module, Statement, canonical, makers
 
 Find = Callable[[str], Module | None]
 """Gives a module of the user's own by its absolute name; None for anybody else's and for what is none."""
@@ -209,7 +209,7 @@ class _Reach:
     def _registrations(self, module: Module) -> Iterator[Statement]:
         """Definitions whose making changes something of the user's, as a decorator does that enters them in a list."""
         for statement in dict.fromkeys(one for statements in module.bound.values() for one in statements):
-            if any(self._changes_something(module, part) for part in _makers(statement)):
+            if any(self._changes_something(module, part) for part in makers(statement)):
                 yield statement
 
     def _changes_something(self, module: Module, maker: ast.expr) -> bool:
@@ -226,19 +226,6 @@ class _Reach:
         if called.changed or not called.is_own:
             return bool(called.changed)
         return any(len(chain) == 1 and module.is_filled_later(chain[0]) for chain in module.names(maker).used)
-
-
-def _makers(statement: Statement) -> Collection[ast.expr]:
-    """What is called to make a definition."""
-    match statement:
-        case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
-            return decorators
-        case ast.ClassDef(decorator_list=decorators, bases=bases, keywords=keywords):
-            return [*decorators, *bases, *(one.value for one in keywords)]
-        case ast.Assign(value=ast.Call(func=function)):
-            return [function]
-        case _:
-            return ()
 
 
 def _packages(name: str) -> Iterator[str]:

@@ -84,6 +84,19 @@ def _package(name: str, *, is_package: bool) -> str:
     return name if is_package else name.rpartition(".")[0]
 
 
+def makers(statement: Statement) -> Sequence[ast.expr]:
+    """What is called to make a definition."""
+    match statement:
+        case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
+            return decorators
+        case ast.ClassDef(decorator_list=decorators, bases=bases, keywords=keywords):
+            return [*decorators, *bases, *(one.value for one in keywords)]
+        case ast.Assign(value=ast.Call(func=function)):
+            return [function]
+        case _:
+            return ()
+
+
 def canonical(node: object) -> str:
     """Code as text that is the same for code that does the same, on every version of Python.
 

@@ -73,6 +73,7 @@ def test_nothing_is_staged_in_such_a_session(session: SparkSession, tmp_path: Pa
 
 
 def test_a_time_zone_that_somebody_set_puts_no_row_on_another_day(prepared: Prepared, session: SparkSession) -> None:
+    """Four days loaded, a refresh that is refused, and one that is not."""
     world = prepared(four_days)
     before = world.digests()
     row = sale(99, 1, DAYS[2], transaction_timestamp=f"{DAYS[2]}T02:00:00Z")

@@ -24,6 +24,7 @@ __all__ = ["run", "state"]
 
 
 def test_days_are_recorded_with_what_computed_them(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of the module: it waits for four days to be loaded."""
     world = prepared(four_days)
     with world.open() as platform:
         manifests = [manifest_of(platform.lake, name) for _, name in published(platform.lake)]
