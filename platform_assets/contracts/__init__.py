@@ -8,11 +8,11 @@ from platform_assets.contracts.checks import Aggregate, Amount, Checks, Freshnes
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.table import (
     DAY,
     Contract,
     Input,
-    LandingFiles,
     Layer,
     Rule,
 )

@@ -13,6 +13,7 @@ from typing import Literal
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.versions import check_code_version
 from platform_assets.contracts.windows import AsOf, Span, Window
 
@@ -56,13 +57,6 @@ class Input:
     def parameter(self) -> str:
         """The name of the transform's parameter: the table without its layer."""
         return self.table.split(".")[1]
-
-
-@dataclass(frozen=True)
-class LandingFiles:
-    """A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines."""
-
-    folder: str
 
 
 @dataclass(frozen=True)

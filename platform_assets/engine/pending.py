@@ -106,7 +106,7 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
     today = settings.current_day()
     return list_landing(
         settings.landing,
-        contract.source.folder,
+        contract.source,
         known,
         until=today if until is None else min(today, until),
         settle_s=settings.settle_s,

@@ -13,13 +13,9 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-}
+from platform_assets.contracts import LandingFiles
+from platform_assets.contracts.landing import FORMATS
+
 _CHUNK = 1 << 20
 _REMEMBERED = 4096
 """Changed files whose content a process remembers."""
@@ -86,7 +82,9 @@ class Listing:
     """Arrival dates with files, of which none is growing, refused or in the way: nothing more of them is to come."""
 
 
-def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: date, settle_s: float) -> Listing:
+def list_landing(
+    root: Path, source: LandingFiles, known: Mapping[str, Known], *, until: date, settle_s: float
+) -> Listing:
     """Look for arrivals of one source that were not taken yet.
 
     A file that was taken and did not change is skipped, by size and modification time, without reading it. One that is
@@ -96,7 +94,7 @@ def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: 
 
     Args:
         root: landing root.
-        folder: the source's folder in it.
+        source: the source.
         known: files taken or refused before, by path.
         until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
@@ -105,26 +103,47 @@ def list_landing(root: Path, folder: str, known: Mapping[str, Known], *, until: 
     growing: list[Problem] = []
     problems: list[Problem] = []
     delivered: set[date] = set()
+    folder = source.folder
     base = root / folder
     for entry in _entries(base, folder, problems) if base.exists() else ():
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
-        files = _entries(entry, f"{folder}/{entry.name}", problems)
+        files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
+        if source.complete and not source.marks_files and not (entry / source.complete).exists():
+            if files:
+                growing.append(Problem(f"{folder}/{entry.name}", _not_complete(source.complete)))
+            continue
         left = len(problems) > known_problems
         for file in files:
             path = f"{folder}/{entry.name}/{file.name}"
             had = known.get(path)
+            if had is None and source.marks_files and not (entry / f"{file.name}{source.complete}").exists():
+                growing.append(Problem(path, _not_complete(f"{file.name}{source.complete}")))
+                left = True
+                continue
             outcome = _look(root, path, file, day, had, settle_s)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
                 (growing if outcome.is_growing else problems).append(outcome)
             left |= isinstance(outcome, Problem) or (outcome is None and had is not None and had.refused)
-        if files and not left:
+        if not left and (files or (source.complete and not source.marks_files)):
             delivered.add(day)
     return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
+
+
+def _without_markers(files: Iterable[Path], source: LandingFiles) -> list[Path]:
+    if source.complete is None:
+        return list(files)
+    if source.marks_files:
+        return [file for file in files if not file.name.endswith(source.complete)]
+    return [file for file in files if file.name != source.complete]
+
+
+def _not_complete(marker: str) -> str:
+    return f"is still being delivered: {marker} is not there yet"
 
 
 def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:

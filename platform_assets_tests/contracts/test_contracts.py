@@ -13,6 +13,7 @@ from platform_assets.contracts import (
     ContractError,
     Domain,
     Input,
+    LandingFiles,
     Rule,
     UnknownTableError,
     as_of,
@@ -86,3 +87,15 @@ def test_an_undeclared_input_is_named():
     a = Contract("gold.a", "", "", (K,), ("k",), inputs=(Input("silver.lost", same_day()),))
     with pytest.raises(ContractError, match=r"silver\.lost"):
         Catalogue.of([Domain("d", (a,), "nowhere")])
+
+
+@pytest.mark.parametrize("marker", ["", ".", "a/b", "../x", "day.csv", ".csv", ".PARQUET", "a b", "x" * 65])
+def test_a_marker_that_is_no_file_beside_the_others_or_would_be_a_delivery_is_refused(marker):
+    with pytest.raises(ContractError, match="cannot mark") as caught:
+        LandingFiles("sales", complete=marker)
+    assert "_SUCCESS" in caught.value.todo
+
+
+@pytest.mark.parametrize(("marker", "marks_files"), [("_SUCCESS", False), ("done.txt", False), (".done", True)])
+def test_a_source_marks_what_is_complete_by_folder_or_by_file(marker, marks_files):
+    assert LandingFiles("sales", complete=marker).marks_files == marks_files

@@ -47,7 +47,7 @@ def look(tmp_path):
         folder = tmp_path / "visits" / "2017-01-01"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+        [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
         return inspect(file, CONTRACT)
 
     return inspected
@@ -231,7 +231,7 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
     with file.open("w") as stream:
         stream.write(f"{HEADER}\n")
         stream.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
-    [landed] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    [landed] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     tracemalloc.start()
     try:
         found = inspect(landed, CONTRACT)
@@ -271,7 +271,7 @@ def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_
     content = bytearray(parquet(columns(note=pa.array(["hello " * 50])), compression="zstd"))
     content[40:90] = b"\xff" * 50
     assert look("a.parquet", bytes(content)).reason is None
-    [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     assert (is_readable(file) or "").startswith("is corrupt: ")
     file.file.write_bytes(parquet(columns()))
     assert is_readable(file) is None
@@ -349,7 +349,7 @@ def test_a_codec_that_spark_lacks_is_named(look):
 
 def test_a_file_that_vanished_is_refused_and_can_come_back(look, tmp_path):
     look("a.csv", f"{HEADER}\n")
-    [file] = list_landing(tmp_path, "visits", {}, until=date(2017, 1, 1), settle_s=0).pending
+    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     gone = replace(file, file=Path(f"{file.file}.gone"))
     assert inspect(gone, CONTRACT).reason == "cannot be read: No such file or directory"
     parquet_gone = replace(gone, format="parquet")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.contracts import LandingFiles
 from platform_assets.sources import landing
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, hashed, list_landing, unchanged
 
@@ -46,8 +47,10 @@ def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY
     return file
 
 
-def look(root: Path, known: dict[str, Known] | None = None, settle_s: float = 2) -> Listing:
-    return list_landing(root, "sales", known or {}, until=UNTIL, settle_s=settle_s)
+def look(
+    root: Path, known: dict[str, Known] | None = None, settle_s: float = 2, complete: str | None = None
+) -> Listing:
+    return list_landing(root, LandingFiles("sales", complete), known or {}, until=UNTIL, settle_s=settle_s)
 
 
 def remembered(files: Iterable[LandedFile], *, refused: bool = False) -> dict[str, Known]:
@@ -360,3 +363,39 @@ def test_a_name_that_is_no_utf8_is_named_so_that_it_can_be_printed(root):
     [problem] = listing.problems
     assert problem.path == f"sales/{DAY}/caf\\udce9.csv"
     assert problem.message == "has a name that is not UTF-8; rename it"
+
+
+@pytest.mark.parametrize("marker", ["_SUCCESS", "complete", "all.ok"])
+def test_nothing_of_an_arrival_date_is_taken_before_its_marker_lies_there(root, marker):
+    deliver(root, "a.csv")
+    deliver(root, "b.csv")
+    listing = look(root, complete=marker)
+    assert not listing.pending
+    assert said(listing) == {f"sales/{DAY}": f"is still being delivered: {marker} is not there yet"}
+    assert (len(listing.growing), listing.delivered) == (1, frozenset())
+    deliver(root, marker, b"")
+    listing = look(root, complete=marker)
+    assert [file.path[-5:] for file in listing.pending] == ["a.csv", "b.csv"]
+    assert (said(listing), listing.delivered) == ({}, frozenset({date(2017, 1, 2)}))
+    deliver(root, "c.csv", age_s=0)
+    assert [*said(look(root, complete=marker))] == [f"sales/{DAY}/c.csv"], "a file that comes after it has to rest, too"
+
+
+def test_a_marker_with_nothing_beside_it_says_that_nothing_came(root):
+    deliver(root, "_SUCCESS", b"")
+    assert look(root, complete="_SUCCESS") == Listing((), (), (), frozenset({date(2017, 1, 2)}))
+    assert look(root) == Listing((), (), (), frozenset())
+
+
+def test_a_file_with_a_marker_of_its_own_is_taken_once_that_lies_beside_it(root):
+    for name in ("a.csv", "a.csv.done", "b.csv"):
+        deliver(root, name)
+    listing = look(root, complete=".done")
+    assert [file.path for file in listing.pending] == [f"sales/{DAY}/a.csv"]
+    assert said(listing) == {f"sales/{DAY}/b.csv": "is still being delivered: b.csv.done is not there yet"}
+    assert listing.delivered == frozenset()
+    known = remembered(listing.pending)
+    (root / "sales" / DAY / "a.csv.done").unlink()
+    assert not look(root, known, complete=".done").pending, "a marker that is gone changes nothing of what was taken"
+    deliver(root, "b.csv.done", b"")
+    assert look(root, known, complete=".done").delivered == frozenset({date(2017, 1, 2)})

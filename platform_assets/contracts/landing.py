@@ -1,0 +1,51 @@
+"""Where a source lands its files, and how it says that they are complete."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from platform_assets.contracts.errors import ContractError
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+"""What an ending says of a file, in small letters."""
+
+_MARKER = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class LandingFiles:
+    """A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
+
+    Args:
+        folder: below the landing root.
+        complete: the marker by which the source says that what it wrote is complete. A name such as `_SUCCESS`: nothing
+            of an arrival date is taken before its folder has a file of that name; with nothing else in the folder,
+            nothing came on that date. An ending such as `.done`: `a.csv` is taken once `a.csv.done` lies beside it.
+            Without one a file is taken once it was left alone for `settle_s`: a writer who pauses longer is cut short.
+    """
+
+    folder: str
+    complete: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.complete is None:
+            return
+        ending = "." + self.complete.rpartition(".")[2].lower()
+        if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or ending in FORMATS:
+            raise ContractError(
+                f"The source {self.folder!r} cannot mark with {self.complete!r} what is complete.",
+                "Name a file such as _SUCCESS, or an ending such as .done, of letters, digits, dots, hyphens and "
+                f"underscores, which is not that of a delivery ({', '.join(FORMATS)}).",
+            )
+
+    @property
+    def marks_files(self) -> bool:
+        """Whether each file has a marker of its own, instead of the folder of an arrival date."""
+        return self.complete is not None and self.complete.startswith(".")
