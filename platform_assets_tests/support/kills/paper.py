@@ -115,7 +115,8 @@ def put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]])
                 when: one.model_copy(update={"digest": digests[table][when], "fingerprint": made_from[table][when]})
                 for when, one in made.days.items()
             }
-            changes.append(made.model_copy(update={"days": known}))
+            reads = Basis.now(platform).reads([RAW]) if table == SILVER else {}
+            changes.append(made.model_copy(update={"days": known, "reads": reads}))
         arrivals = [_arrival(tables[RAW])] if RAW in tables else []
         publish_changes(platform, publication, "recompute", changes, Author(run, "a test"), arrivals)
 
