@@ -140,8 +140,9 @@ def _expected(seed: int, command: str) -> Sums:
     left = _left(seed, command)
     # Every household's trailing 28 days are all days up to the day; the last day is held and never had any content.
     spent = sum(Decimal(line.value) for day in DAYS[:-1] for line in left if line.day <= day)
-    delivered = sum(Decimal(line.value) for line in (*first, *second))
-    return delivered, sum(Decimal(line.value) for line in left), spent
+    _, moved, _ = second  # whose old day has a tombstone, a copy of it
+    in_raw = sum(Decimal(line.value) for line in (*first, *second, moved))
+    return in_raw, sum(Decimal(line.value) for line in left), spent
 
 
 def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
