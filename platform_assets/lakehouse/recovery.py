@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.difference import drop_torn_checkpoint
-from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.errors import DamagedTableError, LockLostError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
@@ -126,6 +126,7 @@ def finish(
         failpoint("publish.before_table")
         still_held()
         before = head_of(lake.table_path(change.table)) if heads is None else heads[change.table]
+        _require_none_but(lake, change.table, manifest.publication, now, before)
         versions[change.table] = replace(lake, change, manifest, before)
         failpoint("publish.after_table")
     failpoint("publish.before_release")
@@ -133,6 +134,14 @@ def finish(
     number = write_release(lake, now, versions, manifest).number
     failpoint("publish.after_release")
     return number
+
+
+def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: Snapshot | None) -> None:
+    """A release must not show half of another publication, whose publisher believes to have the lock too."""
+    for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
+        other = commits.require_ours(table, commit)
+        if other != publication and before is not None and commit.version <= before.version:
+            raise LockLostError(table, commit.version, other)
 
 
 def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:

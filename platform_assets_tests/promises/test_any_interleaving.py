@@ -145,7 +145,7 @@ class Lakeside:
             there |= work.wrote
             for table in TABLES:
                 expected = {when: rows for (one, when), rows in there.items() if one == table and rows}
-                assert contents(self.lake, table, number) == expected, f"release {number} of {table}"
+                assert contents(self.lake, table, number) == expected, f"{self.lake.root}: release {number} of {table}"
         numbers = {name: number for number, name in later}
         for name, work in self.works.items():
             if isinstance(work.said, int):
