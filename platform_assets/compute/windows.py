@@ -71,6 +71,8 @@ class History:
     def as_of_join(self, rows: DataFrame) -> DataFrame:
         """Add to each row the attributes of its key as of the row's `event_date`.
 
+        A small table is sent to every task, a large one is sorted and merged: Spark decides by its size.
+
         Returns:
             All rows, in any order; attributes are null where nothing was known of the key by that day.
         """
@@ -84,7 +86,7 @@ class History:
         names = [name for name in history.columns if name in rows.columns and name not in self.key]
         history = history.drop(*names)
         conditions = [rows[name] == history[name] for name in self.key]
-        joined = rows.join(F.broadcast(history), [*conditions, then], "left")
+        joined = rows.join(history, [*conditions, then], "left")
         for name in self.key:
             joined = joined.drop(history[name])
         return joined.drop("_valid_from", "_valid_to")

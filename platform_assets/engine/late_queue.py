@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
@@ -16,7 +16,7 @@ from platform_assets.engine.columns import takes_deliveries
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.lock import ingest_lock
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.read import dataset
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import Decision
 from platform_assets.planning.late_queue import (
@@ -29,6 +29,9 @@ from platform_assets.planning.late_queue import (
     late_table,
     open_to,
 )
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 
 class LateQueueError(PlatformError):
@@ -130,31 +133,26 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     decisions = _decisions(platform)
     gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    columns = [DAY, "_arrival", "_arrival_date", *names]
-    rows = read_arrow(platform.lake, table, columns=columns, release=release)
-    sums = [(name, "sum") for name in names]
-    groups = rows.group_by(columns[:3]).aggregate([(DAY, "count"), *sums]).sort_by([(DAY, "ascending")])
-    return sorted(
-        (_late_rows(contract, group, names, decisions, gone) for group in groups.to_pylist()),
-        key=lambda found: (found.day, found.arrival),
-    )
+    found = _grouped(contract.name, dataset(platform.lake, table, release=release), names)
+    return sorted((_with_state(rows, decisions, gone) for rows in found), key=lambda rows: (rows.day, rows.arrival))
 
 
-def _late_rows(
-    contract: Contract,
-    group: Mapping[str, Any],
-    names: Collection[str],
-    decisions: Mapping[str, Decision],
-    gone: Collection[str | None],
-) -> LateRows:
-    found = LateRows(
-        table=contract.name,
-        arrival=group["_arrival"],
-        arrival_date=group["_arrival_date"],
-        day=group[DAY],
-        rows=group[f"{DAY}_count"],
-        amounts={name: group[f"{name}_sum"] or Decimal(0) for name in names},
-    )
+def _grouped(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
+    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory."""
+    import duckdb
+
+    there = [name for name in names if name in queue.schema.names]
+    sums = "".join(f', sum("{name}")' for name in there)
+    with duckdb.connect() as database:
+        grouped = database.from_arrow(queue).aggregate(
+            f"_arrival, _arrival_date, {DAY}, count(*){sums}", f"_arrival, _arrival_date, {DAY}"
+        )
+        for arrival, arrival_date, day, rows, *amounts in grouped.fetchall():
+            by_name = {name: amount or Decimal(0) for name, amount in zip(there, amounts, strict=True)}
+            yield LateRows(table, arrival, arrival_date, day, rows, by_name)
+
+
+def _with_state(found: LateRows, decisions: Mapping[str, Decision], gone: Collection[str | None]) -> LateRows:
     decision = decisions.get(found.subject)
     state: State = "ahead" if found.is_ahead else "waiting"
     decided = ""

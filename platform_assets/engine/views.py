@@ -67,9 +67,9 @@ def _computed(table: str, basis: Basis) -> View:
 
     require_whole(basis.platform.lake, basis.number)
     rows = rows_of_files(basis.platform.lake.table_path(table), basis.files(table))
-    texts = (f"{name}::VARCHAR" if name in rows.schema.names else "NULL" for name in _columns(table, basis))
+    texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in _columns(table, basis))
     values = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
-    key = ", ".join(history_key(basis.platform, table))
+    key = ", ".join(f'"{name}"' for name in history_key(basis.platform, table))
     before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")

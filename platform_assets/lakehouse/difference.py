@@ -23,7 +23,7 @@ from deltalake.transaction import (
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.errors import ForeignCommitError, LockLostError
+from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
 from platform_assets.lakehouse.lake import table_name
 from platform_assets.lakehouse.log_state import drop_marks
 from platform_assets.lakehouse.manifest import DataFile
@@ -123,7 +123,7 @@ def _only_on(table_path: Path, head: int) -> Iterator[None]:
         other = commits.commit(table_path, head + 1)
         if other.publication is None:
             raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
-        raise LockLostError(table_name(table_path), other.version, other.publication) from error
+        raise lock_lost_to(table_name(table_path), other.version, other.publication) from error
 
 
 def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:

@@ -91,21 +91,23 @@ class LockTimeoutError(LakeError):
 
 
 class LockLostError(LakeError):
-    """A lock ended without its holder, and somebody else has published since; nothing of theirs was taken back.
+    """A lock ended while its holder still worked under it; nothing that others did meanwhile was taken back."""
+
+
+def lock_lost_to(table: str, version: int, publication: str) -> LockLostError:
+    """What is known of a lock that was lost by what somebody else has published meanwhile.
 
     Args:
         table: whose log they committed to first.
         version: that they made.
         publication: that made it.
     """
-
-    def __init__(self, table: str, version: int, publication: str) -> None:
-        super().__init__(
-            f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
-            "itself to hold it.",
-            "Nothing of theirs was replaced. Run the same command again; if it happens again, find out what ends the "
-            "lock: a file system without flock, or a database that closes sessions.",
-        )
+    return LockLostError(
+        f"Publication {publication} made version {version} of {table} while this process held the lock, or took "
+        "itself to hold it.",
+        "Nothing of theirs was replaced. Run the same command again; if it happens again, find out what ends the "
+        "lock: a file system without flock, or a database that closes sessions.",
+    )
 
 
 class InterruptedPublicationError(LakeError):

@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
+from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake, checked_publication
 
 PUBLISH_TIMEOUT_S = 60.0
@@ -203,7 +203,7 @@ def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> Iterator[Sti
             raise _timed_out(lake, name, timeout_s) from error
 
         def still_held() -> None:
-            lost = LakeError(
+            lost = LockLostError(
                 f"The database session that held the lock {name!r} of {lake.root} was lost.",
                 "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
                 "PostgreSQL has to keep sessions apart.",

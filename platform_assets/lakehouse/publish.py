@@ -15,6 +15,7 @@ from platform_assets.lakehouse.errors import (
     LockLostError,
     ManifestError,
     OvertakenError,
+    lock_lost_to,
 )
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
@@ -105,7 +106,7 @@ def _require_versions(lake: Lake, now: Release, on_versions: Mapping[str, int]) 
     for table, version in on_versions.items():
         if (current := now.versions.get(table, -1)) != version:
             made_by = commits.require_ours(table, commits.commit(lake.table_path(table), current))
-            raise LockLostError(table, current, made_by)
+            raise lock_lost_to(table, current, made_by)
 
 
 def _check(manifest: Manifest) -> None:

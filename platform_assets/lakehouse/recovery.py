@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.difference import drop_torn_checkpoint
-from platform_assets.lakehouse.errors import DamagedTableError, LockLostError
+from platform_assets.lakehouse.errors import DamagedTableError, lock_lost_to
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
@@ -141,7 +141,7 @@ def _require_none_but(lake: Lake, table: str, publication: str, now: Release, be
     for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
         other = commits.require_ours(table, commit)
         if other != publication and before is not None and commit.version <= before.version:
-            raise LockLostError(table, commit.version, other)
+            raise lock_lost_to(table, commit.version, other)
 
 
 def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:

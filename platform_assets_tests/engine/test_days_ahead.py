@@ -141,6 +141,7 @@ def tills(world: World) -> list[tuple[int, str]]:
     return sorted((row["basket_id"], str(row["event_date"])) for row in world.rows("silver.transactions"))
 
 
+@pytest.mark.proof
 def test_a_version_on_a_day_outside_the_calendar_beats_the_older_one_inside(make_world: MakeWorld) -> None:
     """Before the calendar, after it, and back; the last is seen once the calendar has its day."""
     world = make_world(days=5, calendar_last=None, domains=TILLS)

@@ -171,6 +171,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
     assert 8 in {row["basket_id"] for row in world.rows(SILVER, DAYS[0])}
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("later")
 def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World) -> None:
     """Compacts and deletes, and reads all that is visible before and after."""

@@ -66,13 +66,14 @@ def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world: Wo
     assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(len(orders))]
 
 
+@pytest.mark.proof
 def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(world: World) -> None:
     """Three refreshes, one for each turn of the deliveries."""
     land_in_turn(world, list(permutations([FIRST, MOVED, VOID])))
     assert kept(world) == []
 
 
-@pytest.mark.parametrize("way", [tuple, reversed])
+@pytest.mark.parametrize("way", [pytest.param(tuple, marks=pytest.mark.proof), reversed])
 def test_a_sale_moves_as_many_days_as_its_contract_says_and_no_more(
     make_world: MakeWorld, way: Callable[[Sequence[Version]], Iterable[Version]]
 ) -> None:

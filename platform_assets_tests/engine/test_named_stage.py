@@ -236,6 +236,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
     assert set(world.settings.lake.glob("*/*/*Z-*")) == folders
 
 
+@pytest.mark.proof
 def test_who_died_between_publishing_and_closing_has_published(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

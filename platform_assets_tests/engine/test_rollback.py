@@ -101,6 +101,7 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
     assert {table for table, _, _ in holds(world)} & {SILVER, GOLD} == set()
 
 
+@pytest.mark.proof
 def test_one_tables_day_back_lets_what_reads_it_follow(world: World) -> None:
     """Three computations, each of what the one before left."""
     before = derived(world)

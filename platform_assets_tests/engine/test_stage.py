@@ -49,6 +49,7 @@ def refreshed(world: World, run: str = "meanwhile") -> RefreshResult:
         return refresh(platform, lambda: world.spark, Author(run, "a test"))
 
 
+@pytest.mark.proof
 def test_all_tables_are_published_in_one_release(prepared: Prepared) -> None:
     """The first of the module: it waits for lakes with five derived tables."""
     first = publications(prepared(four_days, RETAIL))

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import lock
-from platform_assets.lakehouse.errors import LakeError, LockTimeoutError
+from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
@@ -121,7 +121,7 @@ def test_a_publisher_whose_session_was_cut_stops(lake: Lake, postgres_server: Po
     with publish_lock(lake, postgres_server.url) as still_held:
         with psycopg.connect(postgres_server.url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-        with pytest.raises(LakeError, match="was lost"):
+        with pytest.raises(LockLostError, match="was lost"):
             still_held()
 
 
@@ -142,7 +142,7 @@ def test_a_publisher_whose_session_holds_the_lock_no_more_stops(
     with publish_lock(lake, postgres_server.url) as still_held:
         still_held()
         sessions[-1].execute(text("SELECT pg_advisory_unlock_all()"))
-        with pytest.raises(LakeError, match="was lost"):
+        with pytest.raises(LockLostError, match="was lost"):
             still_held()
 
 

@@ -215,6 +215,7 @@ def test_days_outside_the_calendar_are_refused(daemon: Daemon) -> None:
     assert daemon.instance.get_backfills() == backfills
 
 
+@pytest.mark.proof
 def test_launched_again_after_a_failure_it_does_only_what_is_left(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:

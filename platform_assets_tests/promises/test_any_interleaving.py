@@ -11,8 +11,6 @@ from random import Random
 
 import pytest
 
-from platform_assets.lakehouse import difference, recovery, releases
-from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.errors import (
     Conflict,
     DamagedTableError,
@@ -27,7 +25,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published, release
 from platform_assets.lakehouse.revert import undo_unreleased
-from platform_assets_tests.support.models.interleaving import Turns
+from platform_assets_tests.support.models.interleaving import Turns, taking_turns
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -167,10 +165,7 @@ def test_nobodys_work_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         turns = Turns(random)
         lakeside = Lakeside(Lake(tmp_path / str(seed)), turns)
         lakeside.begin()
-        with monkeypatch.context() as patch:
-            for module in (publishing, recovery, difference, releases):
-                patch.setattr(module, "failpoint", turns.pause)
-            patch.setattr(publishing, "publish_lock", turns.lock)
+        with taking_turns(turns, monkeypatch):
             turns.play([partial(lakeside.actor, n, Random(f"{seed} {n}")) for n in range(ACTORS)])
         assert not turns.failed, f"seed {seed}: {turns.failed}"
         try:

@@ -1,4 +1,4 @@
-"""Several publishers of one lake, of which one goes on at a time: from one point of the code to the next, as drawn.
+"""Several processes at work on one lake, of which one goes on at a time: from one point of the code to the next.
 
 Each is a thread. At every point at which a process could be killed it stops, and whoever is drawn goes on. Locks are
 given in the same way, and can be lost: then two work at once who each believe to be alone.
@@ -7,12 +7,24 @@ given in the same way, and can be lost: then two work at once who each believe t
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from random import Random
 
+import pytest
+
+from platform_assets import failpoints
+from platform_assets.lakehouse import lock
+from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.lake import Lake
+
 LOSES_ITS_LOCK, DIES = 0.02, 0.01
-"""How likely it is at each step that whoever has the lock loses it, or that somebody dies."""
+"""How likely it is at each step that somebody loses a lock, or dies."""
+
+
+IN_A_TRANSACTION = ("ledger.recording", "ledger.holding")
+"""Whoever stopped here would keep SQLite from the others, who would wait for it."""
 
 
 class Died(BaseException):
@@ -24,14 +36,16 @@ class Turns:
 
     Args:
         random: draws.
+        dies: how likely somebody dies at each step.
     """
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, dies: float = DIES) -> None:
         self._random = random
+        self._dies = dies
         self._going = threading.Semaphore(0)
         self._theirs: dict[threading.Thread, threading.Semaphore] = {}
-        self._wait: set[threading.Thread] = set()
-        self._lock: threading.Thread | None = None
+        self._wants: dict[threading.Thread, str] = {}
+        self._locks: dict[str, threading.Thread] = {}
         self.failed: list[Exception] = []
         self.locks_lost = 0
         self.died = 0
@@ -43,33 +57,39 @@ class Turns:
             self._theirs[thread] = threading.Semaphore(0)
             thread.start()
         while self._theirs:
-            if self._lock and self._random.random() < LOSES_ITS_LOCK:
-                self._lock = None
+            if self._locks and self._random.random() < LOSES_ITS_LOCK:
+                del self._locks[self._random.choice(sorted(self._locks))]
                 self.locks_lost += 1
-            can = [thread for thread in self._theirs if self._lock is None or thread not in self._wait]
+            can = [thread for thread in self._theirs if self._wants.get(thread) not in self._locks]
             self._theirs[self._random.choice(can)].release()
             self._going.acquire()
 
-    def pause(self, _: str = "") -> None:
+    def pause(self) -> None:
         """A point of the code: others may go on before this one does, and it may die here."""
         self._stop()
-        if self._random.random() < DIES:
+        if self._random.random() < self._dies:
             raise Died
 
     @contextmanager
-    def lock(self, *_: object) -> Iterator[Callable[[], None]]:
-        """The only one, as far as its holder knows."""
+    def lock(self, name: str, *, waits: bool = True) -> Iterator[Callable[[], None]]:
+        """Be the only one who has it, as far as its holder knows.
+
+        Raises:
+            LockTimeoutError: somebody else has it, and nobody waits.
+        """
         me = threading.current_thread()
-        self._wait.add(me)
-        while self._lock is not None:
+        while name in self._locks:
+            if not waits:
+                raise LockTimeoutError(f"{name} is not free.", "Wait.")
+            self._wants[me] = name
             self._stop()
-        self._wait.discard(me)
-        self._lock = me
+        self._wants.pop(me, None)
+        self._locks[name] = me
         try:
             yield lambda: None
         finally:
-            if self._lock is me:
-                self._lock = None
+            if self._locks.get(name) is me:
+                del self._locks[name]
 
     def _act(self, actor: Callable[[], None]) -> None:
         me = threading.current_thread()
@@ -88,3 +108,21 @@ class Turns:
         if mine := self._theirs.get(threading.current_thread()):
             self._going.release()
             mine.acquire()
+
+
+@contextmanager
+def taking_turns(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every point of the code at which a process could be killed is one, and every lock is given in turn."""
+
+    class Passed(Counter[str]):
+        def __setitem__(self, point: str, times: int) -> None:
+            if point not in IN_A_TRANSACTION:
+                turns.pause()
+
+    def taken(_: Lake, name: str, __: str | None, timeout_s: float) -> AbstractContextManager[Callable[[], None]]:
+        return turns.lock(name, waits=timeout_s > 0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "PASSED", Passed())
+        patch.setattr(lock, "_lock", taken)
+        yield
