@@ -38,6 +38,7 @@ REQUIRED: Mapping[str, str] = {
     "spark.sql.function.concatBinaryAsString": "false",
     "spark.sql.function.eltOutputAsString": "false",
     "spark.sql.icu.caseMappings.enabled": "true",
+    "spark.sql.chunkBase64String.enabled": "true",
     "spark.sql.readSideCharPadding": "true",
     "spark.sql.charAsVarchar": "false",
     "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 Files = Mapping[date, tuple[DataFile, ...]]
 
 COMPARED = "moves_within_days"
-"""The figure of a raw day that says how far its keys were compared with those of other days."""
+"""The figure of a raw day that says how far its keys were compared with those of other days, all of them."""
+
+FARTHEST = "farthest_moves_within_days"
+"""The figure of a raw day that says how far any of its keys were."""
 
 AHEAD = "ahead"
 """The figure of a day that says how many of its rows arrived before it, where any did."""
@@ -79,7 +82,7 @@ def replaced(
 
 
 def appended(
-    live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord], compared: int = 0
+    live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord], compared: int
 ) -> dict[date, DayContent]:
     """Days of raw with the staged files beside those they have; their digests add up.
 
@@ -88,15 +91,13 @@ def appended(
         staged: files that join them.
         added: what is in those.
         before: what the days have been.
-        compared: how far the staged rows' keys were compared; the days that had rows before keep what they have.
+        compared: how far the staged rows' keys were compared with those of other days.
     """
     contents: dict[date, DayContent] = {}
     for day, files in staged.items():
         had = before.get(day)
         digest = (Digest.parse(had.digest) if had else Digest()) + added.digests[day]
-        figures = dict(had.figures) if had else {}
-        if compared and (had is None or not had.rows):
-            figures[COMPARED] = compared
+        figures = _compared_so(had, compared)
         for name, more in (("tombstones", added.tombstones[day]), ("withdrawals", added.withdrawals[day])):
             figures[name] = figures.get(name, 0) + more
         for name, more in ahead_figures(added).get(day, {}).items():
@@ -104,6 +105,17 @@ def appended(
         old = live.get(day, ())
         contents[day] = _content(old, (*old, *files), digest, figures)
     return contents
+
+
+def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
+    """The figures of a raw day once more of its rows were compared so far with other days; it may not have been there.
+
+    All of its rows were compared as far as those that were least; a contract may have looked farther, and then less.
+    """
+    figures = dict(day.figures) if day else {}
+    least = min(figures.get(COMPARED, 0), compared) if day and day.rows else compared
+    farthest = max(figures.get(FARTHEST, 0), compared)
+    return figures | ({COMPARED: least, FARTHEST: farthest} if farthest else {})
 
 
 def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:

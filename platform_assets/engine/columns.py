@@ -86,8 +86,8 @@ def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None
 
 
 def takes_deliveries(basis: Basis, contract: Contract) -> bool:
-    """Whether a raw table on disk can take rows of its contract."""
-    return need_of(changes_on_disk(basis, contract)) != "another table"
+    """Whether a raw table on disk can take rows of its contract, and what reads it can tell them apart and in order."""
+    return not _unable(basis, contract)
 
 
 def refuse_deliveries(basis: Basis, contract: Contract) -> None:
@@ -96,8 +96,15 @@ def refuse_deliveries(basis: Basis, contract: Contract) -> None:
     Raises:
         ContractError: naming what was changed; the files wait.
     """
-    if not takes_deliveries(basis, contract):
-        _refuse(basis, contract, {}, ())
+    for unable in _unable(basis, contract):
+        _refuse(basis, unable, basis.marks([unable.name])[unable.name], ())
+
+
+def _unable(basis: Basis, contract: Contract) -> list[Contract]:
+    """Of a raw table and those that read it, the ones that on disk cannot follow their contract."""
+    readers = [c for c in basis.platform.catalogue if any(read.table == contract.name for read in c.inputs)]
+    needs = changing(basis, [contract, *readers], basis.marks([c.name for c in readers]))
+    return [c for c in (contract, *readers) if needs.get(c.name) == "another table"]
 
 
 def needs_all_days(basis: Basis, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:

@@ -25,6 +25,7 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import (
     COMPARED,
+    FARTHEST,
     appended,
     computed_with,
     schema_to_replace,
@@ -98,9 +99,12 @@ def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[da
             told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
             stage(found.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
             staged = staged_at(platform.lake, contract.name, publication)
-            contents |= appended(basis.files(contract.name), staged, profile_raw(read_staged(spark(), folder)), days)
+            added = profile_raw(read_staged(spark(), folder))
+            contents |= appended(basis.files(contract.name), staged, added, days, within_days)
         for day, content in contents.items():
-            contents[day] = content.model_copy(update={"figures": {**content.figures, COMPARED: within_days}})
+            farthest = max(content.figures.get(FARTHEST, 0), within_days)
+            figures = {**content.figures, COMPARED: within_days, FARTHEST: farthest}
+            contents[day] = content.model_copy(update={"figures": figures})
         schema = raw_schema(contract).json()
         change = TableChange(
             table=contract.name,
@@ -124,7 +128,7 @@ def standing_rows(
 
 def reach_of_moves(contract: Contract, basis: Basis) -> int:
     """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
-    compared = (found.figures.get(COMPARED, 0) for found in basis.days(contract.name).values())
+    compared = (found.figures.get(FARTHEST, 0) for found in basis.days(contract.name).values())
     return max(contract.moves_within_days, *compared, 0)
 
 

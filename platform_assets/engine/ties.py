@@ -2,7 +2,8 @@
 
 Only moves count that the published content does not know of yet: those whose tombstones came to raw since, and those
 whose tombstones have been withdrawn since, which sends records home. They are read from the few raw files that are new,
-and where these withdraw something from those with tombstones, without Spark.
+and where these withdraw something from those with tombstones, without Spark. Where other rules, another order or key
+decide by now which version of a record counts, any of a day's tombstones may be such a move.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from platform_assets.engine.readiness import Readiness, readiness
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.key_bounds import may_hold
 from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.lakehouse.releases import made_by
 from platform_assets.ledger.records import DayRecord
+from platform_assets.planning.configuration import Parts, settling
 from platform_assets.planning.ties import Tie, held_together
 from platform_assets.planning.windows import within_reach
 
@@ -35,15 +38,23 @@ class Tied:
         held: each with the day that failed a gate, now or before.
         blocked: each with the day that is stale and was not computed with it.
         moves: whether records have moved between staged days and any others.
+        beyond: days that readers see and that cannot be computed here: with another calendar or clock they could.
     """
 
     held: dict[date, date] = field(default_factory=dict)
     blocked: dict[date, date] = field(default_factory=dict)
     moves: bool = False
+    beyond: frozenset[date] = frozenset()
 
     def reason(self, contract: Contract, day: date) -> str:
         """Why a day is blocked, and what to do."""
         root = self.blocked[day]
+        if root in self.beyond:
+            return (
+                f"records moved between this day and {root}, which readers see and which is no day of the calendar "
+                "here, or not due by this machine's clock; published alone, they would be counted twice or not at all. "
+                f"Refresh {contract.name} where both days can be computed."
+            )
         return (
             f"records moved between this day and {root}, which is stale; published alone, they would be counted twice "
             f"or not at all. Materialize {contract.name} for both days in one run, or leave it to the next refresh."
@@ -98,10 +109,12 @@ def tied_days(
     if not _has_ties(platform, contract):
         return Tied()
     near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
-    # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes.
+    # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes,
+    # unless somebody whose clock or calendar is another one has published it.
     around = sorted(near & basis.digests(contract.inputs[0].table).keys())
+    beyond = frozenset(near & state.before.keys()) - frozenset(around)
     others = readiness(platform, contract, around, basis)
-    behind = {*others.ready, *others.blocked, *others.held}.difference(to_come)
+    behind = {*others.ready, *others.blocked, *others.held, *beyond}.difference(to_come)
     ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state.before, basis))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
@@ -110,6 +123,7 @@ def tied_days(
         held={day: tied[day] for day in free if tied[day] in by_gate},
         blocked={day: tied[day] for day in free if tied[day] not in by_gate},
         moves=any(day in tie for day in state.ready for tie in ties),
+        beyond=beyond,
     )
 
 
@@ -128,9 +142,11 @@ def moves_undone(
         return set()
     raw = contract.inputs[0].table
     spans: defaultdict[tuple[int | None, int | None], set[date]] = defaultdict(set)
+    settled_by = _SettledBy(platform, contract)
     for day, (now, then) in days.items():
         if then is not None:
-            spans[_version_read(then, raw), _version_read(now, raw)].add(day)
+            before = _version_read(then, raw) if settled_by.same_for(then, now) else None
+            spans[before, _version_read(now, raw)].add(day)
     found: set[Tie] = set()
     for (before, after), alike in spans.items():
         had, has = files_at(platform.lake, raw, before), files_at(platform.lake, raw, after)
@@ -154,10 +170,11 @@ def _new_ties(
     reach = timedelta(days=_moves_within_days(platform, contract))
     now = basis.files(raw)
     known: dict[int | None, Files] = {}
+    settled_by = _SettledBy(platform, contract)
     for day in days:
         if (record := before.get(day)) is None:
             continue
-        version = _version_read(record, raw)
+        version = _version_read(record, raw) if settled_by.same_for(record) else None
         if version not in known:
             known[version] = files_at(platform.lake, raw, version)
         yield from (
@@ -165,6 +182,28 @@ def _new_ties(
             for there in _moves(platform, raw, known[version].get(day, ()), now.get(day, ()))
             if abs(there - day) <= reach
         )
+
+
+class _SettledBy:
+    """By which rules, order and key it was settled which version of a record counts, when days were computed."""
+
+    def __init__(self, platform: Platform, contract: Contract) -> None:
+        self._lake = platform.lake
+        self._now = platform.configurations[contract.name]
+        self._known = {self._now.hash: settling(self._now.parts)}
+
+    def same_for(self, one: DayRecord, other: DayRecord | None = None) -> bool:
+        """Whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
+        now = self._now.hash if other is None else other.configuration
+        if not one.configuration or not now or one.configuration == now:
+            return True
+        return self._of(one) == (self._known[now] if other is None else self._of(other))
+
+    def _of(self, record: DayRecord) -> Parts:
+        if record.configuration not in self._known:
+            parts = made_by(self._lake, record.publication, record.table, record.day).configuration
+            self._known[record.configuration] = settling(parts)
+        return self._known[record.configuration]
 
 
 def _version_read(record: DayRecord, raw: str) -> int | None:

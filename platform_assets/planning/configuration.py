@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -90,6 +90,11 @@ def configuration(catalogue: Catalogue, contract: Contract) -> Configuration:
     )
 
 
+def settling(parts: Parts) -> Parts:
+    """The parts by which it is settled which version of a record counts."""
+    return {name: parts.get(name) for name in ("key", "rules", "order")}
+
+
 def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
     """What differs between two configurations of a table, part by part, columns first.
 
@@ -102,7 +107,7 @@ def contract_changes(before: Parts, after: Parts) -> tuple[ContractChange, ...]:
         *_whole("key", before.get("key"), after.get("key"), _listed),
         *_named("rule", before.get("rules", {}), after.get("rules", {})),
         *_named("input", before.get("inputs", {}), after.get("inputs", {})),
-        *_named("order", before.get("order", {}), after.get("order", {})),
+        *_orders(before.get("order", {}), after.get("order", {})),
     )
 
 
@@ -171,6 +176,18 @@ def _named(noun: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> li
         },
     }
     return [ContractChange(changes[name], compatible=False) for name in sorted(changes)]
+
+
+def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ContractChange]:
+    """Changes of how the rows of inputs are told apart and ordered.
+
+    Raw rows keep how they were ordered when they were delivered; only how far apart they are compared can change.
+    """
+    for name in sorted(before.keys() | after.keys()):
+        table, _, part = name.rpartition(" ")
+        kept = table.startswith("raw.") and part != "moves_within_days" and name in before and name in after
+        for change in _named("order", *({name: of[name]} if name in of else {} for of in (before, after))):
+            yield replace(change, needs="another table") if kept else change
 
 
 def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> list[ContractChange]:

@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import date
 from itertools import permutations
 from typing import Any
 
 import pytest
 
-from platform_assets.contracts import Contract, Rule
+from platform_assets.contracts import Contract, ContractError, Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine import arrivals, ingest, ingest_turn
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.domains import tills
-from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS
+from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS, person
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 Version = dict[str, Any]
@@ -146,6 +149,84 @@ def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there
     with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=2), SILVER_TRANSACTIONS)
     by_person(world)
     assert kept(world) == [(0, "2017-01-02", "2.50"), (0, "2017-01-05", "9.00")], "as if it had never looked further"
+
+
+def test_rows_that_came_while_the_contract_looked_less_far_are_compared_once_it_looks_as_far_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three refreshes, each under another contract than the one before."""
+    world.deliver_rows("transactions", "2017-01-08", "there.jsonl", [line(0, FIRST), line(1, MOVED)])
+    world.refresh()
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=0), SILVER_TRANSACTIONS)
+    world.deliver_rows("transactions", "2017-01-08", "moved.jsonl", [line(0, MOVED)])
+    world.refresh()
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-05", "9.00"), (1, "2017-01-05", "9.00")]
+
+
+DEAR: Version = {"day": "2017-01-05", "updated_at": "2017-01-06T00:00:00Z", "sales_value": "900.00"}
+CHEAP = replace(SILVER_TRANSACTIONS, rules=(Rule("cheap", "sales_value < 100", "Nothing is dear."),))
+
+
+def a_sale_that_other_rules_would_move(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its newest version lies on another day, in quarantine; from now on it is good."""
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, CHEAP)
+    world.deliver_rows("transactions", "2017-01-08", "both.jsonl", [line(0, FIRST), line(0, DEAR)])
+    world.refresh()
+    assert kept(world) == [(0, "2017-01-02", "2.50")]
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, replace(CHEAP, rules=()))
+
+
+def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of one of them comes, then both are computed, and a rollback of one of them is refused."""
+    a_sale_that_other_rules_would_move(world, monkeypatch)
+    world.deliver_rows("transactions", "2017-01-08", "more.jsonl", [sale(7, 1, "2017-01-05")])
+    [step] = world.refresh().steps
+    assert {str(day) for day in step.blocked} == {"2017-01-05"}
+    assert kept(world) == [(0, "2017-01-02", "2.50")]
+    by_person(world)
+    after = [(0, "2017-01-05", "900.00"), (7, "2017-01-05", "2.50")]
+    assert kept(world) == after
+    with world.open() as platform:
+        chosen = chosen_publications(platform, sorted(platform.ledger.indexed())[-1])
+        for day in ("2017-01-02", "2017-01-05"):
+            with pytest.raises(RollbackError, match="2017-01-02"):
+                rollback(platform, chosen, person(), days=[date.fromisoformat(day)])
+        rollback(platform, chosen, person())
+    assert kept(world) == [(0, "2017-01-02", "2.50")]
+
+
+def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deliver_rows("transactions", "2017-01-08", "first.jsonl", [line(0, FIRST)])
+    world.refresh()
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, voided=None), SILVER_TRANSACTIONS)
+    world.deliver_rows("transactions", "2017-01-08", "second.jsonl", [line(1, FIRST)])
+    assert not world.refresh().ingests
+    with pytest.raises(ContractError, match=r"voided' changed from voided to None"):
+        by_person(world)
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
+    world.refresh()
+    assert kept(world) == [(0, "2017-01-02", "2.50"), (1, "2017-01-02", "2.50")]
+
+
+def test_who_does_not_know_of_a_day_that_readers_see_takes_no_sale_away_from_it(make_world: MakeWorld) -> None:
+    """The calendar ends with today, and one machine's clock is a day behind."""
+    world = make_world(days=5, domains=TILLS, calendar_last=None)
+    for day in range(1, 6):
+        world.deliver_rows("transactions", f"2017-01-0{day}", "t.jsonl", [sale(day, 1, f"2017-01-0{day}")])
+    world.refresh()
+    moved = sale(5, 1, "2017-01-03", updated_at="2017-01-08T00:00:00Z", sales_value="9.00")
+    world.deliver_rows("transactions", "2017-01-04", "moved.jsonl", [moved])
+    [step] = world.on("2017-01-04").refresh().steps
+    assert {str(day): "which readers see" in why for day, why in step.blocked.items()} == {"2017-01-03": True}
+    assert (5, "2017-01-05", "2.50") in kept(world)
+    world.refresh()
+    assert [found for found in kept(world) if found[0] == 5] == [(5, "2017-01-03", "9.00")]
 
 
 def with_contracts(monkeypatch: pytest.MonkeyPatch, *tables: Contract) -> None:

@@ -76,6 +76,22 @@ def test_how_raw_rows_are_ordered_counts_for_the_silver_table_that_orders_them(c
     assert parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, **changed)).hash != BEFORE
 
 
+@pytest.mark.parametrize(
+    ("changed", "needs"),
+    [
+        ({"moves_within_days": 7}, "nothing"),
+        ({"updated_at": None}, "another table"),
+        ({"voided": None}, "another table"),
+        ({"key": ("basket_id",)}, "another table"),
+    ],
+    ids=lambda value: next(iter(value)),
+)
+def test_rows_that_were_ordered_otherwise_when_they_were_delivered_stay_so(changed, needs):
+    after = parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, **changed)).parts
+    [change] = contract_changes(parts(SILVER_TRANSACTIONS).parts, after)
+    assert change.needs == needs
+
+
 def test_changes_are_told_apart():
     plain = replace(SILVER_TRANSACTIONS, columns=(*SILVER_TRANSACTIONS.columns, AMOUNT))
     renamed = replace(plain, columns=(*plain.columns[:-1], replace(AMOUNT, name="total")))
