@@ -5,8 +5,10 @@ A run of everything takes two processes; the one that hands out the tests starts
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -68,6 +70,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoSkips(), "no-skips")
     if config.getoption("numprocesses"):
         config.pluginmanager.register(OneJvm(brief=_is_brief(config)), "one-jvm")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest modules first, as far as it is known how long they take, so that several processes end together."""
+    known = json.loads((config.rootpath / ".test_durations").read_text(encoding="utf-8"))
+    takes: Counter[Path] = Counter()
+    for item in items:
+        takes[item.path] += known.get(item.nodeid, 0.0)
+    items.sort(key=lambda item: -takes[item.path])
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

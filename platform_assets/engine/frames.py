@@ -17,6 +17,7 @@ from platform_assets.compute.moves import within_reach_only
 from platform_assets.compute.reading import read_days
 from platform_assets.compute.scans import with_own_jobs
 from platform_assets.compute.schemas import raw_schema, spark_schema
+from platform_assets.compute.users_code import users_code
 from platform_assets.compute.windows import History, Windowed
 from platform_assets.compute.withdrawals import standing, with_withdrawn, withdrawn_rows
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
@@ -62,7 +63,8 @@ def prepare(
         return _prepare_silver(platform, spark, contract, days, basis)
     inputs = {read: _input(platform, spark, read, days, basis) for read in contract.inputs}
     given = {read.parameter: rows for read, rows in inputs.items()}
-    frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
+    with users_code(contract.name):
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
     return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
 
 
@@ -103,10 +105,12 @@ def _prepare_silver(
     if has_withdrawals(source.name, days, basis):
         withdrawn, raw = withdrawn_rows(raw), standing(raw)
     raw = within_reach_only(raw, source.moves_within_days)
-    counts = with_withdrawn(fates(raw, source.key, contract.rules, source.voided), withdrawn)
+    with users_code(contract.name):
+        counts = with_withdrawn(fates(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(found["quarantined"] for found in counts.values())
     newest = _newest(source, contract, raw)
-    frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
+    with users_code(contract.name):
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
     return Prepared(
         frame,
         clustered=True,

@@ -1,0 +1,54 @@
+"""A mistake in a rule or a transform is told by table, line and name, and nothing of it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.compute.staging import TransformError
+from platform_assets.contracts import Rule
+from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
+from platform_assets.domains.retail.transforms import silver
+from platform_assets_tests.support.domains import tills
+from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.world import MakeWorld, World, sale
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """One line, taken."""
+    world = make_world(days=1, domains=TILLS)
+    world.deliver_rows("transactions", "2017-01-01", "one.jsonl", [sale(1, 1, "2017-01-01")])
+    return world
+
+
+def test_a_rule_over_a_column_that_is_not_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = replace(SILVER_TRANSACTIONS, rules=(Rule("sold", "quantty > 0", "Something is sold."),))
+    monkeypatch.setattr(tills, "DOMAIN", replace(tills.DOMAIN, tables=(RAW_TRANSACTIONS, wrong)))
+    with pytest.raises(TransformError, match=r"silver.transactions .*`quantty`.*`quantity`"):
+        world.refresh()
+
+
+def misspelt(transactions: DataFrame) -> DataFrame:
+    """A column that is not there."""
+    return transactions.select(F.col("quantty"))
+
+
+def broken(transactions: DataFrame) -> DataFrame:
+    """An error of its own."""
+    return transactions.limit(len(transactions.columns) // 0)
+
+
+@pytest.mark.parametrize(("transform", "told"), [(misspelt, "`quantty`"), (broken, "ZeroDivisionError")])
+def test_a_transform_that_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame], told: str
+) -> None:
+    monkeypatch.setattr(silver, "transactions", transform)
+    line = transform.__code__.co_firstlineno + 2
+    with pytest.raises(TransformError, match=rf"silver.transactions .*test_users_code.py, line {line}.*{told}"):
+        world.refresh()
+    assert not world.digests()["silver.transactions"]
