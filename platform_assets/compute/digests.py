@@ -23,6 +23,16 @@ def row_hash(columns: Sequence[str], salt: int = _SALTS[0]) -> Column:
     return F.expr(_hash(columns, salt))
 
 
+def order_hash(columns: Sequence[str]) -> Column:
+    """A 64-bit hash of a row that orders versions of one instant.
+
+    It stays what it is where a column is added of which the row has nothing, so that rows which came before and after
+    can be compared.
+    """
+    salt = _SALTS[0]
+    return F.expr(" ^ ".join(f"if(isnull(`{name}`), 0L, xxhash64({salt}L, '{name}', `{name}`))" for name in columns))
+
+
 def digest_sums(columns: Sequence[str]) -> list[Column]:
     """The aggregates behind a digest, named `_digest_0` and so on; the row count is the caller's own."""
     sums: list[str] = []

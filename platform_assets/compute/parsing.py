@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from platform_assets.compute.digests import row_hash
+from platform_assets.compute.digests import order_hash
 from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import raw_schema
@@ -258,7 +258,7 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
         F.when(is_good, F.col("_rescued")).otherwise(_payload(typed, contract)).alias("_rescued"),
         F.when(is_good, kind).otherwise(F.col("_reason")).alias("_kind"),
         version.alias("_version"),
-        row_hash(names).alias("_row_hash"),
+        order_hash(names).alias("_row_hash"),
         day.alias("_order_day"),
         F.when(is_good & in_time, day).alias(DAY),
     ]
