@@ -34,6 +34,7 @@ class Names:
     Args:
         used: names it does not bind itself, with the attributes taken of them.
         changed: names among these whose content it may change, as `registry` in `registry.steps.append(step)`.
+        passed: names among these that it gives to what it calls.
         imports: that it holds itself, those within functions included.
         changes_own: whether methods in it change their object, or functions within functions what is around them.
         subclasses: whether it asks a class for its subclasses.
@@ -41,6 +42,7 @@ class Names:
 
     used: frozenset[Chain]
     changed: frozenset[Chain]
+    passed: frozenset[Chain]
     imports: tuple[Import, ...]
     changes_own: bool
     subclasses: bool
@@ -58,7 +60,12 @@ def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -
     for node in nodes:
         found.visit(node)
     return Names(
-        frozenset(found.used), frozenset(found.changed), tuple(found.imports), found.changes_own, found.subclasses
+        frozenset(found.used),
+        frozenset(found.changed),
+        frozenset(found.passed),
+        tuple(found.imports),
+        found.changes_own,
+        found.subclasses,
     )
 
 
@@ -140,6 +147,7 @@ class _Names(ast.NodeVisitor):
         self._class: _Class | None = None
         self.used: set[Chain] = set()
         self.changed: set[Chain] = set()
+        self.passed: set[Chain] = set()
         self.imports: list[Import] = []
         self.changes_own = False
         self.subclasses = False
@@ -212,6 +220,11 @@ class _Names(ast.NodeVisitor):
             and not self._is_own_method(node.func)
         ):
             self._change(node.func.value)
+        match node:
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[changed, *_]):
+                self._change(ast.Attribute(changed, "__dict__", ast.Load()))
+        given = map(chain_of, (*node.args, *(one.value for one in node.keywords)))
+        self.passed.update(chain for chain in given if chain and not self._is_bound(chain[0]))
         self.generic_visit(node)
 
     def _visit_all(self, *nodes: ast.AST | None) -> None:

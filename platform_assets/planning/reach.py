@@ -203,6 +203,8 @@ class _Reach:
         if _is_called_later(node):
             self.changes_own |= names.changes_own
             self.changed.update(one for chain in names.changed for one in self._variables(module, chain))
+        # Whoever has a list that is filled later may hand it to what fills it.
+        self.changed.update(one for chain in names.used for one in self._containers(module, chain))
 
     def _imports(self, module: Module, one: Import) -> None:
         """Take in what an import does, whoever uses what it binds."""
@@ -232,7 +234,7 @@ class _Reach:
         for module in list(self._loaded):
             for statement in _bindings(module):
                 if isinstance(statement, ast.ClassDef) and self._is_new(("subclass", module.name, statement.name)):
-                    chains = filter(None, map(chain_of, statement.bases))
+                    chains = (chain for base in statement.bases for chain in module.names(base).used)
                     if any(target.module for chain in chains for target in self.resolve(module, chain)):
                         self._takes(module, statement, "on import")
 
@@ -242,13 +244,20 @@ class _Reach:
             if target.module and target.name and target.module.may_be_changed(target.name, target.attribute):
                 yield f"{target.module.name}:{target.name}"
 
+    def _containers(self, module: Module, chain: Chain) -> Iterator[str]:
+        """The lists, and the like, of the user's modules that a name stands for, where they are filled later."""
+        for target in self.resolve(module, chain):
+            if target.module and target.module.is_empty_container(target.name):
+                yield f"{target.module.name}:{target.name}"
+
     def _registrations(self, module: Module) -> Iterator[Statement]:
         """Definitions whose making changes something of the user's, as a decorator does that enters them in a list."""
         for statement in _bindings(module):
-            at_once = module.names(statement, at_once=True).changed
-            if any(True for chain in at_once for _ in self._variables(module, chain)) or any(
-                self._changes_something(module, part) for part in makers(statement)
-            ):
+            at_once = module.names(statement, at_once=True)
+            changed = (one for chain in at_once.changed for one in self._variables(module, chain))
+            passed = (one for chain in at_once.passed for one in self._containers(module, chain))
+            called = (True for part in makers(statement) if self._changes_something(module, part))
+            if any(True for found in (changed, passed, called) for _ in found):
                 yield statement
 
     def _changes_something(self, module: Module, maker: ast.expr) -> bool:

@@ -13,6 +13,8 @@ Statement = ast.stmt
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
+_CONTAINERS = frozenset({"Counter", "OrderedDict", "defaultdict", "deque", "dict", "list", "set"})
+
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -69,6 +71,11 @@ class Module:
         """Whether a name is bound to something empty, which nobody would need who never put anything in."""
         values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
         return any(map(_is_empty, values))
+
+    def is_empty_container(self, name: str) -> bool:
+        """Whether a name is bound to a list, or the like, of Python's own that is filled later."""
+        values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
+        return any(_is_empty(one) and (not isinstance(one, ast.Call) or _makes_container(one.func)) for one in values)
 
 
 @lru_cache(maxsize=1024)
@@ -222,6 +229,14 @@ def _is_empty(value: ast.expr | None) -> bool:
             return True
         case ast.Call(func=ast.Name(id="defaultdict") | ast.Attribute(attr="defaultdict"), args=[_]):
             return True
+        case _:
+            return False
+
+
+def _makes_container(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _CONTAINERS
         case _:
             return False
 

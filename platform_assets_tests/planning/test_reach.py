@@ -340,6 +340,38 @@ CHANGED_ON_IMPORT = {
         **IN_A_LIST,
         "shop.impl": "from shop.reg import STEPS\ndef one(x): return x + @@\ndef two(x=STEPS.append(one)): return x\n",
     },
+    "a_method_of_a_list_as_decorator": {
+        **IN_A_LIST,
+        "shop.reg": "STEPS = []\nregister = STEPS.append\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "a_list_given_to_what_fills_it": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\ndef enter(steps, f): steps.append(f)\ndef one(x): return x + @@\n"
+        "done = enter(STEPS, one)\n",
+    },
+    "a_list_given_to_what_fills_it_later": {
+        **IN_A_LIST,
+        "shop.reg": "from functools import partial\nSTEPS = []\ndef enter(steps, f): steps.append(f)\n"
+        "register = partial(enter, STEPS)\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "a_list_by_another_name": {
+        **IN_A_LIST,
+        "shop.reg": "STEPS = []\ndef steps(): return STEPS\ndef register(f):\n    steps().append(f)\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "an_attribute_of_a_class": {
+        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x): return x * Base.rate\n",
+        "shop.base": "class Base:\n    rate = 1\n",
+        "shop.impl": "from shop.base import Base\nOK = setattr(Base, 'rate', @@)\n",
+    },
+    "subclasses_of_a_generic_base": {
+        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x):\n"
+        "    for s in Base.__subclasses__(): x = s().run(x)\n    return x\n",
+        "shop.base": "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass Base(Generic[T]):\n    pass\n",
+        "shop.impl": ONE.replace("(Base)", "(Base[int])"),
+    },
     "only_under_its_own_name": {
         "shop.transforms.gold": "RATE = 0\nif __name__ == 'shop.transforms.gold':\n    RATE = @@\n"
         "def sales(x): return x * RATE\n",
@@ -372,6 +404,9 @@ FOR_ITSELF = {
     "LONG: object = [T.LongType(), T.DecimalType(@@, 2)]\n",
     "a_default_of_a_function": "def net(x): return F.round(clean(x).where('a').b('c'))\ndef clean(x): return x\n"
     "NET = net(@@)\ndef stores(x=net(@@)): return x\n",
+    "a_list_as_default": "SEEN = []\ndef stores(rows, seen=SEEN): return rows * @@\n",
+    "a_type_given_to_a_function": "LONG = T.LongType()\ndef column(name, type_): return (name, type_)\n"
+    "PRICE = column('@@', LONG)\n",
     "a_call_in_a_lambda": "SEEN = []\nKEY = F.udf(lambda x: SEEN.append(x) or @@)\n",
     "a_class_with_properties": "class One:\n    @property\n    def net(self): return @@\n    @net.setter\n"
     "    def net(self, value): self.value = value\n",
