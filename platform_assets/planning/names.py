@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,25 +34,39 @@ class Names:
     Args:
         used: names it does not bind itself, with the attributes taken of them.
         changed: names among these whose content it may change, as `registry` in `registry.steps.append(step)`.
+        passed: names among these that it gives to what it calls.
         imports: that it holds itself, those within functions included.
+        changes_own: whether methods in it change their object, or functions within functions what is around them.
+        subclasses: whether it asks a class for its subclasses.
     """
 
     used: frozenset[Chain]
     changed: frozenset[Chain]
+    passed: frozenset[Chain]
     imports: tuple[Import, ...]
+    changes_own: bool
+    subclasses: bool
 
 
-def names_in(nodes: Iterable[ast.AST], package: str) -> Names:
+def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -> Names:
     """The names that some code uses.
 
     Args:
         nodes: statements or expressions of one module.
         package: that relative imports in it start from.
+        at_once: only what runs where it stands, without the bodies of functions.
     """
-    found = _Names(package)
+    found = _Names(package, at_once=at_once)
     for node in nodes:
         found.visit(node)
-    return Names(frozenset(found.used), frozenset(found.changed), tuple(found.imports))
+    return Names(
+        frozenset(found.used),
+        frozenset(found.changed),
+        frozenset(found.passed),
+        tuple(found.imports),
+        found.changes_own,
+        found.subclasses,
+    )
 
 
 def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
@@ -85,17 +99,71 @@ READING = frozenset(
 """Methods of Python's own containers and texts that leave them as they are."""
 
 
+CALLED = "()"
+"""Stands in a chain for the call of what is before it."""
+
+_OF_CLASSES = frozenset({"__class_getitem__", "__init_subclass__", "__new__"})
+_MAKING_OBJECTS = frozenset({"__init__", "__post_init__"})
+
+
+class _Class(NamedTuple):
+    """A class around some code.
+
+    Args:
+        name: of the outermost one.
+        shared: attributes whose content all its objects share.
+        methods: names of its own functions.
+    """
+
+    name: str
+    shared: frozenset[str]
+    methods: frozenset[str]
+
+
+class _Scope(NamedTuple):
+    """A function, or another part of the code that has names of its own.
+
+    Args:
+        bound: its own names.
+        outside: names that it takes from the module in spite of functions around it.
+        method: its name, where it is a method.
+        owner: the class that it is a method of.
+        itself: the parameter for the object, or the class, that it is called on.
+        of_class: whether that is the class.
+    """
+
+    bound: frozenset[str]
+    outside: frozenset[str]
+    method: str = ""
+    owner: _Class | None = None
+    itself: str = ""
+    of_class: bool = False
+
+
 class _Names(ast.NodeVisitor):
-    def __init__(self, package: str) -> None:
-        self._package = package
-        self._around: list[tuple[frozenset[str], frozenset[str]]] = []
+    def __init__(self, package: str, *, at_once: bool) -> None:
+        self._package, self._at_once = package, at_once
+        self._around: list[_Scope] = []
+        self._class: _Class | None = None
         self.used: set[Chain] = set()
         self.changed: set[Chain] = set()
+        self.passed: set[Chain] = set()
         self.imports: list[Import] = []
+        self.changes_own = False
+        self.subclasses = False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        around = self._class
+        methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+        self._class = _Class(around.name if around else node.name, _shared(node), methods)
+        self.generic_visit(node)
+        self._class = around
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._visit_all(*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ()))
-        self._visit_within(_parameters(node.args), node.body)
+        owner, self._class = self._class, None
+        self._visit_within(_parameters(node.args), node.body, as_method=_method(node, owner) if owner else None)
+        self._class = owner
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)  # type: ignore[arg-type]
@@ -104,12 +172,17 @@ class _Names(ast.NodeVisitor):
         self.visit(node.args)
         self._visit_within(_parameters(node.args), [node.body])
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if self._class:  # which has the name from around it until then
+            self._change(node.target)
+        self.generic_visit(node)
+
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, _Comprehension):
             self.visit(node.generators[0].iter)  # which is computed outside
             rest = [part for one in node.generators for part in (one.iter, *one.ifs)][1:]
             values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            self._visit_within(bound_in(one.target for one in node.generators), [*rest, *values], imports=False)
+            self._visit_scope(_Scope(bound_in(one.target for one in node.generators), frozenset()), [*rest, *values])
         else:
             super().generic_visit(node)
 
@@ -126,6 +199,7 @@ class _Names(ast.NodeVisitor):
             self.changed.add((node.id,))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.subclasses |= node.attr == "__subclasses__"
         if chain := chain_of(node):
             self._use(chain)
         else:
@@ -140,8 +214,17 @@ class _Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Attribute) and node.func.attr not in READING:
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr not in READING
+            and not self._is_own_method(node.func)
+        ):
             self._change(node.func.value)
+        match node:
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[changed, *_]):
+                self._change(ast.Attribute(changed, "__dict__", ast.Load()))
+        given = map(chain_of, (*node.args, *(one.value for one in node.keywords)))
+        self.passed.update(chain for chain in given if chain and not self._is_bound(chain[0]))
         self.generic_visit(node)
 
     def _visit_all(self, *nodes: ast.AST | None) -> None:
@@ -149,38 +232,115 @@ class _Names(ast.NodeVisitor):
             if node is not None:
                 self.visit(node)
 
-    def _visit_within(self, parameters: frozenset[str], body: Iterable[ast.AST], *, imports: bool = True) -> None:
-        """Visit what has names of its own, which hide those around it."""
-        body = list(body)
-        outside = frozenset(name for node in body for name in _declared_global(node)) if imports else frozenset()
+    def _visit_within(
+        self, parameters: frozenset[str], body: Sequence[ast.AST], *, as_method: _Scope | None = None
+    ) -> None:
+        """Visit the body of a function, unless only what runs at once is asked for."""
+        if self._at_once:
+            return
+        outside = frozenset(name for node in body for name in _declared_global(node))
         # A name that an import binds is followed, even where it is bound in another way as well.
-        imported = {one.bound for node in body for one in imports_within(node, self._package)} if imports else set()
-        self._around.append((parameters | (bound_in(body) - imported), outside))
+        imported = {one.bound for node in body for one in imports_within(node, self._package)}
+        bound = parameters | (bound_in(body) - imported)
+        self._visit_scope((as_method or _Scope(bound, outside))._replace(bound=bound, outside=outside), body)
+
+    def _visit_scope(self, scope: _Scope, body: Iterable[ast.AST]) -> None:
+        """Visit what has names of its own, which hide those around it."""
+        self._around.append(scope)
         self._visit_all(*body)
         self._around.pop()
 
+    def _binding(self, name: str) -> _Scope | None:
+        """The innermost scope around that has a name for its own."""
+        for scope in reversed(self._around):
+            if name in scope.outside:
+                return None
+            if name in scope.bound:
+                return scope
+        return None
+
     def _is_bound(self, name: str) -> bool:
-        for bound, outside in reversed(self._around):
-            if name in outside:
-                return False
-            if name in bound:
-                return True
-        return False
+        return self._binding(name) is not None
 
     def _use(self, chain: Chain) -> None:
         if not self._is_bound(chain[0]):
             self.used.add(chain)
 
+    def _is_own_method(self, function: ast.Attribute) -> bool:
+        """Whether a method is one that stands in the same class, where it is seen what it changes."""
+        match function.value:
+            case ast.Name(id=name):
+                scope = self._binding(name)
+                return scope is not None and name == scope.itself and function.attr in _methods(scope)
+            case _:
+                return False
+
     def _change(self, node: ast.expr) -> None:
         """What an assignment to a part of something, or a call of its method, may change."""
         while not (chain := chain_of(node)):
             match node:
+                case ast.Call(func=ast.Name(id="type"), args=[inner]):  # which is inner.__class__
+                    node = ast.Attribute(inner, "__class__", ast.Load())
+                case ast.Call(func=ast.Name(id=name)):
+                    chain = (name, CALLED)  # what a function gives is not the function
+                    break
+                case ast.Call(func=ast.Attribute(value=inner)):
+                    node = inner
                 case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
                     node = inner
                 case _:
                     return
-        if not self._is_bound(chain[0]):
+        self._change_chain(chain)
+
+    def _change_chain(self, chain: Chain) -> None:
+        if (scope := self._binding(chain[0])) is None:
             self.changed.add(chain)
+        elif scope.owner is not None and chain[0] == scope.itself:
+            self._change_own(scope, scope.owner, chain[1:])
+        else:
+            self.changes_own |= scope is not self._around[-1]
+
+    def _change_own(self, scope: _Scope, owner: _Class, attributes: Chain) -> None:
+        """What a method changes of its object, or of its class, which everybody has."""
+        self.changes_own |= scope.method not in _MAKING_OBJECTS
+        of_class = scope.of_class or attributes[:1] == ("__class__",)
+        if attributes and (of_class or attributes[0] in owner.shared) and not self._is_bound(owner.name):
+            self.changed.add((owner.name, *attributes))
+
+
+def _method(node: ast.FunctionDef, owner: _Class) -> _Scope:
+    """What is known of a method by its first line."""
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    decorators = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+    itself = parameters[0].arg if parameters and "staticmethod" not in decorators else ""
+    of_class = "classmethod" in decorators or node.name in _OF_CLASSES or itself == "cls"
+    return _Scope(frozenset(), frozenset(), node.name, owner, itself, of_class)
+
+
+def _methods(scope: _Scope) -> frozenset[str]:
+    return scope.owner.methods if scope.owner else frozenset()
+
+
+def _shared(node: ast.ClassDef) -> frozenset[str]:
+    """Attributes that a class binds to what can be changed, for all its objects together."""
+    values = (
+        (target, one.value)
+        for one in node.body
+        if isinstance(one, ast.Assign | ast.AnnAssign)
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+    )
+    return frozenset(target.id for target, value in values if isinstance(target, ast.Name) and _can_change(value))
+
+
+def _can_change(value: ast.expr | None) -> bool:
+    match value:
+        # Of a dataclass, every object has its own.
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field")):
+            return False
+        case _:
+            return isinstance(
+                value, ast.Call | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+            )
 
 
 def chain_of(node: ast.expr) -> Chain:

@@ -1,7 +1,8 @@
 """The user's code that a transform can reach: statically, by the names it uses, and rather more than less.
 
 A definition counts for who uses it, over any number of modules. What a module does when it is imported counts for all
-who import it. Where only running the code could tell what it uses, whole modules count.
+who import it; so does a definition, or a constant, whose making may change something else of the user's. Where
+only running the code could tell what it uses, whole modules count.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from platform_assets.planning.names import READING, Chain, Import, chain_of
-from platform_assets.planning.source import DEFINITIONS, Module, Statement, canonical, makers
+from platform_assets.planning.source import Module, Statement, canonical, makers
 
 Find = Callable[[str], Module | None]
 """Gives a module of the user's own by its absolute name; None for anybody else's and for what is none."""
@@ -30,10 +31,12 @@ class _Target(NamedTuple):
     Args:
         module: of the user's own; None for anything else.
         name: a definition in it; empty for the module itself. Without a module, the dotted name of what it is.
+        attribute: that is taken of it; empty for all of it.
     """
 
     module: Module | None
     name: str
+    attribute: str = ""
 
 
 def reached_code(find: Find, below: Below, module: str, function: str) -> tuple[str, ...]:
@@ -62,13 +65,22 @@ class _Reach:
         find: gives modules.
         below: names the modules of a package.
         effects: whether what modules do when they are imported counts.
+
+    Attributes:
+        changed: what of the user's it may change when it is called.
+        changes_own: whether it may change what it is, an object or a function within another.
+        is_own: whether any of it is the user's.
     """
 
     def __init__(self, find: Find, below: Below, *, effects: bool = True) -> None:
         self._find, self._below, self._effects = find, below, effects
         self.texts: set[str] = set()
         self.changed: set[str] = set()
+        self.changes_own = False
         self.is_own = False
+        self._subclasses = False
+        self._loaded: list[Module] = []
+        self._calls: dict[tuple[str, Chain], _Reach] = {}
         self._todo: list[tuple[Module, Statement]] = []
         self._seen: set[tuple[str, ...]] = set()
         self._resolving: set[tuple[str, Chain]] = set()
@@ -77,6 +89,8 @@ class _Reach:
         """Go on until what was taken in uses nothing new."""
         while self._todo:
             self._uses(*self._todo.pop())
+            if self._subclasses and not self._todo:
+                self._takes_subclasses()
 
     def follow(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> None:
         """Take in what a name stands for, used in a module with imports of its own."""
@@ -102,7 +116,7 @@ class _Reach:
             if one.bound == head:
                 found += self._at(one.module, [one.name, *rest] if one.name else rest)
         if head in module.bound:
-            found.append(_Target(module, head))
+            found.append(_Target(module, head, rest[0] if rest else ""))
         if not found and module.is_package and self._find(f"{module.name}.{head}"):
             found += self._at(f"{module.name}.{head}", rest)
         self._resolving.discard(key)
@@ -118,7 +132,9 @@ class _Reach:
         for one in (*module.imports, *names.imports):
             self._imports(module, one)
             if one.bound != "*":
-                self.follow(module, (one.bound,), names.imports)
+                # A dotted import binds a package for one module in it, not for all.
+                chain = (one.bound,) if one.name or one.module == one.loads else (one.bound, "__name__")
+                self.follow(module, chain, names.imports)
             if not one.name and (found := self._find(one.loads)):
                 self.takes_whole(found)
         self._uses(module, None)
@@ -130,6 +146,7 @@ class _Reach:
         for above in _packages(module.name):
             if package := self._find(above):
                 self.loads(package)
+        self._loaded.append(module)
         for one in module.imports:
             self._imports(module, one)
         for statement in (*module.effects, *self._registrations(module)):
@@ -151,7 +168,7 @@ class _Reach:
         found = self.resolve(module, tuple(rest))
         if module.is_package and self._find(f"{dotted}.{rest[0]}"):
             found += self._at(f"{dotted}.{rest[0]}", rest[1:])
-        return found or [_Target(module, "")]
+        return found or [_Target(module, "", rest[0])]
 
     def _take(self, module: Module, chain: Chain, target: _Target) -> None:
         of = f"{target.module.name}:{target.name}" if target.module else target.name
@@ -164,6 +181,8 @@ class _Reach:
         self.is_own = True
         if not target.name:
             self.takes_whole(target.module)
+            if target.module.is_package and target.attribute in ("", "__dict__"):
+                self._takes_modules_in(target.module)
         elif self._is_new(("name", target.module.name, target.name)):
             self.loads(target.module)
             for statement in target.module.bound[target.name]:
@@ -180,8 +199,12 @@ class _Reach:
             self._imports(module, one)
         for chain in sorted(names.used):
             self.follow(module, chain, names.imports)
-        if isinstance(node, DEFINITIONS):
+        self._subclasses |= names.subclasses
+        if _is_called_later(node):
+            self.changes_own |= names.changes_own
             self.changed.update(one for chain in names.changed for one in self._variables(module, chain))
+        # Whoever has a list that is filled later may hand it to what fills it.
+        self.changed.update(one for chain in names.used for one in self._containers(module, chain))
 
     def _imports(self, module: Module, one: Import) -> None:
         """Take in what an import does, whoever uses what it binds."""
@@ -200,32 +223,86 @@ class _Reach:
             if found := self._find(name):
                 self.takes_whole(found)
 
+    def _takes_modules_in(self, package: Module) -> None:
+        """Take in the modules of a package, of which any may be taken by a name that is computed."""
+        for name in self._below(package.name):
+            if name.startswith(f"{package.name}.") and (found := self._find(name)):
+                self.takes_whole(found)
+
+    def _takes_subclasses(self) -> None:
+        """Take in the classes with a base of the user's, once somebody asks a class for those that are made from it."""
+        for module in list(self._loaded):
+            for statement in _bindings(module):
+                if isinstance(statement, ast.ClassDef) and self._is_new(("subclass", module.name, statement.name)):
+                    chains = (chain for base in statement.bases for chain in module.names(base).used)
+                    if any(target.module for chain in chains for target in self.resolve(module, chain)):
+                        self._takes(module, statement, "on import")
+
     def _variables(self, module: Module, chain: Chain) -> Iterator[str]:
-        """The variables of the user's modules that a name stands for."""
+        """What in the user's modules a name stands for, where it can be changed."""
         for target in self.resolve(module, chain):
-            if target.module and target.module.is_variable(target.name):
+            if target.module and target.name and target.module.may_be_changed(target.name, target.attribute):
+                yield f"{target.module.name}:{target.name}"
+
+    def _containers(self, module: Module, chain: Chain) -> Iterator[str]:
+        """The lists, and the like, of the user's modules that a name stands for, where they are filled later."""
+        for target in self.resolve(module, chain):
+            if target.module and target.module.is_empty_container(target.name):
                 yield f"{target.module.name}:{target.name}"
 
     def _registrations(self, module: Module) -> Iterator[Statement]:
         """Definitions whose making changes something of the user's, as a decorator does that enters them in a list."""
-        for statement in dict.fromkeys(one for statements in module.bound.values() for one in statements):
-            if any(self._changes_something(module, part) for part in makers(statement)):
+        for statement in _bindings(module):
+            at_once = module.names(statement, at_once=True)
+            changed = (one for chain in at_once.changed for one in self._variables(module, chain))
+            passed = (one for chain in at_once.passed for one in self._containers(module, chain))
+            called = (True for part in makers(statement) if self._changes_something(module, part))
+            if any(True for found in (changed, passed, called) for _ in found):
                 yield statement
 
     def _changes_something(self, module: Module, maker: ast.expr) -> bool:
         """Whether calling something may change a variable of the user's."""
+
+        def uses(node: ast.expr) -> list[_Target]:
+            return [one for chain in module.names(node).used for one in self.resolve(module, chain)]
+
         function = maker.func if isinstance(maker, ast.Call) else maker
         if isinstance(function, ast.Attribute) and function.attr not in READING:
             owner = chain_of(function.value)
             if owner and any(True for _ in self._variables(module, owner)):
                 return True
-        called = _Reach(self._find, self._below, effects=False)
-        for chain in module.names(function).used:
+        called = [self._called(module, chain) for chain in module.names(function).used]
+        if any(one.changed for one in called) or not any(one.is_own for one in called):
+            return any(one.changed for one in called)
+        if any(one.changes_own for one in called) and any(
+            one.module and one.module.is_variable(one.name) for one in uses(function)
+        ):
+            return True
+        return any(one.module and not one.attribute and one.module.is_filled_later(one.name) for one in uses(maker))
+
+    def _called(self, module: Module, chain: Chain) -> _Reach:
+        """What the call of a name reaches, found once for all who call it."""
+        if (key := (module.name, chain)) not in self._calls:
+            called = self._calls[key] = _Reach(self._find, self._below, effects=False)
             called.follow(module, chain)
-        called.finish()
-        if called.changed or not called.is_own:
-            return bool(called.changed)
-        return any(len(chain) == 1 and module.is_filled_later(chain[0]) for chain in module.names(maker).used)
+            called.finish()
+        return self._calls[key]
+
+
+def _bindings(module: Module) -> Iterable[Statement]:
+    """The statements at the top of a module that bind a name."""
+    return dict.fromkeys(one for statements in module.bound.values() for one in statements)
+
+
+def _is_called_later(node: Statement | None) -> bool:
+    """Whether some code is, or has in it, what is run by who calls it, and not only where it stands."""
+    match node:
+        case None:
+            return False
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return isinstance(value, ast.Lambda)
+        case _:
+            return not isinstance(node, ast.Expr | ast.AugAssign)
 
 
 def _packages(name: str) -> Iterator[str]:

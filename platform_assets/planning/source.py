@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from platform_assets.planning.names import Import, Names, bound_in, imports_within, names_in
+from platform_assets.planning.names import CALLED, Import, Names, bound_in, imports_within, names_in
 
 Statement = ast.stmt
 
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+
+_CONTAINERS = frozenset({"Counter", "OrderedDict", "defaultdict", "deque", "dict", "list", "set"})
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -35,27 +37,45 @@ class Module:
     imports: tuple[Import, ...]
     effects: tuple[Statement, ...]
     body: tuple[Statement, ...]
-    _names: dict[ast.AST | None, Names] = field(default_factory=dict)
+    _names: dict[tuple[ast.AST | None, bool], Names] = field(default_factory=dict)
 
     @property
     def package(self) -> str:
         """What relative imports start from."""
         return _package(self.name, is_package=self.is_package)
 
-    def names(self, node: ast.AST | None = None) -> Names:
-        """The names that a part of the module uses; by default, all of it."""
-        if node not in self._names:
-            self._names[node] = names_in(self.body if node is None else [node], self.package)
-        return self._names[node]
+    def names(self, node: ast.AST | None = None, *, at_once: bool = False) -> Names:
+        """The names that a part of the module uses, or only what of it runs at once; by default, all of it."""
+        if (key := (node, at_once)) not in self._names:
+            nodes = self.body if node is None else [node]
+            self._names[key] = names_in(nodes, self.package, at_once=at_once)
+        return self._names[key]
 
     def is_variable(self, name: str) -> bool:
         """Whether a name is bound to a value, which may be changed later on."""
         return any(not isinstance(one, DEFINITIONS) for one in self.bound.get(name, ()))
 
+    def may_be_changed(self, name: str, attribute: str) -> bool:
+        """Whether a name is bound to what keeps something that changes: a value, or attributes of a definition.
+
+        Args:
+            name: bound here.
+            attribute: of what it is bound to, whose content changes; empty where it is that itself, by a method.
+        """
+        if self.is_variable(name) or attribute == CALLED:
+            return self.is_variable(name)
+        # What a function has methods for is up to its decorator, as with `singledispatch`; those of a class are read.
+        return bool(attribute) or any(not isinstance(one, ast.ClassDef) for one in self.bound.get(name, ()))
+
     def is_filled_later(self, name: str) -> bool:
         """Whether a name is bound to something empty, which nobody would need who never put anything in."""
         values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
         return any(map(_is_empty, values))
+
+    def is_empty_container(self, name: str) -> bool:
+        """Whether a name is bound to a list, or the like, of Python's own that is filled later."""
+        values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
+        return any(_is_empty(one) and (not isinstance(one, ast.Call) or _makes_container(one.func)) for one in values)
 
 
 @lru_cache(maxsize=1024)
@@ -75,26 +95,37 @@ def parse_module(name: str, source: str, *, is_package: bool = False) -> Module:
             bound.setdefault(one, []).append(statement)
     package = _package(name, is_package=is_package)
     within = (one for one in executed if not isinstance(one, ast.Expr | _Assignment))
-    imports = (one for statement in within for one in imports_within(statement, package))
-    effects = (statement for statement in executed if not _only_binds(statement))
-    return Module(name, is_package, bound, tuple(imports), tuple(effects), body)
+    imports = tuple(one for statement in within for one in imports_within(statement, package))
+    imported = frozenset(one.bound for one in imports)
+    effects = (statement for statement in executed if not _only_binds(statement, imported))
+    return Module(name, is_package, bound, imports, tuple(effects), body)
 
 
 def _package(name: str, *, is_package: bool) -> str:
     return name if is_package else name.rpartition(".")[0]
 
 
-def makers(statement: Statement) -> Sequence[ast.expr]:
-    """What is called to make a definition."""
-    match statement:
-        case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
-            return decorators
+def makers(node: ast.AST) -> Iterator[ast.expr]:
+    """What is called when a definition is made or a value is computed, the bodies of functions left out.
+
+    A decorator is given as a whole; of other calls, what is called.
+    """
+    inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from node.decorator_list
+            inner = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
         case ast.ClassDef(decorator_list=decorators, bases=bases, keywords=keywords):
-            return [*decorators, *bases, *(one.value for one in keywords)]
-        case ast.Assign(value=ast.Call(func=function)):
-            return [function]
-        case _:
-            return ()
+            yield from [*decorators, *bases, *(one.value for one in keywords)]
+        case ast.Lambda(args=args):
+            inner = [*args.defaults, *args.kw_defaults]
+        case ast.Call(func=ast.Name(id="map" | "filter"), args=[function, *_]):
+            yield function
+        case ast.Call(func=function):
+            yield function
+    for one in inner:
+        if one is not None:
+            yield from makers(one)
 
 
 def canonical(node: object) -> str:
@@ -149,7 +180,9 @@ def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
             case ast.If(
                 test=ast.Name(id="TYPE_CHECKING")
                 | ast.Attribute(attr="TYPE_CHECKING")
-                | ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]),
+                | ast.Compare(
+                    left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                ),
                 orelse=instead,
             ):
                 yield from _executed(instead)
@@ -170,13 +203,20 @@ def _binding(statement: Statement) -> Sequence[ast.AST]:
             return [statement]
 
 
-def _only_binds(statement: Statement) -> bool:
-    """Whether a statement does nothing but bind names, so that it counts only for who uses them."""
+def _only_binds(statement: Statement, imported: frozenset[str]) -> bool:
+    """Whether a statement does nothing but bind names, so that it counts only for who uses them.
+
+    Args:
+        statement: of the top of a module.
+        imported: names that the module has from others, whose lists `+=` would make longer.
+    """
     match statement:
         case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
         case ast.Assign(targets=targets):
             return all(map(_is_name, targets))
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return name not in imported
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
             return _is_name(target)
         case _:
@@ -189,6 +229,14 @@ def _is_empty(value: ast.expr | None) -> bool:
             return True
         case ast.Call(func=ast.Name(id="defaultdict") | ast.Attribute(attr="defaultdict"), args=[_]):
             return True
+        case _:
+            return False
+
+
+def _makes_container(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _CONTAINERS
         case _:
             return False
 

@@ -229,6 +229,205 @@ def test_a_decorator_that_only_decorates_keeps_tables_apart() -> None:
     assert version(with_gold(source)) != version(with_gold(source.replace("'n': 3", "'n': 4")))
 
 
+ALL_STEPS = "def sales(x):\n    for s in STEPS: x = s(x)\n    return x\n"
+IN_A_LIST = {
+    "shop.transforms.gold": f"from shop.reg import STEPS\nimport shop.impl\n{ALL_STEPS}",
+    "shop.reg": "STEPS = []\ndef register(f):\n    STEPS.append(f)\n    return f\n",
+}
+ALL_KNOWN = "import shop.impl\ndef sales(x):\n    for s in Base.known: x = s().run(x)\n    return x\n"
+BASE = "class Base:\n    known = []\n    {}\n    def run(self, x): return x\n"
+ONE = "from shop.base import Base\nclass One(Base):\n    def run(self, x): return x + @@\n"
+
+CHANGED_ON_IMPORT = {
+    "singledispatch_beside": {
+        "shop.transforms.gold": "from functools import singledispatch\n@singledispatch\ndef conv(x): return 0\n"
+        "@conv.register\ndef _(x: int): return @@\ndef sales(x): return conv(x)\n",
+    },
+    "singledispatch_elsewhere": {
+        "shop.transforms.gold": "import shop.impl\nfrom shop.conv import conv\ndef sales(x): return conv(x)\n",
+        "shop.conv": "from functools import singledispatch\n@singledispatch\ndef conv(x): return 0\n",
+        "shop.impl": "from shop.conv import conv\n@conv.register\ndef _(x: int): return @@\n",
+    },
+    "a_decorator_that_is_a_classmethod": {
+        "shop.transforms.gold": "class Registry:\n    steps = []\n    @classmethod\n    def register(cls, f):\n"
+        "        cls.steps.append(f)\n        return f\n@Registry.register\ndef one(x): return x + @@\n"
+        "def sales(x):\n    for s in Registry.steps: x = s(x)\n    return x\n",
+    },
+    "a_decorator_that_asks_for_the_class_of_its_object": {
+        "shop.transforms.gold": "class Step:\n    def __init__(self, f): type(self).known.append(f)\nStep.known = []\n"
+        "@Step\ndef one(x): return x + @@\n"
+        "def sales(x):\n    for s in Step.known: x = s(x)\n    return x\n",
+    },
+    "a_decorator_with_its_list_as_attribute": {
+        "shop.transforms.gold": "def register(f):\n    register.all.append(f)\n    return f\nregister.all = []\n"
+        "@register\ndef one(x): return x + @@\n"
+        "def sales(x):\n    for s in register.all: x = s(x)\n    return x\n",
+    },
+    "a_decorator_that_is_an_object": {
+        "shop.transforms.gold": "class Registry:\n    def __init__(self, n): self.items = {}\n"
+        "    def __call__(self, name):\n        def enter(f):\n            self.items[name] = f\n            return f\n"
+        "        return enter\nstep = Registry('steps')\n@step('a')\ndef one(x): return x + @@\n"
+        "def sales(x): return step.items['a'](x)\n",
+    },
+    "a_decorator_that_a_function_made": {
+        "shop.transforms.gold": "def making(steps):\n    def step(f):\n        steps.append(f)\n    step.all = steps\n"
+        "    return step\nstep = making([])\n@step\ndef one(x): return x + @@\n"
+        "def sales(x):\n    for s in step.all: x = s(x)\n    return x\n",
+    },
+    "a_decorator_that_is_a_lambda": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\nstep = lambda f: STEPS.append(f)\n@step\ndef one(x): return x + @@\n",
+    },
+    "subclasses_of_a_base": {
+        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x):\n"
+        "    for s in Base.__subclasses__(): x = s().run(x)\n    return x\n",
+        "shop.base": BASE.format("pass"),
+        "shop.impl": ONE,
+    },
+    "init_subclass": {
+        "shop.transforms.gold": f"from shop.base import Base\n{ALL_KNOWN}",
+        "shop.base": BASE.format("def __init_subclass__(cls): Base.known.append(cls)"),
+        "shop.impl": ONE,
+    },
+    "init_subclass_by_its_parameter": {
+        "shop.transforms.gold": f"from shop.base import Base\n{ALL_KNOWN}",
+        "shop.base": BASE.format("def __init_subclass__(cls): cls.known.append(cls)"),
+        "shop.impl": ONE,
+    },
+    "a_metaclass": {
+        "shop.transforms.gold": "from shop.base import Meta\nimport shop.impl\ndef sales(x):\n"
+        "    for s in Meta.known: x = s().run(x)\n    return x\n",
+        "shop.base": "class Meta(type):\n    known = []\n    def __new__(m, n, b, d):\n"
+        "        made = super().__new__(m, n, b, d)\n        m.known.append(made)\n        return made\n"
+        "class Base(metaclass=Meta):\n    def run(self, x): return x\n",
+        "shop.impl": ONE,
+    },
+    "an_imported_list_made_longer": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\ndef one(x): return x + @@\nSTEPS += [one]\n",
+    },
+    "a_call_in_an_annotated_value": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone: object = register(one)\n",
+    },
+    "calls_in_a_comprehension": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone = [register(f) for f in (one,)]\n",
+    },
+    "calls_by_map": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import register\ndef one(x): return x + @@\ndone = list(map(register, [one]))\n",
+    },
+    "a_call_in_a_condition": {
+        "shop.transforms.gold": "import shop.rates\nimport shop.impl\ndef sales(x): return x * shop.rates.RATE\n",
+        "shop.rates": "RATE = 0\ndef set_rate(v):\n    global RATE\n    RATE = v\n",
+        "shop.impl": "from shop.rates import set_rate\nOK = set_rate(@@) or True\n",
+    },
+    "a_call_in_a_class": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\nclass One:\n    @staticmethod\n    def f(x): return x + @@\n"
+        "    STEPS.append(f)\n",
+    },
+    "a_list_made_longer_in_a_class": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\nclass One:\n    def f(x): return x + @@\n    STEPS += [f]\n",
+    },
+    "a_decorated_method": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import register\nclass One:\n    @register\n    def f(x): return x + @@\n",
+    },
+    "a_call_in_a_default": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\ndef one(x): return x + @@\ndef two(x=STEPS.append(one)): return x\n",
+    },
+    "a_method_of_a_list_as_decorator": {
+        **IN_A_LIST,
+        "shop.reg": "STEPS = []\nregister = STEPS.append\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "a_list_given_to_what_fills_it": {
+        **IN_A_LIST,
+        "shop.impl": "from shop.reg import STEPS\ndef enter(steps, f): steps.append(f)\ndef one(x): return x + @@\n"
+        "done = enter(STEPS, one)\n",
+    },
+    "a_list_given_to_what_fills_it_later": {
+        **IN_A_LIST,
+        "shop.reg": "from functools import partial\nSTEPS = []\ndef enter(steps, f): steps.append(f)\n"
+        "register = partial(enter, STEPS)\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "a_list_by_another_name": {
+        **IN_A_LIST,
+        "shop.reg": "STEPS = []\ndef steps(): return STEPS\ndef register(f):\n    steps().append(f)\n",
+        "shop.impl": "from shop.reg import register\n@register\ndef one(x): return x + @@\n",
+    },
+    "an_attribute_of_a_class": {
+        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x): return x * Base.rate\n",
+        "shop.base": "class Base:\n    rate = 1\n",
+        "shop.impl": "from shop.base import Base\nOK = setattr(Base, 'rate', @@)\n",
+    },
+    "subclasses_of_a_generic_base": {
+        "shop.transforms.gold": "from shop.base import Base\nimport shop.impl\ndef sales(x):\n"
+        "    for s in Base.__subclasses__(): x = s().run(x)\n    return x\n",
+        "shop.base": "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass Base(Generic[T]):\n    pass\n",
+        "shop.impl": ONE.replace("(Base)", "(Base[int])"),
+    },
+    "only_under_its_own_name": {
+        "shop.transforms.gold": "RATE = 0\nif __name__ == 'shop.transforms.gold':\n    RATE = @@\n"
+        "def sales(x): return x * RATE\n",
+    },
+    "a_module_of_a_package_by_a_computed_name": {
+        "shop.transforms.gold": "import shop, shop.impl\ndef sales(x): return getattr(shop, 'imp' + 'l').RATE * x\n",
+        "shop.impl": "RATE = @@\n",
+    },
+}
+
+
+@pytest.mark.parametrize("way", CHANGED_ON_IMPORT)
+def test_what_importing_a_module_changes_counts_for_who_reads_it(way: str) -> None:
+    def sources(number: str) -> Sources:
+        return {**SHOP, **{name: text.replace("@@", number) for name, text in CHANGED_ON_IMPORT[way].items()}}
+
+    assert version(sources("2")) != version(sources("3"))
+
+
+FOR_ITSELF = {
+    "a_decorator_that_is_an_object": "class Checked:\n    def __init__(self, n): self.n = n\n"
+    "    def __call__(self, f): return self.with_limit(f)\n    def with_limit(self, f): return f\n"
+    "checked = Checked(3)\n@checked\ndef stores(rows): return rows * @@\n",
+    "a_constant_of_a_class": "class Money:\n    def __init__(self, n): self.n = [n]; self.n.append(1)\n"
+    "    @classmethod\n    def of(cls, n): return cls(n)\n    def plus(self, n): self.n.append(n)\n"
+    "A = Money(@@)\nB = [Money.of(@@)]\n",
+    "a_class_with_an_own_base": "class Base:\n    rate = 0\n    def run(self): self.rate += 1\n"
+    "class One(Base):\n    def run(self): return @@\n",
+    "a_constant_of_other_peoples_calls": "PRICE = F.sum(F.col('a').cast('long')).alias('@@')\n"
+    "LONG: object = [T.LongType(), T.DecimalType(@@, 2)]\n",
+    "a_default_of_a_function": "def net(x): return F.round(clean(x).where('a').b('c'))\ndef clean(x): return x\n"
+    "NET = net(@@)\ndef stores(x=net(@@)): return x\n",
+    "a_list_as_default": "SEEN = []\ndef stores(rows, seen=SEEN): return rows * @@\n",
+    "a_type_given_to_a_function": "LONG = T.LongType()\ndef column(name, type_): return (name, type_)\n"
+    "PRICE = column('@@', LONG)\n",
+    "a_call_in_a_lambda": "SEEN = []\nKEY = F.udf(lambda x: SEEN.append(x) or @@)\n",
+    "a_class_with_properties": "class One:\n    @property\n    def net(self): return @@\n    @net.setter\n"
+    "    def net(self, value): self.value = value\n",
+    "a_dataclass": "from dataclasses import dataclass, field\n@dataclass\nclass Cart:\n"
+    "    lines: list = field(default_factory=list)\n    def add(self, line): self.lines.append(line)\n"
+    "CART = Cart(@@)\n",
+}
+
+
+@pytest.mark.parametrize("way", FOR_ITSELF)
+def test_what_importing_a_module_makes_for_itself_counts_only_for_who_uses_it(way: str) -> None:
+    source = "from pyspark.sql import functions as F, types as T\n" + FOR_ITSELF[way] + "def sales(rows): return rows\n"
+    assert version(with_gold(source.replace("@@", "2"))) == version(with_gold(source.replace("@@", "3")))
+
+
+def test_a_package_around_a_module_that_is_passed_on_is_not_passed_on_with_it() -> None:
+    source = "from shop import more\n\n\ndef sales(rows, name):\n    return getattr(more, name)(rows)\n"
+    sources = with_gold(source, more="import shop.money\n\n\ndef f(rows):\n    return shop.money.net(rows)\n")
+    assert version(edited("shop.helpers", "rows.round(CENTS)", "rows", sources)) == version(sources)
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
