@@ -99,6 +99,8 @@ class Office:
         """A publication, and what was made of it since."""
         with world.open() as platform:
             days = [day for table in TABLES[1:] for day in platform.ledger.current_days(table.name).values()]
+            if not days:  # all was rolled back to before there was anything
+                return
             chosen = random.choice(sorted({day.publication for day in days}))
             self.turns.pause()
             rollback(platform, chosen_publications(platform, chosen), person(), cascade=random.random() < 0.8)
