@@ -81,6 +81,7 @@ class _Reach:
         self._subclasses = False
         self._loaded: list[Module] = []
         self._calls: dict[tuple[str, Chain], _Reach] = {}
+        self._resolved: dict[tuple[str, Chain], list[_Target]] = {}
         self._todo: list[tuple[Module, Statement]] = []
         self._seen: set[tuple[str, ...]] = set()
         self._resolving: set[tuple[str, Chain]] = set()
@@ -107,7 +108,10 @@ class _Reach:
 
     def resolve(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> list[_Target]:
         """What a name, with attributes, stands for in a module; nothing for Python's own and for what is unknown."""
-        if (key := (module.name, chain)) in self._resolving:
+        key = (module.name, chain)
+        if not imports and key in self._resolved:
+            return self._resolved[key]
+        if key in self._resolving:
             return []
         self._resolving.add(key)
         head, *rest = chain
@@ -120,6 +124,8 @@ class _Reach:
         if not found and module.is_package and self._find(f"{module.name}.{head}"):
             found += self._at(f"{module.name}.{head}", rest)
         self._resolving.discard(key)
+        if not imports and not self._resolving:  # within another one, it may have been cut short
+            self._resolved[key] = found
         return found
 
     def takes_whole(self, module: Module) -> None:
@@ -127,7 +133,8 @@ class _Reach:
         if not self._is_new(("whole", module.name)):
             return
         self.loads(module)
-        self.texts.add(f"{module.name}: {' '.join(map(canonical, _without_texts(module.body)))}")
+        if self._effects:
+            self.texts.add(f"{module.name}: {' '.join(map(canonical, _without_texts(module.body)))}")
         names = module.names()
         for one in (*module.imports, *names.imports):
             self._imports(module, one)
@@ -165,7 +172,7 @@ class _Reach:
             return self._at(f"{dotted}.{rest[0]}", rest[1:]) if rest else [_Target(None, dotted)]
         if not rest:
             return [_Target(module, "")]
-        found = self.resolve(module, tuple(rest))
+        found = list(self.resolve(module, tuple(rest)))
         if module.is_package and self._find(f"{dotted}.{rest[0]}"):
             found += self._at(f"{dotted}.{rest[0]}", rest[1:])
         return found or [_Target(module, "", rest[0])]
@@ -189,7 +196,9 @@ class _Reach:
                 self._takes(target.module, statement, target.name)
 
     def _takes(self, module: Module, statement: Statement, role: str) -> None:
-        self.texts.add(f"{module.name}.{role}: {canonical(statement)}")
+        # Who only asks what a call changes needs no texts, and writing them takes most of the time.
+        if self._effects:
+            self.texts.add(f"{module.name}.{role}: {canonical(statement)}")
         self._todo.append((module, statement))
 
     def _uses(self, module: Module, node: Statement | None) -> None:
@@ -200,6 +209,8 @@ class _Reach:
         for chain in sorted(names.used):
             self.follow(module, chain, names.imports)
         self._subclasses |= names.subclasses
+        if self._effects:
+            return
         if _is_called_later(node):
             self.changes_own |= names.changes_own
             self.changed.update(one for chain in names.changed for one in self._variables(module, chain))
@@ -284,6 +295,7 @@ class _Reach:
         """What the call of a name reaches, found once for all who call it."""
         if (key := (module.name, chain)) not in self._calls:
             called = self._calls[key] = _Reach(self._find, self._below, effects=False)
+            called._resolved = self._resolved
             called.follow(module, chain)
             called.finish()
         return self._calls[key]
