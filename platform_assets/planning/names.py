@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-Chain = tuple[str, ...]
-"""A name and the attributes taken of it: `rates.NET.scale` is `("rates", "NET", "scale")`."""
-
-
-class Import(NamedTuple):
-    """One name that an import binds.
-
-    Args:
-        bound: the name; `*` for all that a module has.
-        module: the module, by its absolute name.
-        name: what is taken of the module; empty for the module itself.
-        loads: the module that has to run for it.
-    """
-
-    bound: str
-    module: str
-    name: str
-    loads: str
+from platform_assets.planning.bindings import (
+    Chain,
+    Import,
+    bound_in,
+    chain_of,
+    declared_global,
+    imports_of,
+    imports_within,
+    parameters,
+)
 
 
 @dataclass(frozen=True)
@@ -67,27 +59,6 @@ def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -
         found.changes_own,
         found.subclasses,
     )
-
-
-def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import, ...]:
-    """What an import statement binds."""
-    if isinstance(node, ast.Import):
-        return tuple(
-            Import(one.asname, one.name, "", one.name)
-            if one.asname
-            else Import(one.name.partition(".")[0], one.name.partition(".")[0], "", one.name)
-            for one in node.names
-        )
-    module = node.module or ""
-    if node.level:
-        above = package.split(".")[: max(len(package.split(".")) - node.level + 1, 0)]
-        module = ".".join([*above, *([module] if module else [])])
-    return tuple(Import(one.asname or one.name, module, one.name, module) for one in node.names)
-
-
-def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that statements bind where they stand: neither in functions and classes within, nor by an import."""
-    return frozenset(name for node in nodes for name in _bound(node))
 
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -162,7 +133,7 @@ class _Names(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._visit_all(*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ()))
         owner, self._class = self._class, None
-        self._visit_within(_parameters(node.args), node.body, as_method=_method(node, owner) if owner else None)
+        self._visit_within(parameters(node.args), node.body, as_method=_method(node, owner) if owner else None)
         self._class = owner
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
@@ -170,7 +141,7 @@ class _Names(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.args)
-        self._visit_within(_parameters(node.args), [node.body])
+        self._visit_within(parameters(node.args), [node.body])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if self._class:  # which has the name from around it until then
@@ -238,7 +209,7 @@ class _Names(ast.NodeVisitor):
         """Visit the body of a function, unless only what runs at once is asked for."""
         if self._at_once:
             return
-        outside = frozenset(name for node in body for name in _declared_global(node))
+        outside = frozenset(name for node in body for name in declared_global(node))
         # A name that an import binds is followed, even where it is bound in another way as well.
         imported = {one.bound for node in body for one in imports_within(node, self._package)}
         bound = parameters | (bound_in(body) - imported)
@@ -341,57 +312,3 @@ def _can_change(value: ast.expr | None) -> bool:
             return isinstance(
                 value, ast.Call | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
             )
-
-
-def chain_of(node: ast.expr) -> Chain:
-    """A name with attributes; empty for any other expression."""
-    attributes: list[str] = []
-    while isinstance(node, ast.Attribute):
-        attributes.append(node.attr)
-        node = node.value
-    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
-
-
-def _parameters(args: ast.arguments) -> frozenset[str]:
-    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-    return frozenset(one.arg for one in every if one is not None)
-
-
-def _bound(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-            return
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-        case ast.Lambda():
-            return
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            # Its own names end with it, but not those that `:=` binds.
-            yield from (one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
-            return
-    for child in ast.iter_child_nodes(node):
-        yield from _bound(child)
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """A statement and those within it, but for functions and classes."""
-    yield node
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-                yield from _statements(child)
-
-
-def _declared_global(node: ast.AST) -> list[str]:
-    return [name for one in _statements(node) if isinstance(one, ast.Global) for name in one.names]
-
-
-def imports_within(node: ast.AST, package: str) -> list[Import]:
-    """What the imports of a statement bind, but for those in functions and classes within."""
-    found = [one for one in _statements(node) if isinstance(one, ast.Import | ast.ImportFrom)]
-    return [one for statement in found for one in imports_of(statement, package)]

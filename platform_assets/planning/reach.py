@@ -11,7 +11,8 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from platform_assets.planning.names import READING, Chain, Import, chain_of
+from platform_assets.planning.bindings import Chain, Import, chain_of
+from platform_assets.planning.names import READING
 from platform_assets.planning.source import Module, Statement, canonical, makers
 
 Find = Callable[[str], Module | None]

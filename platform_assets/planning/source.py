@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from platform_assets.planning.names import CALLED, Import, Names, bound_in, imports_within, names_in
+from platform_assets.planning.bindings import Import, bound_in, imports_within
+from platform_assets.planning.names import CALLED, Names, names_in
 
 Statement = ast.stmt
 
