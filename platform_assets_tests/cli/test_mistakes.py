@@ -133,6 +133,20 @@ def test_a_domain_that_is_not_there_is_named(run, monkeypatch):
     assert "The domain 'no.such.domain' cannot be loaded" in said.err
 
 
+def test_an_error_in_a_domain_is_told_with_its_place_and_no_traceback(run, monkeypatch, tmp_path):
+    (tmp_path / "own_contracts.py").write_text(
+        "from platform_assets.contracts import Contract\n\nContract(ahed_days=10)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PLATFORM_DOMAINS", "own_contracts")
+    for command in (["status"], ["refresh", "--explain"], ["read", TABLE]):
+        said = run(*command)
+        assert said.code == FAILED
+        assert "The domain 'own_contracts' cannot be loaded: TypeError in" in flat(said.err)
+        assert "own_contracts.py, line 3: Contract.__init__() got an unexpected keyword" in flat(said.err)
+    assert "own_contracts.py, line 3" in run("doctor", "--json").out
+
+
 def test_a_table_never_published_is_told_from_an_unknown_one(run):
     said = run("read", TABLE)
     assert said.code == FAILED
