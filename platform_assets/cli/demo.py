@@ -16,7 +16,7 @@ from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.demo_state import demo_clock, remove_demo, set_clock
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.cli.summary import print_summary, summarise
+from platform_assets.cli.summary import day_to_look_at, print_summary, summarise
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.planning.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
@@ -82,13 +82,13 @@ def demo(
         errors.print("What was published stays. Run the same command again to go on from there.")
         raise typer.Exit(EXIT_FAILED)
     with reading() as platform:
-        summary = summarise(platform)
+        summary, day = summarise(platform), day_to_look_at(platform)
     seconds = time.monotonic() - started
     if as_json:
         phases_json = [asdict(phase) for phase in phases]
         print_json({"tables": [asdict(t) for t in summary], "phases": phases_json, "seconds": round(seconds, 1)})
     else:
-        print_summary(summary, phases, seconds)
+        print_summary(summary, phases, seconds, day)
 
 
 def _phase(

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import demo as demo_command
+from platform_assets.cli.console import console
 from platform_assets.cli.demo_state import set_clock
+from platform_assets.cli.summary import day_to_look_at, print_summary
 from platform_assets.domains.retail.sample import Simulation, land
+from platform_assets.engine.platform import open_platform
+from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.publish import publish
 from platform_assets.settings import load_settings
-from platform_assets_tests.support.cli.commands import FIRST, LAST
+from platform_assets_tests.support.cli.commands import FIRST, LAST, TABLE
+from platform_assets_tests.support.shelf import staged_manifest
 
 FAILED, USAGE = 3, 2
 OWN = "batch_days = 30\ncalendar_last = 2017-01-31\n"
@@ -114,6 +120,23 @@ def test_an_earlier_demo_is_removed_and_no_more(earlier, run):
     with pytest.raises(AssertionError, match="went on"):
         run("demo", "--fresh")
     assert sorted(path.name for path in earlier.iterdir()) == ["notes.txt"]
+
+
+@pytest.mark.parametrize(("days", "named"), [([2], "2017-01-02"), ([1, 3], "2017-01-03"), ([], None)])
+def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, named):
+    monkeypatch.setattr(console, "width", 200)
+    settings = load_settings()
+    lake = Lake(settings.lake)
+    if days:
+        rows = {date(2017, 1, number): [("a", 1)] for number in days}
+        publish(lake, staged_manifest(lake, {TABLE: rows}))
+    with open_platform(settings) as platform:
+        day = day_to_look_at(platform)
+    print_summary([], [], 1.0, day)
+    shown = capsys.readouterr().out
+    assert str(day) == str(named)
+    assert (f"read {TABLE} --day {named}" in shown) == (f"why {TABLE} {named}" in shown) == bool(days)
+    assert "None" not in shown
 
 
 def test_another_number_of_days_is_refused_until_the_earlier_demo_is_removed(run, earlier):
