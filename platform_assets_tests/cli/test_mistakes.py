@@ -198,6 +198,36 @@ def test_a_state_folder_that_is_a_file_is_named(run, monkeypatch, tmp_path):
     assert run("doctor").code == 1
 
 
+@pytest.mark.parametrize(("made", "says"), [(False, "is not there"), (True, "no folder")])
+def test_a_landing_root_that_is_no_folder_is_told(run, monkeypatch, tmp_path, made, says):
+    root = tmp_path / "elsewhere"
+    if made:
+        root.write_text("")
+    monkeypatch.setenv("PLATFORM_LANDING", str(root))
+    said = run("status")
+    assert said.code == 1
+    assert f"not taken {root} is the landing root and {says}" in said.out
+    [problem] = run("status", "--json").json["landing"]
+    assert problem["path"] == str(root)
+    said = run("refresh", "--explain")
+    assert said.code == 1
+    assert f"{root} is the landing root" in said.out
+    assert "Nothing to do" not in said.out
+    assert run("refresh", "--explain", "--json").json["landing"] == [problem]
+    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    assert not finding["ok"]
+    assert "PLATFORM_LANDING" in finding["todo"]
+
+
+def test_the_default_landing_root_may_be_absent(run, state):
+    assert run("status", "--json").json["landing"] == []
+    said = run("refresh", "--explain")
+    assert said.code == 0
+    assert "landing root" not in said.out
+    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    assert finding["ok"]
+
+
 def test_a_reader_that_has_enough_ends_a_command_quietly(published):
     command = f"{sys.executable} -m platform_assets.cli read {TABLE} --format csv | true"
     script = command.replace("-m platform_assets.cli", "-c 'from platform_assets.cli import main; main()'")
