@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, UsageError, console, errors, print_json, reading
+from platform_assets.cli.console import EXIT_FAILED, errors, print_json, reading
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.demo_state import demo_clock, remove_demo, set_clock
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.cli.summary import print_summary, summarise
-from platform_assets.errors import PlatformError
+from platform_assets.cli.summary import day_to_look_at, print_summary, summarise
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.planning.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
@@ -29,10 +28,6 @@ YEAR_DAYS = 366
 SEED = 1
 LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
-
-
-class DemoError(PlatformError):
-    """The demo cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +60,11 @@ def demo(
 
     started = time.monotonic()
     settings = load_settings()
+    simulation = Simulation(seed=SEED, first=settings.calendar_first, days=days)
+    last = simulation.last
     if fresh:
-        _remove(settings)
-    first = settings.calendar_first
-    last = first + timedelta(days=days - 1)
-    seen_until = _demo_clock(settings, last)
-    simulation = Simulation(seed=SEED, first=first, days=days)
+        remove_demo(settings)
+    seen_until = demo_clock(settings, last)
     phases: list[Phase] = []
     # One session for both loads, which starts while the first files land.
     with (
@@ -88,13 +82,13 @@ def demo(
         errors.print("What was published stays. Run the same command again to go on from there.")
         raise typer.Exit(EXIT_FAILED)
     with reading() as platform:
-        summary = summarise(platform)
+        summary, day = summarise(platform), day_to_look_at(platform)
     seconds = time.monotonic() - started
     if as_json:
         phases_json = [asdict(phase) for phase in phases]
         print_json({"tables": [asdict(t) for t in summary], "phases": phases_json, "seconds": round(seconds, 1)})
     else:
-        print_summary(summary, phases, seconds)
+        print_summary(summary, phases, seconds, day)
 
 
 def _phase(
@@ -112,7 +106,7 @@ def _phase(
     from platform_assets.engine.planner import plan_steps
 
     started = time.monotonic()
-    _set_clock(settings, last, today)
+    set_clock(settings, last, today)
     failures: tuple[str, ...] = ()
     landed = land(simulation, settings.landing, today, progress)
     since = new_publication()
@@ -150,42 +144,3 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
         else:
             outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
     return outcome.failures
-
-
-def _demo_clock(settings: Settings, last: date) -> date | None:
-    """How far an earlier demo of this installation got; None if there was none."""
-    if not (settings.state / "settings.toml").is_file():
-        if settings.lake.exists() and any(settings.lake.iterdir()):
-            raise DemoError(
-                f"{settings.lake} already holds a lake that is not a demo's.",
-                "Run the demo in a state folder of its own: PLATFORM_STATE=/some/folder platform-assets demo.",
-            )
-        return None
-    if settings.calendar_last != last:
-        days = (settings.calendar_last - settings.calendar_first).days + 1 if settings.calendar_last else 0
-        raise UsageError(
-            f"This installation holds a demo of {days} days.",
-            f"Run `demo --days {days}` to go on with it, or `demo --fresh` to remove it and start over.",
-        )
-    return settings.today
-
-
-def _set_clock(settings: Settings, last: date, today: date) -> None:
-    settings.state.mkdir(parents=True, exist_ok=True)
-    (settings.state / "settings.toml").write_text(
-        "# Written by the demo, so that every command sees the same calendar and clock.\n"
-        f"calendar_last = {last}\ntoday = {today}\n",
-        encoding="utf-8",
-    )
-
-
-def _remove(settings: Settings) -> None:
-    """Remove what an earlier demo made; never a lake of somebody's own."""
-    marker = settings.state / "settings.toml"
-    if not marker.is_file():
-        return
-    for folder in (settings.lake, settings.landing, settings.state / "dagster"):
-        shutil.rmtree(folder, ignore_errors=True)
-    for file in (marker, *settings.state.glob("ledger.db*")):
-        file.unlink(missing_ok=True)
-    console.print("Removed the earlier demo.")

@@ -18,6 +18,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.compute.health import Finding, check_spark
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.catching_up import CAUGHT_UP
+from platform_assets.engine.pending import landing_problem
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.histories import require_one_history
 from platform_assets.lakehouse.lake import Lake
@@ -49,8 +50,9 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
 def examine(settings: Settings) -> Iterator[Finding]:
     """Everything the platform needs of a machine, looked at without starting Spark."""
     yield from check_spark(settings)
-    for name, folder in (("State", settings.state), ("Lake", settings.lake), ("Landing", settings.landing)):
+    for name, folder in (("State", settings.state), ("Lake", settings.lake)):
         yield _folder(name, folder)
+    yield _landing(settings)
     yield _disk(settings.state)
     yield _tables(settings)
     yield _ledger(settings)
@@ -65,9 +67,23 @@ def _nearest(folder: Path) -> Path:
 
 def _folder(name: str, folder: Path) -> Finding:
     there = _nearest(folder)
-    if not os.access(there, os.R_OK | os.W_OK | os.X_OK) or not there.is_dir():
+    if not there.is_dir():
+        return Finding(name, False, f"{there} is not a folder.", "Move it away, or correct the setting.")
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
     return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _landing(settings: Settings) -> Finding:
+    name = "Landing"
+    try:
+        problem = landing_problem(settings, load_catalogue(settings))
+    except PlatformError:  # a finding of its own
+        problem = None
+    if problem:
+        what, _, todo = problem.message.partition("; ")
+        return Finding(name, False, f"{problem.path} {what}.", f"{todo[0].upper()}{todo[1:]}.")
+    return _folder(name, settings.landing)
 
 
 def _disk(folder: Path) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +26,7 @@ from platform_assets.contracts import Catalogue
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.columns import refuse_what_tables_cannot_take
 from platform_assets.engine.open_stages import opened_stage, stage_basis, without_other_code
-from platform_assets.engine.pending import intakes
+from platform_assets.engine.pending import intakes, landing_problem
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
@@ -37,6 +37,7 @@ from platform_assets.planning.estimates import is_brief
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.requests import Request
 from platform_assets.settings import Settings
+from platform_assets.sources.landing import Problem
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult
@@ -68,20 +69,24 @@ def refresh(
         plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_unready(plan)
+        root = None if stage else landing_problem(platform.settings, platform.catalogue)
         if not as_json:
-            _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)])
+            _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)], root)
+        landing = {"landing": [asdict(root)]} if root else {}
         if explain or plan.is_empty:
             if as_json:
-                print_json({"plan": plan_json(plan)})
+                print_json({"plan": plan_json(plan)} | landing)
+            if root:
+                raise typer.Exit(EXIT_LOOK)
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
         result = _execute(context, platform, request, plan, stage, why)
     outcome = _outcome(result, time.monotonic() - started, stage)
     if as_json:
-        print_json({"plan": plan_json(plan), "result": outcome.json()})
+        print_json({"plan": plan_json(plan), "result": outcome.json()} | landing)
     else:
         outcome.print()
-    if outcome.left:
+    if outcome.left or root:
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -144,11 +149,13 @@ def _execute(
         return refresh_tables(platform, spark, author, progress, request=request)
 
 
-def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
+def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> None:
     planned = {(step.table, day) for step in plan.steps for day in step.days}
     for hold in holds:
         if (hold.table, hold.day) not in planned:
             say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
+    if root:
+        say("[yellow]not taken[/]", f"{root.path} {root.message}")
     for line in _unready_lines(plan):
         say("[yellow]cannot be computed[/]", line)
     for line in intake_lines(plan.intakes):
@@ -156,6 +163,8 @@ def _print_plan(plan: Plan, holds: Collection[Hold]) -> None:
     if plan.steps:
         console.print(plan_grid(plan))
         console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
+    elif root:
+        console.print("No day is stale; whether files wait cannot be seen.")
     elif not plan.intakes:
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
 

@@ -14,7 +14,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.late_queue import late_queue
-from platform_assets.engine.pending import list_arrivals
+from platform_assets.engine.pending import landing_problem, list_arrivals
 from platform_assets.ledger.records import ArrivalRecord, Hold
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
@@ -83,7 +83,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         queue = late_queue(platform)
         late, ahead = waiting_rows(queue), rows_ahead(queue)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
-    problems = [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
+        root = landing_problem(platform.settings, platform.catalogue)
+    problems = [root] if root else []
+    problems += [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
     pending = sum(len(listing.pending) for listing in listings)
     if as_json:
         print_json(

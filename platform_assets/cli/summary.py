@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from rich.panel import Panel
@@ -18,6 +19,9 @@ from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 
 if TYPE_CHECKING:
     from platform_assets.cli.demo import Phase
+
+_LOOK = "gold.daily_sales"
+_DAYS_IN = 15
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,23 @@ def summarise(platform: Platform) -> list[TableSummary]:
     return found
 
 
-def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float) -> None:
-    """The whole demo at a glance."""
+def day_to_look_at(platform: Platform) -> date | None:
+    """A day that is there and has rows, some way into the year where so much was built; None if there is none."""
+    days = sorted(day for day, found in platform.ledger.current_days(_LOOK).items() if found.rows)
+    return days[min(len(days), _DAYS_IN) - 1] if days else None
+
+
+def print_summary(
+    tables: Sequence[TableSummary], phases: Sequence[Phase], seconds: float, day: date | None = None
+) -> None:
+    """The whole demo at a glance.
+
+    Args:
+        tables: figures of each.
+        phases: what was done.
+        seconds: that all of it took.
+        day: to name in commands that show one; they are left out without.
+    """
     counts = ("days", "rows", "aside", *(phase.name for phase in phases))
     grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))
     for found in tables:
@@ -75,12 +94,15 @@ def print_summary(tables: Sequence[TableSummary], phases: Sequence[Phase], secon
     for phase in phases:
         console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")
     looks = Table.grid(padding=(0, 2))
+    of_a_day = (
+        (f"why {_LOOK} {day}", "what a day was made from, back to the files"),
+        (f"read {_LOOK} --day {day}", "rows as readers see them"),
+    )
     for command, shows in (
         ("up", "the Dagster UI, on loopback"),
         ("status", "what is loaded, missing, held, set aside"),
         ("stale", "which days are no longer what they would be now, and why"),
-        ("why gold.daily_sales 2017-01-15", "what a day was made from, back to the files"),
-        ("read gold.daily_sales --day 2017-01-15", "rows as readers see them"),
+        *(of_a_day if day else ()),
         ("read quarantine.transactions", "rows that broke a rule, and why"),
     ):
         looks.add_row(f"uv run platform-assets {command}", f"[dim]{shows}[/]")

@@ -28,7 +28,7 @@ def why(
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale."""
+    """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
     with reading() as platform:
         contract = platform.catalogue[table]
         found = explain(platform, contract, parse_day(day, platform.settings))
@@ -36,23 +36,44 @@ def why(
         print_json(_json(found, diff=diff))
     else:
         _print(found, diff=diff)
-    if found.reasons or found.origin is None:
+    if found.reasons or found.held or found.origin is None:
         raise typer.Exit(EXIT_LOOK)
 
 
 def _print(found: Explanation, *, diff: bool) -> None:
     name = f"{found.table} {found.day}"
     if found.origin is None:
-        lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
-        say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
+        _print_without_content(found, name)
         return
     if found.reasons:
         say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
+    elif found.held:
+        say("[red]held[/]", f"{name}: {_holds(found)}; readers see what it was before")
     elif found.now is not None:
         say("[green]up to date[/]", name)
     console.print(_tree(found.origin, found.software))
     if diff:
         _print_differences(found)
+
+
+def _print_without_content(found: Explanation, name: str) -> None:
+    """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
+    lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
+    if found.held and not lacking and not found.reasons:
+        say("[red]held[/]", f"{name}: {_holds(found)}; nothing of it was published, and a refresh leaves it alone")
+        again = f"`platform-assets refresh {found.table} --days {found.day} --force`"
+        console.print(f"It is tried again once its input or code changes; {again} does at once.", soft_wrap=True)
+    elif found.now is None:
+        say(
+            "[yellow]never loaded[/]",
+            f"{name}: nothing was taken for it so far; `platform-assets status` shows what waits",
+        )
+    else:
+        say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
+
+
+def _holds(found: Explanation) -> str:
+    return "; ".join(dict.fromkeys(hold.reason for hold in found.held))
 
 
 def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
@@ -141,6 +162,7 @@ def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
         "table": found.table,
         "day": found.day,
         "stale": list(found.reasons),
+        "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in found.held],
         "never_loaded": {table: str(day) for table, day in found.lacking.items()},
         "computed_with": dict(found.software),
         "origin": None if found.origin is None else _origin_json(found.origin),
@@ -189,5 +211,6 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
     }
 
 
+_OF_A_HOLD = ("gate", "reason", "run", "created_at")
 _OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
 _OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "publication")

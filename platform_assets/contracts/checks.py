@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.fields import Days, check_fields
 
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
@@ -41,11 +42,7 @@ class Checks:
     volume_blocks_after: tuple[int, int] = (3, 7)
 
     def __post_init__(self) -> None:
-        for name in ("reconciliation", "volume", "freshness"):
-            if (severity := getattr(self, name)) not in get_args(Severity):
-                raise ContractError(
-                    f"The check {name!r} is set to {severity!r}.", f"Use one of {', '.join(get_args(Severity))}."
-                )
+        check_fields(self, "The declaration of checks")
         least, of = self.volume_blocks_after
         if not 1 <= least <= of:
             raise ContractError(
@@ -91,6 +88,7 @@ class Amount:
     theirs: str
 
     def __post_init__(self) -> None:
+        check_fields(self, f"The amount {self.name!r} of a reconciliation")
         if not IDENTIFIER.fullmatch(self.name):
             raise ContractError(
                 f"The amount {self.name!r} of a reconciliation is not an identifier.",
@@ -132,6 +130,7 @@ class Reconciliation:
     amounts: tuple[Amount, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self, f"The reconciliation with {self.upstream!r}")
         if not self.amounts:
             raise ContractError(
                 f"The reconciliation with {self.upstream} compares nothing.",
@@ -153,14 +152,10 @@ class Freshness:
         within_days: a day is overdue if it is not published this many days after it ended. 0: when it ends.
     """
 
-    within_days: int = 1
+    within_days: Days = 1
 
     def __post_init__(self) -> None:
-        if self.within_days < 0:
-            raise ContractError(
-                f"Freshness(within_days={self.within_days}) wants days before they end.",
-                "Give a number of days from 0 up.",
-            )
+        check_fields(self, "The freshness")
 
 
 def _is_one_argument(text: str) -> bool:

@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass
 
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.fields import check_fields
 
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What may name a table or column: the allow-list behind every generated path and expression."""
 
 _TYPES = re.compile(r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)")
+
+_MOST_DIGITS = 38
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,19 @@ class Column:
     made_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self, f"The column {self.name!r}")
         if not IDENTIFIER.fullmatch(self.name):
             raise ContractError(
                 f"Column name {self.name!r} is not an identifier.",
                 "Use lower-case letters, digits and underscores.",
             )
-        if not _TYPES.fullmatch(self.type):
+        known = _TYPES.fullmatch(self.type)
+        if known and known[1] and not max(1, int(known[2])) <= int(known[1]) <= _MOST_DIGITS:
+            raise ContractError(
+                f"Column {self.name!r} has the type {self.type!r}, a decimal that does not exist.",
+                f"Use decimal(p,s) with p digits, from 1 to {_MOST_DIGITS}, and s of them after the point.",
+            )
+        if not known:
             raise ContractError(
                 f"Column {self.name!r} has the unknown type {self.type!r}.",
                 "Use long, int, string, boolean, timestamp, date, double or decimal(p,s).",

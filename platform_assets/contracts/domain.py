@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.fields import check_fields
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import check_code_version
 
@@ -29,6 +30,7 @@ class Domain:
     code_version: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self, f"The domain {self.name!r}")
         if self.code_version is None:
             return
         check_code_version(f"The domain {self.name!r}", self.code_version)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.fields import check_fields
 
 FORMATS = {
     ".parquet": "parquet",
@@ -35,6 +36,12 @@ class LandingFiles:
     complete: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self, f"The source {self.folder!r}")
+        if not all(part.strip(".") for part in self.folder.split("/")) or "\\" in self.folder:
+            raise ContractError(
+                f"The source {self.folder!r} is no folder below the landing root.",
+                "Name a folder such as tills or shop/tills, not one that leads out of the landing root.",
+            )
         if self.complete is None:
             return
         ending = "." + self.complete.rpartition(".")[2].lower()

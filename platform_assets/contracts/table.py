@@ -13,6 +13,7 @@ from typing import Literal
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.fields import Days, check_fields
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.versions import check_code_version
 from platform_assets.contracts.windows import AsOf, Span, Window
@@ -22,13 +23,6 @@ LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 
 DAY = "event_date"
 """The partition column of every table: the event date in UTC, never null."""
-
-_FROM_0 = {
-    "restatement_window_days": "has a restatement window of {} days",
-    "ahead_days": "takes rows {} days ahead of their day",
-    "delivered_after_days": "is delivered {} days after its days",
-}
-"""Numbers of days that a raw table's contract gives, and what is wrong where they are negative."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,14 @@ class Rule:
     expression: str
     description: str
 
+    def __post_init__(self) -> None:
+        check_fields(self, f"The rule {self.name!r}")
+        if not IDENTIFIER.fullmatch(self.name) or not self.expression.strip():
+            raise ContractError(
+                f"The rule {self.name!r} has no identifier as its name, or no expression.",
+                "Name it in lower-case letters, digits and underscores, and give a condition, as n > 0.",
+            )
+
 
 @dataclass(frozen=True)
 class Input:
@@ -53,10 +55,24 @@ class Input:
     table: str
     window: Window
 
+    def __post_init__(self) -> None:
+        check_fields(self, f"The input {self.table!r}")
+        _check_name(self.table)
+
     @property
     def parameter(self) -> str:
         """The name of the transform's parameter: the table without its layer."""
         return self.table.split(".")[1]
+
+
+def _check_name(name: str) -> None:
+    """Refuse what is no name of a table."""
+    layer, _, table = name.partition(".")
+    if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
+        raise ContractError(
+            f"Table name {name!r} is not <layer>.<table>.",
+            "Name it raw.x, silver.x or gold.x, in lower case.",
+        )
 
 
 @dataclass(frozen=True)
@@ -104,12 +120,12 @@ class Contract:
     event_time: str | None = None
     updated_at: str | None = None
     voided: str | None = None
-    moves_within_days: int = 0
+    moves_within_days: Days = 0
     delivers: Literal["daily", "on change"] = "daily"
-    delivered_after_days: int = 0
-    restatement_window_days: int = 90
-    deep_restatement_days: int | None = None
-    ahead_days: int = 366
+    delivered_after_days: Days = 0
+    restatement_window_days: Days = 90
+    deep_restatement_days: Days | None = None
+    ahead_days: Days = 366
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
     checks: Checks = field(default_factory=Checks)
@@ -118,12 +134,8 @@ class Contract:
     code_version: str | None = None
 
     def __post_init__(self) -> None:
-        layer, _, table = self.name.partition(".")
-        if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
-            raise ContractError(
-                f"Table name {self.name!r} is not <layer>.<table>.",
-                "Name it raw.x, silver.x or gold.x, in lower case.",
-            )
+        check_fields(self, f"The contract of {self.name}")
+        _check_name(self.name)
         names = [column.name for column in self.columns]
         for name in {name for name in names if names.count(name) > 1} | ({DAY} & set(names)):
             raise self._error(
@@ -152,9 +164,6 @@ class Contract:
     def _check_raw(self) -> None:
         if self.source is None or self.event_time is None:
             raise self._error("has no source or no event time", "Give `source` and `event_time`.")
-        for setting, what in _FROM_0.items():
-            if (days := getattr(self, setting)) < 0:
-                raise self._error(what.format(days), f"Give `{setting}` a number of days from 0 up.")
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
             raise self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "

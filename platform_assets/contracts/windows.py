@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from platform_assets.contracts.errors import ContractError
+from platform_assets.contracts.fields import Days, check_fields
 
 
 @dataclass(frozen=True)
 class Span:
     """The days from `before` days earlier to `after` days later, both included."""
 
-    before: int
-    after: int
+    before: Days
+    after: Days
 
     def __post_init__(self) -> None:
-        if self.before < 0 or self.after < 0:
-            raise ContractError(
-                f"span({self.before}, {self.after}) counts days backwards.",
-                "Give both sides as numbers of days from 0 up: span(27, 0) is the trailing 28 days.",
-            )
+        check_fields(self, "A read window of span(before, after)")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib import import_module
+from types import ModuleType
 
 from platform_assets.contracts import Catalogue, ContractError, Domain
+from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 
 
@@ -14,14 +17,56 @@ def load_catalogue(settings: Settings) -> Catalogue:
     Raises:
         ContractError: a domain cannot be imported or contradicts itself.
     """
-    domains: list[Domain] = []
-    for package in settings.domains:
-        try:
-            domain = import_module(package).DOMAIN
-        except (ImportError, AttributeError) as error:
+    return Catalogue.of([_load_domain(package) for package in settings.domains])
+
+
+def _load_domain(package: str) -> Domain:
+    domain = getattr(_load_module(package), "DOMAIN", None)
+    if not isinstance(domain, Domain):
+        found = "exports no DOMAIN" if domain is None else f"exports a {type(domain).__name__} as DOMAIN"
+        raise ContractError(
+            f"The domain {package!r} cannot be loaded: it {found}.",
+            "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS.",
+        )
+    return domain
+
+
+def _load_module(package: str) -> ModuleType:
+    """Import a package of a user, whose code may raise whatever Python has."""
+    try:
+        return import_module(package)
+    except ContractError as error:
+        raise ContractError(f"{error.what} It is declared in {_place(error, package)}.", error.todo) from error
+    except (Exception, SystemExit) as error:
+        if _is_absent(package, error):
             raise ContractError(
                 f"The domain {package!r} cannot be loaded: {error}.",
                 "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS.",
             ) from error
-        domains.append(domain)
-    return Catalogue.of(domains)
+        said = error.what if isinstance(error, PlatformError) else getattr(error, "msg", None) or str(error)
+        raise ContractError(
+            f"The domain {package!r} cannot be loaded: {type(error).__name__} in {_place(error, package)}: "
+            f"{str(said).rstrip('.')}.",
+            "Correct that line; the domain's package has to be importable by itself.",
+        ) from error
+
+
+def _is_absent(package: str, error: BaseException) -> bool:
+    """Whether the setting names what is not there, or is no name at all, in contrast to an import inside of it."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{package}.".startswith(f"{error.name}.")
+    return not all(part.isidentifier() for part in package.split("."))
+
+
+def _place(error: BaseException, package: str) -> str:
+    """File and line of the user's code where it went wrong: of the domain's own code if that is on the way there."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = list(traceback.walk_tb(error.__traceback__))
+    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
+    own = [index for index, name in enumerate(names) if f"{name}.".startswith(f"{package}.")]
+    others = [
+        index for index, name in enumerate(names) if not name.startswith(("importlib", "platform_assets.contracts"))
+    ]
+    frame, line = frames[(own or others)[-1]]
+    return f"{frame.f_code.co_filename}, line {line}"

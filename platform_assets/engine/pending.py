@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from platform_assets.contracts import Contract, Span
+from platform_assets.contracts import Catalogue, Contract, Span
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.late_queue import days_due
 from platform_assets.engine.planner import past_of, stale_days, standing_of
@@ -17,6 +17,7 @@ from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.standing import Stale
 from platform_assets.planning.steps import newest_to_take
+from platform_assets.settings import Settings
 from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
 
 _T = TypeVar("_T")
@@ -81,13 +82,36 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         until=until,
         left=len(pending) - sum(map(len, files.values())),
         growing=tuple(problem for listing in listings.values() for problem in listing.growing),
-        problems=tuple(problem for listing in listings.values() for problem in listing.problems),
+        problems=(
+            *filter(None, [landing_problem(platform.settings, platform.catalogue)]),
+            *(problem for listing in listings.values() for problem in listing.problems),
+        ),
         quiet=_without_empty(quiet),
         due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
         stale=_recomputable(platform, touched, every_stale_day),
         plan=plan,
         missing=_without_empty(missing),
     )
+
+
+def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
+    """What is wrong with the landing root itself, from which then nothing at all is taken.
+
+    Only the default one may be absent: whoever lands first makes it.
+
+    Args:
+        settings: that name the root.
+        catalogue: where no source lands files, none is needed.
+    """
+    root = settings.landing
+    if root.is_dir() or not any(contract.source for contract in catalogue):
+        return None
+    todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
+    if root.exists():
+        return Problem(str(root), f"is the landing root and no folder; {todo}")
+    if root == settings.state / "landing":
+        return None
+    return Problem(str(root), f"is the landing root and is not there; {todo}")
 
 
 def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:

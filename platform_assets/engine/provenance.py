@@ -16,7 +16,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by
-from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
@@ -71,6 +71,7 @@ class Explanation:
         day: the day.
         reasons: why it is stale; none if it is what it would be now.
         lacking: input days that were never loaded, by table, the first of each.
+        held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
         then: by what it was computed; None if it never was.
         now: by what it would be computed; None for a raw table.
         origin: where it comes from; None if it was never computed.
@@ -83,6 +84,7 @@ class Explanation:
     day: date
     reasons: Reasons
     lacking: Mapping[str, date]
+    held: tuple[Hold, ...]
     then: Version | None
     now: Version | None
     origin: Origin | None
@@ -107,6 +109,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         day=day,
         reasons=reasons,
         lacking=_lacking(contract, day, standing),
+        held=tuple(hold for hold in basis.holds(table) if hold.day == day),
         then=Version(record.code_version, record.configuration) if record else None,
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,

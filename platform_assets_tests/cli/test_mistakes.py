@@ -133,6 +133,20 @@ def test_a_domain_that_is_not_there_is_named(run, monkeypatch):
     assert "The domain 'no.such.domain' cannot be loaded" in said.err
 
 
+def test_an_error_in_a_domain_is_told_with_its_place_and_no_traceback(run, monkeypatch, tmp_path):
+    (tmp_path / "own_contracts.py").write_text(
+        "from platform_assets.contracts import Contract\n\nContract(ahed_days=10)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PLATFORM_DOMAINS", "own_contracts")
+    for command in (["status"], ["refresh", "--explain"], ["read", TABLE]):
+        said = run(*command)
+        assert said.code == FAILED
+        assert "The domain 'own_contracts' cannot be loaded: TypeError in" in flat(said.err)
+        assert "own_contracts.py, line 3: Contract.__init__() got an unexpected keyword" in flat(said.err)
+    assert "own_contracts.py, line 3" in run("doctor", "--json").out
+
+
 def test_a_table_never_published_is_told_from_an_unknown_one(run):
     said = run("read", TABLE)
     assert said.code == FAILED
@@ -182,6 +196,36 @@ def test_a_state_folder_that_is_a_file_is_named(run, monkeypatch, tmp_path):
         assert str(tmp_path / "file") in said.err
         assert "What to do:" in said.err
     assert run("doctor").code == 1
+
+
+@pytest.mark.parametrize(("made", "says"), [(False, "is not there"), (True, "no folder")])
+def test_a_landing_root_that_is_no_folder_is_told(run, monkeypatch, tmp_path, made, says):
+    root = tmp_path / "elsewhere"
+    if made:
+        root.write_text("")
+    monkeypatch.setenv("PLATFORM_LANDING", str(root))
+    said = run("status")
+    assert said.code == 1
+    assert f"not taken {root} is the landing root and {says}" in said.out
+    [problem] = run("status", "--json").json["landing"]
+    assert problem["path"] == str(root)
+    said = run("refresh", "--explain")
+    assert said.code == 1
+    assert f"{root} is the landing root" in said.out
+    assert "Nothing to do" not in said.out
+    assert run("refresh", "--explain", "--json").json["landing"] == [problem]
+    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    assert not finding["ok"]
+    assert "PLATFORM_LANDING" in finding["todo"]
+
+
+def test_the_default_landing_root_may_be_absent(run, state):
+    assert run("status", "--json").json["landing"] == []
+    said = run("refresh", "--explain")
+    assert said.code == 0
+    assert "landing root" not in said.out
+    [finding] = [one for one in run("doctor", "--json").json if one["name"] == "Landing"]
+    assert finding["ok"]
 
 
 def test_a_reader_that_has_enough_ends_a_command_quietly(published):

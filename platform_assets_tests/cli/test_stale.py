@@ -11,7 +11,7 @@ import pytest
 from platform_assets.cli.console import UsageError, parse_days
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.platform import open_platform
+from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.manifest import DataFile, DayContent, new_publication
 from platform_assets.ledger.records import Hold
@@ -132,6 +132,49 @@ def test_held_days_are_left_alone_and_named(run, products):
     assert "held silver.products 2017-01-02: far too few; --force tries it again" in run("refresh", SILVER).out
     forced = run("refresh", SILVER, "--days", "2017-01-02", "--force", "--explain").out
     assert "asked for" in forced
+
+
+def hold(platform: Platform, table: str, reason: str) -> None:
+    """A gate refused what the second day would be made of now."""
+    contract = platform.catalogue[table]
+    digests = {read.table: Basis.now(platform).digests(read.table) for read in contract.inputs}
+    mark = fingerprints(contract, [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
+    platform.ledger.hold([Hold(table, DAYS[1], mark, "volume", reason, "r", datetime.now(UTC))])
+
+
+def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_takes(run, products):
+    with open_platform(products) as platform:
+        publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS))
+        hold(platform, "silver.transactions", "far too few")
+    said = run("why", "silver.transactions", "2017-01-02")
+    assert said.code == 1
+    assert "held silver.transactions 2017-01-02: far too few; nothing of it was published" in said.out
+    assert "refresh silver.transactions --days 2017-01-02 --force" in said.out
+    assert "never computed" not in said.out
+    found = run("why", "silver.transactions", "2017-01-02", "--json").json
+    assert [one["reason"] for one in found["held"]] == ["far too few"]
+    for command in (["stale", "silver.transactions"], ["refresh", "silver.transactions", "--explain"]):
+        assert "2017-01-02" not in run(*command, "--json").out
+    [table] = run("stale", "silver.transactions", "--json").json["tables"]
+    assert [one["first"] for one in table["ranges"]] == ["2017-01-01", "2017-01-03"]
+    other = run("why", "silver.transactions", "2017-01-01")
+    assert "never computed silver.transactions 2017-01-01: its inputs are there, a refresh takes it" in other.out
+
+
+def test_a_held_day_with_older_content_is_not_called_up_to_date(run, products):
+    deliver(products, DAYS[1], 5)
+    with open_platform(products) as platform:
+        hold(platform, SILVER, "far too few")
+    said = run("why", SILVER, "2017-01-02")
+    assert said.code == 1
+    assert "held silver.products 2017-01-02: far too few; readers see what it was before" in said.out
+    assert "up to date" not in said.out
+
+
+def test_a_raw_day_that_was_never_loaded_is_not_called_one_with_inputs(run, products):
+    said = run("why", "raw.transactions", "2017-01-02")
+    assert said.code == 1
+    assert "never loaded raw.transactions 2017-01-02" in said.out
 
 
 def test_why_shows_the_chain_and_what_differs(run, products):

@@ -53,9 +53,16 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
 @pytest.mark.parametrize(
     ("declare", "says"),
     [
-        (lambda: Checks(volume="off"), "'volume' is set to 'off'"),  # type: ignore[arg-type]
-        (lambda: Checks(reconciliation="Block"), "'reconciliation'"),  # type: ignore[arg-type]
-        (lambda: Checks(freshness=""), "'freshness'"),  # type: ignore[arg-type]
+        (lambda: Checks(volume="off"), "volume='off'"),  # type: ignore[arg-type]
+        (lambda: Checks(reconciliation="Block"), "reconciliation='Block'"),  # type: ignore[arg-type]
+        (lambda: Checks(freshness=""), "freshness=''"),  # type: ignore[arg-type]
+        (lambda: Checks(volume_blocks_after=3), "volume_blocks_after=3"),  # type: ignore[arg-type]
+        (lambda: Checks(volume_blocks_after=(3, 7, 9)), "volume_blocks_after="),  # type: ignore[arg-type]
+        (lambda: Checks(volume_blocks_after=(3, "7")), r"volume_blocks_after\[1\]='7'"),  # type: ignore[arg-type]
+        (lambda: Freshness(within_days="1"), "within_days='1'"),  # type: ignore[arg-type]
+        (lambda: Amount("rows", None, "count(1)"), "ours=None"),  # type: ignore[arg-type]
+        (lambda: Reconciliation("silver.a", "day", (ROWS,)), "by='day'"),  # type: ignore[arg-type]
+        (lambda: Reconciliation("silver.a", (), ROWS), "amounts=Amount"),  # type: ignore[arg-type]
         (lambda: Checks(volume_blocks_after=(0, 7)), r"\(0, 7\)"),
         (lambda: Checks(volume_blocks_after=(8, 7)), r"\(8, 7\)"),
         (lambda: Freshness(within_days=-1), "within_days=-1"),

@@ -53,7 +53,8 @@ def test_a_contract_with_an_error_is_told_and_the_other_location_goes_on(
         assert shown is not None
         assert shown.cause is not None
         assert shown.cause.message == (
-            "platform_assets.contracts.errors.ContractError: The contract of raw.sales has no key.\n"
+            "platform_assets.contracts.errors.ContractError: The contract of raw.sales has no key. "
+            f"It is declared in {tmp_path / 'broken_domain.py'}, line 4.\n"
             "  What to do: Name the columns that identify a row.\n"
         )
         daemon = Daemon(workspace)

@@ -5,7 +5,7 @@ corrected, delivered twice, broken, voided or moved to another day. It also writ
 have an oracle. Here belongs everything about these arrivals, and nothing that the platform itself needs.
 """
 
-from platform_assets.domains.retail.sample.landing import Landed, land
+from platform_assets.domains.retail.sample.landing import Landed, foreign_files, land
 from platform_assets.domains.retail.sample.simulation import (
     OtherSampleError,
     Rates,
@@ -13,4 +13,4 @@ from platform_assets.domains.retail.sample.simulation import (
     Simulation,
 )
 
-__all__ = ["Landed", "OtherSampleError", "Rates", "SampleError", "Simulation", "land"]
+__all__ = ["Landed", "OtherSampleError", "Rates", "SampleError", "Simulation", "foreign_files", "land"]

@@ -85,6 +85,24 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
     )
 
 
+def foreign_files(landing: Path) -> Iterator[Path]:
+    """What lies in a landing area and is of no sample that was landed there; hidden files are nobody's delivery."""
+    sources = {contract.source.folder for contract in (RAW_PRODUCTS, RAW_TRANSACTIONS) if contract.source}
+    is_sample = (landing / STATE).is_file()
+    # A first landing that was interrupted has not yet written down which files it plans.
+    planned = read_deliveries(landing) if is_sample else ()
+    known = None if planned is None else {landing / one.path for one in planned}
+    for folder in sorted(landing.iterdir()) if landing.is_dir() else ():
+        if folder.name.startswith("."):
+            continue
+        if not is_sample or folder.name not in sources:
+            yield folder
+            continue
+        for path in sorted(folder.rglob("*")):
+            if known is not None and not path.is_dir() and not path.name.startswith(".") and path not in known:
+                yield path
+
+
 def _remember(simulation: Simulation, landing: Path) -> None:
     """Note which sample lies here, or make sure that it is this one."""
     wanted = {"generator": _GENERATOR, **simulation.parameters()}
