@@ -11,6 +11,21 @@ from pyspark.errors import PySparkException
 from platform_assets.errors import PlatformError
 
 _FULL = ("No space left on device", "Disk quota exceeded")
+_OF_THE_MACHINE = (
+    *_FULL,
+    "OutOfMemoryError",
+    "Too many open files",
+    "Cannot allocate memory",
+    "Input/output error",
+    "Stale file handle",
+    "Connection refused",
+    "InterruptedException",
+    "ClosedByInterruptException",
+    "SparkContext",
+    "cancelled",
+)
+"""What Spark says when something else than its rows stopped it."""
+
 _MOST_CAUSES = 30
 
 
@@ -39,6 +54,18 @@ def full_disk_explained(what: str) -> Iterator[None]:
             "Free some space, or move the lake (PLATFORM_LAKE) or Spark's temporary files (spark.local.dir in "
             "PLATFORM_SPARK_CONF), and run the same command again: what was published stays, the rest is done anew.",
         ) from error
+
+
+def complaint(error: PySparkException | Py4JError) -> str | None:
+    """The first line of what Spark says against the rows it was given; null where not the rows made it fail."""
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        # Without an error of Java's, Python lost the JVM.
+        return None
+    said = list(_causes(error))
+    if any(sign in text for text in said for sign in _OF_THE_MACHINE):
+        return None
+    # What py4j says of an error of Java's is only which method was called.
+    return said[1 if isinstance(error, Py4JJavaError) else 0].split("\n")[0].rstrip(".")
 
 
 def _causes(error: Exception) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import count
 from operator import or_
 from pathlib import Path
 
@@ -32,13 +33,31 @@ _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """What is not taken literally in a path, unless there is a backslash before it."""
 
 _DIGITS_OF_A_DOUBLE = 15
+_DECIMALS = 10
+"""So many tell a rounded amount from the noise of a floating-point one."""
+_MOST_DIGITS = 38
+
+_A_DOUBLE = r'^(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")$'
+"""What Spark makes of a JSON number with a fraction or an exponent."""
+_NEXT_NUMBER = (
+    r'\G([^":]*+(?:(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|:(?!\s*+[-0-9]))[^":]*+)*+:\s*+)'
+    r"(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?=\s*+[,}])"
+)
+"""In a JSON line, what comes before the next number that is a field's value, and the number; texts are skipped whole.
+
+Nothing of it is tried twice, so that it takes neither stack nor time on a long line.
+"""
 _SPARK_NAMES = {"long": "bigint"}
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _WHOLE = {
     "date": r"^\s*\d{4}-\d{1,2}-\d{1,2}\s*$",
-    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}(\s*$|[ T]\d{1,2}:\d{1,2})",
+    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}(\s*$|[ T]\d{1,2}:\d{1,2}+(?!:\d{1,2}\.\d{6}\d*[1-9]))",
+    "double": r"(?i)^[\x00-\x20]*[+-]?(nan|inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)[\x00-\x20]*$",
 }
-"""What a text must look like so that nothing of its meaning is made up or left out."""
+"""What a text must look like so that nothing of its meaning is made up or left out.
+
+A moment has no parts of a microsecond, which Spark would cut off; a number is none as Java's programs write it (`1d`).
+"""
 
 
 @dataclass(frozen=True)
@@ -57,8 +76,12 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns as Spark can name them: those of a CSV file may have no name."""
-        return tuple(name or f"_column_{n}" for n, name in enumerate(self.columns, 1))
+        """The columns as Spark can name them: one of a CSV file may have no name, and gets one that no other has."""
+        others = {name.casefold() for name in self.columns}
+        return tuple(
+            name or next(free for n in count(place) if (free := f"_column_{n}") not in others)
+            for place, name in enumerate(self.columns, 1)
+        )
 
 
 def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
@@ -71,20 +94,21 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
     """
     parsed: DataFrame | None = None
     for layout in layouts:
-        typed = _typed(_located(_read(spark, layout)), layout, contract)
+        typed = _typed(_located(_read(spark, layout, contract)), layout, contract)
         rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
 
 
-def _read(spark: SparkSession, layout: Layout) -> DataFrame:
+def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
     paths = [_PATTERN.sub(r"\\\g<0>", str(file)) for file in layout.files]
     reader = spark.read
     where = F.col("_metadata.file_path").alias("_file_path")
     if layout.format == "parquet":
         return reader.parquet(*paths).select("*", where)
     if layout.format == "json":
-        return _json_fields(reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where), layout)
+        lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
+        return _with_all_digits(_json_fields(lines, layout), contract)
     text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
     # Quotes within quotes are doubled, as everybody but Spark writes them.
     reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
@@ -106,6 +130,34 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     )
 
 
+def _with_all_digits(fields: DataFrame, contract: Contract) -> DataFrame:
+    """The fields with their numbers as they stand in the line, where that matters.
+
+    Spark reads JSON numbers with a fraction or an exponent as floating-point ones. Where those may have lost something,
+    the line is read once more with quotes around its numbers: as texts they stay as they are.
+    """
+    at_stake = {c.name: found for c in contract.columns if (found := _may_lack_digits(c)) is not None}
+    if not at_stake:
+        return fields
+    text = StructType([StructField(name, StringType()) for name in at_stake])
+    quoted = F.regexp_replace(_LINE, _NEXT_NUMBER, '$1"$2"')
+    again = F.when(reduce(or_, at_stake.values()), F.from_json(quoted, text, {"allowSingleQuotes": "false"}))
+    whole = {name: F.when(found, F.col(f"_again.{name}")).otherwise(_named(name)) for name, found in at_stake.items()}
+    return fields.withColumn("_again", again).withColumns(whole).drop("_again")
+
+
+def _may_lack_digits(column: ContractColumn) -> Column | None:
+    """Whether a field read as a floating-point number may be another than the delivered one, to its column."""
+    field = _named(column.name)
+    # Whatever begins with a letter is told apart without a look at all of it.
+    is_double = (field < ":") & F.rlike(field, F.lit(_A_DOUBLE))
+    if column.type == "string":
+        return is_double
+    if not column.type.startswith("decimal") or _digits(column) <= _DIGITS_OF_A_DOUBLE:
+        return None
+    return is_double & (F.abs(field.try_cast("double")) >= 10.0 ** (_DIGITS_OF_A_DOUBLE - _compared_decimals(column)))
+
+
 def _located(frame: DataFrame) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     end = F.substring_index("_file_path", "/", -3)
@@ -123,21 +175,28 @@ def _named(name: str) -> Column:
     return F.col(f"`{quoted}`")
 
 
-def _delivered(column: ContractColumn, layout: Layout) -> Column:
-    """A field as it was delivered.
-
-    Spark reads JSON numbers with a fraction as floating-point ones. More digits than those have are taken from the
-    line, if what stands there is the same number.
-    """
-    field = _named(column.name)
-    if layout.format != "json" or not column.type.startswith("decimal") or _digits(column) <= _DIGITS_OF_A_DOUBLE:
-        return field
-    number = F.regexp_extract(_LINE, rf'"{column.name}"\s*:\s*(-?[0-9][0-9.eE+-]*)', 1)
-    return F.when(number.try_cast("double") == field.try_cast("double"), number).otherwise(field)
-
-
 def _digits(column: ContractColumn) -> int:
     return int(column.type.partition("(")[2].partition(",")[0])
+
+
+def _decimals(column: ContractColumn) -> int:
+    return int(column.type.partition(",")[2].rstrip(")"))
+
+
+def _compared_decimals(column: ContractColumn) -> int:
+    """With how many decimals a delivered amount is compared to what became of it."""
+    return min(max(_DECIMALS, _decimals(column) + 1), _MOST_DIGITS)
+
+
+def _cast(given: Column, came: str, wanted: str) -> Column:
+    """A delivered field in another type, null where it does not fit.
+
+    Java computes an amount with an exponent of many digits for hours, or fails: no column of a contract holds it.
+    """
+    if came != "string" or not wanted.startswith("decimal"):
+        return given.try_cast(wanted)
+    has_exponent = F.contains(given, F.lit("e")) | F.contains(given, F.lit("E"))
+    return F.when(~(has_exponent & F.rlike(given, F.lit(r"[eE][+-]?\d{4}"))), given).try_cast(wanted)
 
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
@@ -152,13 +211,13 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     kept = [name for name in ("_broken", _LINE) if name in types]
     located = frame.select(
         *(c.name for c in contract.columns),
-        *(_delivered(c, layout).alias(f"_as_delivered_{n}") for n, c in other),
+        *(F.col(c.name).alias(f"_as_delivered_{n}") for n, c in other),
         *kept,
         rescued.alias("_rescued"),
         "_arrival",
         "_arrival_date",
     )
-    return located.withColumns({c.name: F.col(f"_as_delivered_{n}").try_cast(c.type) for n, c in other})
+    return located.withColumns({c.name: _cast(F.col(f"_as_delivered_{n}"), types[c.name], c.type) for n, c in other})
 
 
 def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | None:
@@ -170,11 +229,12 @@ def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | 
     lost = F.isnotnull(given) & F.isnull(got)
     kind = column.type.partition("(")[0]
     if kind == "decimal":
-        # Ten decimals tell a rounded amount from the noise of a floating-point one.
-        exact = given.try_cast("decimal(38,10)")
-        return lost | (F.isnotnull(got) & (F.isnull(exact) | (exact != got)))
+        exact = _cast(given, came, f"decimal({_MOST_DIGITS},{_compared_decimals(column)})")
+        # An amount too large for more decimals has no more of them than its column, if it has no exponent.
+        is_plain = F.rlike(given.cast("string"), F.lit(rf"^\s*[+-]?\d+(\.\d{{0,{_decimals(column)}}}0*)?\s*$"))
+        return lost | (F.isnotnull(got) & ~F.coalesce(exact == got, is_plain))
     if came == "string":
-        # Spark takes "2017" for the first of January and "10:05" for today.
+        # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
         return lost | ~F.rlike(given, F.lit(_WHOLE[kind])) if kind in _WHOLE else lost
     if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
         return lost | (F.isnotnull(got) & (got.try_cast(came) != given))

@@ -27,6 +27,7 @@ from platform_assets.engine.changes import appended_change
 from platform_assets.engine.ingest_turn import IngestTurn
 from platform_assets.engine.moved_keys import stage_tombstones
 from platform_assets.engine.publishing import new_stage
+from platform_assets.engine.untakeable import untakeable
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import Arrival, DayContent
@@ -118,18 +119,22 @@ def _stage_rows(
 ) -> None:
     """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
-    A file that turns out corrupt joins the refused.
+    A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
     """
+
+    def parsed(files: Sequence[LandedFile]) -> DataFrame:
+        return parse(spark, _layouts(files, seen), contract)
+
     while good := [file for file in seen if file not in refused]:
-        rows = parse(spark, _layouts(good, seen), contract)
         try:
-            stage(rows, folder)
+            stage(parsed(good), folder)
             return
         except (PySparkException, Py4JError):
             corrupt = {file: reason for file in good if file.format == "parquet" and (reason := is_readable(file))}
-            if not corrupt:
+            culprits = corrupt or untakeable(spark, parsed, good)
+            if not culprits:
                 raise
-            refused |= corrupt
+            refused |= culprits
             shutil.rmtree(folder, ignore_errors=True)
 
 

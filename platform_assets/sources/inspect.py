@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.parquet import unreadable_column, unusable_type
+from platform_assets.sources.names import folded, repeated_names
+from platform_assets.sources.parquet import repeated_fields, unreadable_column, unusable_type
 from platform_assets.sources.text import EncodingError, Lines, scan
 
 _MOST_FIELDS = 20_000
@@ -79,12 +80,11 @@ def _refused(reason: str, landed: int = 0) -> Inspection:
 
 def _wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
     """Spark does not tell capital letters from small ones, so names that differ only in them are one name twice."""
-    folded = [name.casefold() for name in columns]
-    if repeated := sorted({name for name in columns if folded.count(name.casefold()) > 1}):
+    if repeated := repeated_names(columns):
         return f"has the column {', '.join(repeated)} more than once"
     if missing := [name for name in contract.column_names if name not in columns]:
         return f"lacks the column {', '.join(missing)}; expected are {', '.join(contract.column_names)}"
-    if reserved := sorted({name for name in columns if name.casefold() in RESERVED}):
+    if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
         return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
     return None
 
@@ -121,6 +121,8 @@ def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
     for column in contract.columns:
         if what := unusable_type(schema.field(column.name).type, column.type):
             return f"has {column.name} as {what}, which cannot become {column.type}"
+    if repeated := [found for field in schema for found in repeated_fields(field.type, field.name)]:
+        return f"has the field {', '.join(repeated)} more than once"
     return None
 
 

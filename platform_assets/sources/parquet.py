@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from platform_assets.sources.names import repeated_names
 
 _Is = Callable[[pa.DataType], bool]
 
@@ -49,6 +51,20 @@ def unreadable_column(schema: pq.ParquetSchema) -> str | None:
         if kind == "DECIMAL" and column.precision > _MOST_DIGITS:
             return f"{column.path} with {column.precision} digits; Spark reads at most {_MOST_DIGITS}"
     return None
+
+
+def repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
+    """The fields of a column, by their paths, whose names are one name to Spark; it then reads nothing of the file."""
+    if _IS.is_struct(type_):
+        fields = [type_.field(n) for n in range(type_.num_fields)]
+        yield from (f"{path}.{name}" for name in repeated_names([field.name for field in fields]))
+        for field in fields:
+            yield from repeated_fields(field.type, f"{path}.{field.name}")
+    elif _IS.is_map(type_):
+        yield from repeated_fields(type_.key_type, f"{path}.key")
+        yield from repeated_fields(type_.item_type, f"{path}.value")
+    elif _IS.is_list(type_) or _IS.is_large_list(type_) or _IS.is_fixed_size_list(type_):
+        yield from repeated_fields(type_.value_type, f"{path}.element")
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -32,6 +32,8 @@ COLUMNS = {
     "n": "int",
     "price": "decimal(12,2)",
     "wide": "decimal(20,2)",
+    "widest": "decimal(38,2)",
+    "fine": "decimal(20,12)",
     "flag": "boolean",
     "born": "date",
     "label": "string",
@@ -71,6 +73,8 @@ GOOD = {
     "n": "1",
     "price": "2.50",
     "wide": "1.00",
+    "widest": "1.00",
+    "fine": "0.5",
     "flag": "true",
     "born": "2001-02-03",
     "label": "a",
@@ -107,6 +111,18 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("price", "1,99", REFUSED),
     ("price", "NaN", REFUSED),
     ("wide", "123456789012345678.91", Decimal("123456789012345678.91")),
+    ("price", "1e-999", Decimal(0)),
+    ("price", "1e-1000", REFUSED),
+    ("price", "1e-999999999", REFUSED),
+    ("price", "0E+999999999", REFUSED),
+    ("widest", "123456789012345678901234567890123456.12", Decimal("123456789012345678901234567890123456.12")),
+    ("widest", "-123456789012345678901234567890123456.1200", Decimal("-123456789012345678901234567890123456.12")),
+    ("widest", "123456789012345678901234567890123456", Decimal(123456789012345678901234567890123456)),
+    ("widest", "123456789012345678901234567890123456.125", REFUSED),
+    ("widest", "1234567890123456789012345678901234567", REFUSED),
+    ("widest", "1e-999999999", REFUSED),
+    ("fine", "0.123456789012", Decimal("0.123456789012")),
+    ("fine", "0.1234567890125", REFUSED),
     ("flag", "false", False),
     ("flag", "maybe", REFUSED),
     ("born", "2017-02-28", date(2017, 2, 28)),
@@ -118,6 +134,10 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("at", "2017-01-01T23:30:00-05:00", at(2, 4, 30)),
     ("at", "2017-01-03T00:30:00+01:00", at(2, 23, 30)),
     ("at", "2017-01-02T10:00:00.123456Z", at(2, 10, 0, 0, 123456)),
+    ("at", "2017-01-02T10:00:00.123456000Z", at(2, 10, 0, 0, 123456)),
+    ("at", "2017-01-02 10:00:00.1234560", at(2, 10, 0, 0, 123456)),
+    ("at", "2017-01-02T10:00:00.1234561Z", REFUSED),
+    ("at", "2017-01-02T10:00:00.123456001+01:00", REFUSED),
     ("at", "2017-01-02", at(2)),
     ("at", "2017-01-02T25:00:00Z", REFUSED),
     ("at", "10:05:00", REFUSED),
@@ -139,7 +159,13 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("label", " spaced ", " spaced "),
     ("label", "Ünï☃", "Ünï☃"),
     ("ratio", "1e-3", 0.001),
+    ("ratio", "-.5E0", -0.5),
+    ("ratio", " 1. ", 1.0),
+    ("ratio", "inf", float("inf")),
     ("ratio", "half", REFUSED),
+    ("ratio", "1d", REFUSED),
+    ("ratio", "1.5F", REFUSED),
+    ("ratio", "0x1p3", REFUSED),
 ]
 """(column, text, what becomes of it) of rows that are otherwise good."""
 
@@ -172,6 +198,8 @@ def typed(ids: list[int], **columns: pa.Array) -> dict[str, pa.Array]:
         "n": pa.array([1] * size, pa.int32()),
         "price": pa.array([Decimal("2.50")] * size, pa.decimal128(12, 2)),
         "wide": pa.array([Decimal("1.00")] * size, pa.decimal128(20, 2)),
+        "widest": pa.array([Decimal("1.00")] * size, pa.decimal128(38, 2)),
+        "fine": pa.array([Decimal("0.5")] * size, pa.decimal128(20, 12)),
         "flag": pa.array([True] * size),
         "born": pa.array([date(2001, 2, 3)] * size, pa.date32()),
         "label": pa.array(["a"] * size),
@@ -257,6 +285,17 @@ def taken(tmp_path_factory, spark):
         '"label": "x", "more": {"b": [1, 2]}',
         '"price": {"amount": 2.50}',
         '"n": null',
+        '"meta": {"wide": 12345678901234567.01}, "wide": 12345678901234567.02',
+        '"wide": 12345678901234567.01, "wide" : -12345678901234567.02 ',
+        '"note": "\\": 1.5, \\"wide\\": 2.5", "wide": 12345678901234567.02, "more": [1.5, {"wide": 1.25}]',
+        '"widest": 123456789012345678901234567890123456.12',
+        '"widest": 123456789012345678901234567890123456.125',
+        '"label": 1.10',
+        '"label": 12345678901234567.81',
+        '"label": 1E2',
+        '"label": -1e400',
+        '"label": "1.5", "ratio": 1.50',
+        '"label": 7, "wide": 1e3',
     ]
     good_json = json.dumps({"id": "%d"} | GOOD)[:-1].replace('"%d"', "%d")
     lines = [good_json % (3000 + n) + ", " + text + "}" for n, text in enumerate(numbers)]
@@ -279,6 +318,8 @@ def taken(tmp_path_factory, spark):
     rows = [{"id": str(4000 + n)} | GOOD for n in range(3)]
     with_more = [row | {"x": "more", "": ""} for row in rows]
     deliver("extra.csv", csv_of(with_more, header=[*COLUMNS, "odd `name.", ""]))
+    unnamed = [{"id": "4010"} | GOOD | {"": "nameless", "x": "named"}]
+    deliver("unnamed.csv", csv_of(unnamed, header=[*COLUMNS, "", f"_Column_{len(COLUMNS) + 1}"]))
     good_line = ",".join(({"id": "%d"} | GOOD).values())
     broken = [
         good_line % 4100 + ",0",
@@ -331,8 +372,8 @@ def taken(tmp_path_factory, spark):
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
-    """The first of the module: it waits for the fourteen files that all its tests look at."""
-    assert len(taken.arrivals) == 14
+    """The first of the module: it waits for the fifteen files that all its tests look at."""
+    assert len(taken.arrivals) == 15
     for arrival in taken.arrivals.values():
         assert arrival.reason is None
         assert arrival.landed == arrival.taken + arrival.refused + arrival.late, arrival
@@ -383,6 +424,17 @@ def test_json_numbers_keep_all_their_digits(taken):
     assert taken.raw[3005]["flag"] is True
     assert taken.reason(3007).startswith("price: not decimal(12,2): {")
     assert taken.raw[3008]["n"] is None
+    assert taken.raw[3009]["wide"] == Decimal("12345678901234567.02")
+    assert taken.raw[3010]["wide"] == Decimal("-12345678901234567.02")
+    assert taken.raw[3011]["wide"] == Decimal("12345678901234567.02")
+    assert taken.raw[3012]["widest"] == Decimal("123456789012345678901234567890123456.12")
+    assert taken.reason(3013) == "widest: not decimal(38,2): 123456789012345678901234567890123456.125"
+
+
+def test_a_json_number_becomes_a_text_as_it_stands_in_its_line(taken):
+    labels = {number: taken.raw[number]["label"] for number in range(3014, 3020)}
+    assert list(labels.values()) == ["1.10", "12345678901234567.81", "1E2", "-1e400", "1.5", "7"]
+    assert (taken.raw[3018]["ratio"], taken.raw[3019]["wide"]) == (1.5, Decimal(1000))
 
 
 def test_a_json_line_is_one_object_or_refused(taken):
@@ -397,6 +449,7 @@ def test_a_json_line_is_one_object_or_refused(taken):
 def test_what_the_contract_does_not_declare_is_kept(taken):
     assert json.loads(taken.raw[3006]["_rescued"])["more"] == {"b": [1, 2]}
     assert json.loads(taken.raw[4000]["_rescued"])["odd `name."] == "more"
+    assert json.loads(taken.raw[4010]["_rescued"]) == {"_column_13": "nameless", "_Column_12": "named"}
     assert json.loads(taken.raw[5400]["_rescued"]) == {"more": {"b": [1, 2]}}
     assert taken.raw[3000]["_rescued"] is None
     assert taken.raw[1000]["_rescued"] is None
@@ -405,7 +458,7 @@ def test_what_the_contract_does_not_declare_is_kept(taken):
 
 def test_a_csv_line_with_other_fields_than_the_header_is_refused_as_it_came(taken):
     whole = [row for row in taken.letters if row["_arrival"].endswith("broken.csv")]
-    assert {row["_reason"] for row in whole} == {"broken line: not 9 fields"}
+    assert {row["_reason"] for row in whole} == {"broken line: not 11 fields"}
     assert sorted(row["_payload"].strip('"')[:4] for row in whole) == ["4100", "4101", "4102"]
     assert 4103 in taken.raw
 

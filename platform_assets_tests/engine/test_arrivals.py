@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import date
 from hashlib import sha256
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from platform_assets.compute.failures import DiskFullError
+from platform_assets.compute.parsing import Layout, parse
+from platform_assets.contracts import Contract
+from platform_assets.engine import arrivals
 from platform_assets.engine import ingest as ingesting
 from platform_assets.engine.ingest import ingest
 from platform_assets.engine.platform import Author
@@ -48,3 +56,77 @@ def test_a_file_that_changes_between_being_listed_and_read_waits_and_the_others_
         (2, sha256(changing.read_bytes()).hexdigest())
     ]
     assert second.published[date.fromisoformat(DAY)].rows == 3
+
+
+def failing_on(name: str, says: str) -> Callable[[SparkSession, Sequence[Layout], Contract], DataFrame]:
+    """A parser whose rows make Spark fail as soon as it reads a file whose path has the name in it."""
+
+    def failing(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+        rows = parse(spark, layouts, contract)
+        ill = F.when(F.col("_arrival").contains(name), F.raise_error(F.lit(says)).cast("string"))
+        return rows.withColumn("_arrival", F.coalesce(ill, "_arrival"))
+
+    return failing
+
+
+def test_files_that_make_spark_fail_are_refused_and_the_others_are_taken(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(days=1, domains=DAILY)
+    for n in range(6):
+        world.deliver_rows("transactions", DAY, f"{'ill' if n in (1, 4) else 'good'}-{n}.jsonl", [sale(n, 1, DAY)])
+    with monkeypatch.context() as patch:
+        patch.setattr(arrivals, "parse", failing_on("ill", "no\nsense"))
+        found = taken(world)
+    refused = {arrival.path.split("/")[-1]: arrival.reason for arrival in found.arrivals if arrival.reason}
+    assert sorted(refused) == ["ill-1.jsonl", "ill-4.jsonl"]
+    for reason in refused.values():
+        assert reason == "cannot be read by Spark: [USER_RAISED_EXCEPTION] no"
+    assert [row["basket_id"] for row in sorted(world.rows(RAW), key=lambda row: row["basket_id"])] == [0, 2, 3, 5]
+
+
+def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(days=1, domains=DAILY)
+    world.deliver_rows("transactions", DAY, "ill.jsonl", [sale(1, 1, DAY)])
+    with monkeypatch.context() as patch:
+        patch.setattr(arrivals, "parse", failing_on("ill", "nonsense"))
+        assert [arrival.taken for arrival in taken(world).arrivals] == [0]
+    assert taken(world).arrivals == ()
+
+
+@pytest.mark.parametrize(
+    ("says", "raised"),
+    [
+        ("No space left on device", DiskFullError),
+        ("java.lang.OutOfMemoryError: Java heap space", PySparkException),
+        ("Job 7 cancelled", PySparkException),
+    ],
+)
+def test_what_is_not_the_files_fault_refuses_none_of_them(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, says: str, raised: type[Exception]
+) -> None:
+    world = make_world(days=1, domains=DAILY)
+    world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY)])
+    with monkeypatch.context() as patch:
+        patch.setattr(arrivals, "parse", failing_on(DAY, says))
+        with pytest.raises(raised):
+            taken(world)
+    assert [arrival.taken for arrival in taken(world).arrivals] == [1]
+
+
+def test_rows_that_can_be_read_but_not_written_refuse_no_file(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(days=1, domains=DAILY)
+    world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY)])
+
+    def fails(rows: DataFrame, folder: object) -> None:
+        rows.sparkSession.sql("select raise_error('no way to write')").collect()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arrivals, "stage", fails)
+        with pytest.raises(PySparkException, match="no way to write"):
+            taken(world)
+    assert [arrival.taken for arrival in taken(world).arrivals] == [1]

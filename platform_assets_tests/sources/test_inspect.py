@@ -97,6 +97,9 @@ def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
         ("id,at,paid,note,paid", "has the column paid more than once"),
         ("id,at,paid,note,PAID", "has the column PAID, paid more than once"),
         ("id,at,paid,note,,", "has the column  more than once"),
+        ("id,at,paid,note,\u0131d", "has the column id, \u0131d more than once"),
+        ("id,at,paid,note,\u0130D", "has the column id, \u0130D more than once"),
+        ("id,at,paid,note,_l\u0131ne", "has the column _l\u0131ne, a name the platform keeps for itself; rename it"),
         ("ID,at,paid,note", "lacks the column id; expected are id, at, paid, note"),
         ("id,at,paid,note,_line", "has the column _line, a name the platform keeps for itself; rename it"),
         ("id;at;paid;note", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
@@ -308,7 +311,13 @@ def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_
         ),
         ({"_metadata": pa.array([1])}, "has the column _metadata, a name the platform keeps for itself; rename it"),
         ({"Note": pa.array([1])}, "has the column Note, note more than once"),
+        ({"\u0131d": pa.array([1])}, "has the column id, \u0131d more than once"),
         ({"": pa.array([1])}, "has a column without a name"),
+        ({"more": pa.array([{"b": 1, "B": 2}])}, "has the field more.B, more.b more than once"),
+        (
+            {"more": pa.array([[{"a": {"\u0131": 1, "i": 2}}]])},
+            "has the field more.element.a.i, more.element.a.\u0131 more than once",
+        ),
     ],
 )
 def test_a_parquet_type_that_cannot_be_read_or_would_have_to_be_guessed_is_named(look, other, reason):
@@ -329,7 +338,7 @@ def test_a_parquet_type_that_cannot_be_read_or_would_have_to_be_guessed_is_named
         {"note": pa.array(["a"]).dictionary_encode()},
         {"note": pa.array(["a"], pa.large_string())},
         {"note": pa.array([1.5])},
-        {"more": pa.array([[{"a": {"b": 1}}]])},
+        {"more": pa.array([[{"a": {"b": 1}, "b": {"a": 1}}]])},
         {"odd `name.": pa.array([1])},
     ],
 )

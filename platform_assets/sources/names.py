@@ -1,0 +1,26 @@
+"""Which names of columns are one name to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def folded(name: str) -> str:
+    """What names have in common that are one name to Spark.
+
+    Java compares them letter by letter, first as capital letters: to it a Turkish i without a dot is an `i`, to Python
+    none. Where Python takes more for the same, as `ß` and `ss`, they are the same here too.
+    """
+    return "".join(map(_small, name)).casefold()
+
+
+def _small(letter: str) -> str:
+    capital = letter.upper()
+    # Java knows no letter that becomes two, and of the one capital letter whose small one is two, it takes the first.
+    return (capital if len(capital) == 1 else letter).lower()[0]
+
+
+def repeated_names(names: Sequence[str]) -> list[str]:
+    """The names that are another's too, sorted."""
+    keys = [folded(name) for name in names]
+    return sorted({name for name, key in zip(names, keys, strict=True) if keys.count(key) > 1})
