@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from platform_assets.compute.delivered_digits import MOST_DIGITS, compared_decimals, decimals, named, with_all_digits
 from platform_assets.compute.digests import order_hash
 from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.compute.reading import no_rows
@@ -32,21 +33,6 @@ _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """What is not taken literally in a path, unless there is a backslash before it."""
 
-_DIGITS_OF_A_DOUBLE = 15
-_DECIMALS = 10
-"""So many tell a rounded amount from the noise of a floating-point one."""
-_MOST_DIGITS = 38
-
-_A_DOUBLE = r'^(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")$'
-"""What Spark makes of a JSON number with a fraction or an exponent."""
-_NEXT_NUMBER = (
-    r'\G([^":]*+(?:(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|:(?!\s*+[-0-9]))[^":]*+)*+:\s*+)'
-    r"(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?=\s*+[,}])"
-)
-"""In a JSON line, what comes before the next number that is a field's value, and the number; texts are skipped whole.
-
-Nothing of it is tried twice, so that it takes neither stack nor time on a long line.
-"""
 _SPARK_NAMES = {"long": "bigint"}
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _WHOLE = {
@@ -108,7 +94,7 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
         return reader.parquet(*paths).select("*", where)
     if layout.format == "json":
         lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
-        return _with_all_digits(_json_fields(lines, layout), contract)
+        return with_all_digits(_json_fields(lines, layout), _LINE, contract)
     text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
     # Quotes within quotes are doubled, as everybody but Spark writes them.
     reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
@@ -130,34 +116,6 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     )
 
 
-def _with_all_digits(fields: DataFrame, contract: Contract) -> DataFrame:
-    """The fields with their numbers as they stand in the line, where that matters.
-
-    Spark reads JSON numbers with a fraction or an exponent as floating-point ones. Where those may have lost something,
-    the line is read once more with quotes around its numbers: as texts they stay as they are.
-    """
-    at_stake = {c.name: found for c in contract.columns if (found := _may_lack_digits(c)) is not None}
-    if not at_stake:
-        return fields
-    text = StructType([StructField(name, StringType()) for name in at_stake])
-    quoted = F.regexp_replace(_LINE, _NEXT_NUMBER, '$1"$2"')
-    again = F.when(reduce(or_, at_stake.values()), F.from_json(quoted, text, {"allowSingleQuotes": "false"}))
-    whole = {name: F.when(found, F.col(f"_again.{name}")).otherwise(_named(name)) for name, found in at_stake.items()}
-    return fields.withColumn("_again", again).withColumns(whole).drop("_again")
-
-
-def _may_lack_digits(column: ContractColumn) -> Column | None:
-    """Whether a field read as a floating-point number may be another than the delivered one, to its column."""
-    field = _named(column.name)
-    # Whatever begins with a letter is told apart without a look at all of it.
-    is_double = (field < ":") & F.rlike(field, F.lit(_A_DOUBLE))
-    if column.type == "string":
-        return is_double
-    if not column.type.startswith("decimal") or _digits(column) <= _DIGITS_OF_A_DOUBLE:
-        return None
-    return is_double & (F.abs(field.try_cast("double")) >= 10.0 ** (_DIGITS_OF_A_DOUBLE - _compared_decimals(column)))
-
-
 def _located(frame: DataFrame) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     end = F.substring_index("_file_path", "/", -3)
@@ -168,24 +126,6 @@ def _located(frame: DataFrame) -> DataFrame:
     return located.withColumn(
         "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", 2), "/", -1).cast("date")
     )
-
-
-def _named(name: str) -> Column:
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")
-
-
-def _digits(column: ContractColumn) -> int:
-    return int(column.type.partition("(")[2].partition(",")[0])
-
-
-def _decimals(column: ContractColumn) -> int:
-    return int(column.type.partition(",")[2].rstrip(")"))
-
-
-def _compared_decimals(column: ContractColumn) -> int:
-    """With how many decimals a delivered amount is compared to what became of it."""
-    return min(max(_DECIMALS, _decimals(column) + 1), _MOST_DIGITS)
 
 
 def _cast(given: Column, came: str, wanted: str) -> Column:
@@ -203,7 +143,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """The contract's columns typed beside the delivered text, which is kept as `_as_delivered_<n>`."""
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     extra = [name for name in layout.names if name not in contract.column_names]
-    rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
+    rescued = F.to_json(F.struct(*map(named, extra))) if extra else F.lit(None).cast("string")
     if layout.format == "json":
         names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
@@ -229,9 +169,9 @@ def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | 
     lost = F.isnotnull(given) & F.isnull(got)
     kind = column.type.partition("(")[0]
     if kind == "decimal":
-        exact = _cast(given, came, f"decimal({_MOST_DIGITS},{_compared_decimals(column)})")
+        exact = _cast(given, came, f"decimal({MOST_DIGITS},{compared_decimals(column)})")
         # An amount too large for more decimals has no more of them than its column, if it has no exponent.
-        is_plain = F.rlike(given.cast("string"), F.lit(rf"^\s*[+-]?\d+(\.\d{{0,{_decimals(column)}}}0*)?\s*$"))
+        is_plain = F.rlike(given.cast("string"), F.lit(rf"^\s*[+-]?\d+(\.\d{{0,{decimals(column)}}}0*)?\s*$"))
         return lost | (F.isnotnull(got) & ~F.coalesce(exact == got, is_plain))
     if came == "string":
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -22,5 +23,5 @@ def _small(letter: str) -> str:
 
 def repeated_names(names: Sequence[str]) -> list[str]:
     """The names that are another's too, sorted."""
-    keys = [folded(name) for name in names]
-    return sorted({name for name, key in zip(names, keys, strict=True) if keys.count(key) > 1})
+    times = Counter(map(folded, names))
+    return sorted({name for name in names if times[folded(name)] > 1})
