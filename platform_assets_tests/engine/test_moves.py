@@ -202,6 +202,7 @@ def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alo
 def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Three refreshes: before the change, under it, and once it is taken back."""
     world.deliver_rows("transactions", "2017-01-08", "first.jsonl", [line(0, FIRST)])
     world.refresh()
     with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, voided=None), SILVER_TRANSACTIONS)
