@@ -11,11 +11,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts import Contract
+from platform_assets.contracts.columns import MOST_DIGITS
 
 _DIGITS_OF_A_DOUBLE = 15
 _DECIMALS = 10
 """So many tell a rounded amount from the noise of a floating-point one."""
-MOST_DIGITS = 38
 
 _A_DOUBLE = r'^(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")$'
 """What Spark makes of a JSON number with a fraction or an exponent."""
@@ -57,7 +57,7 @@ def _may_lack_digits(column: ContractColumn) -> Column | None:
     is_double = (field < ":") & F.rlike(field, F.lit(_A_DOUBLE))
     if column.type == "string":
         return is_double
-    if not column.type.startswith("decimal") or _digits(column) <= _DIGITS_OF_A_DOUBLE:
+    if column.digits is None or column.digits[0] <= _DIGITS_OF_A_DOUBLE:
         return None
     return is_double & (F.abs(field.try_cast("double")) >= 10.0 ** (_DIGITS_OF_A_DOUBLE - compared_decimals(column)))
 
@@ -68,13 +68,9 @@ def named(name: str) -> Column:
     return F.col(f"`{quoted}`")
 
 
-def _digits(column: ContractColumn) -> int:
-    return int(column.type.partition("(")[2].partition(",")[0])
-
-
 def decimals(column: ContractColumn) -> int:
-    """How many digits a decimal column has after the point."""
-    return int(column.type.partition(",")[2].rstrip(")"))
+    """How many digits a column has after the point; none if it is no decimal."""
+    return column.digits[1] if column.digits else 0
 
 
 def compared_decimals(column: ContractColumn) -> int:

@@ -18,13 +18,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from platform_assets.compute.delivered_digits import MOST_DIGITS, compared_decimals, decimals, named, with_all_digits
+from platform_assets.compute.delivered_digits import compared_decimals, decimals, named, with_all_digits
 from platform_assets.compute.digests import order_hash
 from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
+from platform_assets.contracts.columns import MOST_DIGITS
 
 _LINE = "_line"
 _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"

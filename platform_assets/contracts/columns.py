@@ -13,7 +13,8 @@ IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 _TYPES = re.compile(r"long|int|string|boolean|timestamp|date|double|decimal\((\d{1,2}),(\d{1,2})\)")
 
-_MOST_DIGITS = 38
+MOST_DIGITS = 38
+"""That a decimal can have."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,19 @@ class Column:
                 f"Column name {self.name!r} is not an identifier.",
                 "Use lower-case letters, digits and underscores.",
             )
-        known = _TYPES.fullmatch(self.type)
-        if known and known[1] and not max(1, int(known[2])) <= int(known[1]) <= _MOST_DIGITS:
+        if self.digits and not max(1, self.digits[1]) <= self.digits[0] <= MOST_DIGITS:
             raise ContractError(
                 f"Column {self.name!r} has the type {self.type!r}, a decimal that does not exist.",
-                f"Use decimal(p,s) with p digits, from 1 to {_MOST_DIGITS}, and s of them after the point.",
+                f"Use decimal(p,s) with p digits, from 1 to {MOST_DIGITS}, and s of them after the point.",
             )
-        if not known:
+        if not _TYPES.fullmatch(self.type):
             raise ContractError(
                 f"Column {self.name!r} has the unknown type {self.type!r}.",
                 "Use long, int, string, boolean, timestamp, date, double or decimal(p,s).",
             )
+
+    @property
+    def digits(self) -> tuple[int, int] | None:
+        """How many digits a decimal has, and how many of them after the point; None for any other type."""
+        found = _TYPES.fullmatch(self.type)
+        return (int(found[1]), int(found[2])) if found and found[1] else None
