@@ -6,6 +6,13 @@ Each room derives its own from `PlatformError`; the command line and Dagster pri
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
+from pathlib import Path
+
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PLATFORM = Path(__file__).parent
+
 
 class PlatformError(Exception):
     """An expected failure with its remedy.
@@ -19,3 +26,32 @@ class PlatformError(Exception):
         super().__init__(f"{what}\n  What to do: {todo}")
         self.what = what
         self.todo = todo
+
+
+def users_line(error: BaseException, package: str | None = None) -> str | None:
+    """File and line of a user's own code where an error arose; libraries and the platform are on the way there only.
+
+    Args:
+        error: raised by the user's code, or by what it called.
+        package: of the user, which may be installed among the libraries.
+
+    Returns:
+        `<file>, line <n>`; None if no code of a user is on the way.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = list(traceback.walk_tb(error.__traceback__))
+    above = f"{package.partition('.')[0]}." if package else None
+    own = [at for at in frames if above and f"{at[0].f_globals.get('__name__')}.".startswith(above)]
+    users = own or [at for at in frames if _is_of_a_user(at[0].f_code.co_filename)]
+    if not users:
+        return None
+    frame, line = users[-1]
+    return f"{frame.f_code.co_filename}, line {line}"
+
+
+def _is_of_a_user(file: str) -> bool:
+    # What is imported without a file, like the import of modules, is no user's.
+    if file.startswith("<") or file.startswith(_LIBRARIES):
+        return False
+    return not Path(file).is_relative_to(_PLATFORM) or Path(file).is_relative_to(_PLATFORM / "domains")

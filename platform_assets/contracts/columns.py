@@ -17,6 +17,12 @@ MOST_DIGITS = 38
 """That a decimal can have."""
 
 
+def digits_of(type_: str) -> tuple[int, int] | None:
+    """How many digits a decimal has, and how many of them after the point; None for any other type."""
+    found = _TYPES.fullmatch(type_)
+    return (int(found[1]), int(found[2])) if found and found[1] else None
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: a name, a Spark SQL type, and what it means.
@@ -59,6 +65,5 @@ class Column:
 
     @property
     def digits(self) -> tuple[int, int] | None:
-        """How many digits a decimal has, and how many of them after the point; None for any other type."""
-        found = _TYPES.fullmatch(self.type)
-        return (int(found[1]), int(found[2])) if found and found[1] else None
+        """As `digits_of` its type."""
+        return digits_of(self.type)

@@ -33,6 +33,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.lakehouse.stages import drop_rows_without_day, has_rows_without_day
 from platform_assets.planning.late_queue import late_table
+from platform_assets.sources.described import write_described
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
 
@@ -125,13 +126,17 @@ def _stage_rows(
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
         return parse(spark, _layouts(files, seen), contract)
 
+    def described(file: LandedFile) -> DataFrame:
+        like = write_described(contract, file.format, folder / "described")
+        return parse(spark, [Layout(file.format, contract.column_names, (like,))], contract)
+
     while good := [file for file in seen if file not in refused]:
         try:
             stage(parsed(good), folder)
             return
         except (PySparkException, Py4JError):
             corrupt = {file: reason for file in good if file.format == "parquet" and (reason := is_readable(file))}
-            culprits = corrupt or untakeable(spark, parsed, good)
+            culprits = corrupt or untakeable(parsed, described, good)
             if not culprits:
                 raise
             refused |= culprits

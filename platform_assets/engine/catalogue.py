@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from importlib import import_module
 from types import ModuleType
 
 from platform_assets.contracts import Catalogue, ContractError, Domain
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, users_line
 from platform_assets.settings import Settings
 
 
@@ -36,7 +35,7 @@ def _load_module(package: str) -> ModuleType:
     try:
         return import_module(package)
     except ContractError as error:
-        raise ContractError(f"{error.what} It is declared in {_place(error, package)}.", error.todo) from error
+        raise ContractError(f"{error.what} It is declared in {users_line(error, package)}.", error.todo) from error
     except (Exception, SystemExit) as error:
         if _is_absent(package, error):
             raise ContractError(
@@ -45,7 +44,7 @@ def _load_module(package: str) -> ModuleType:
             ) from error
         said = error.what if isinstance(error, PlatformError) else getattr(error, "msg", None) or str(error)
         raise ContractError(
-            f"The domain {package!r} cannot be loaded: {type(error).__name__} in {_place(error, package)}: "
+            f"The domain {package!r} cannot be loaded: {type(error).__name__} in {users_line(error, package)}: "
             f"{str(said).rstrip('.')}.",
             "Correct that line; the domain's package has to be importable by itself.",
         ) from error
@@ -56,17 +55,3 @@ def _is_absent(package: str, error: BaseException) -> bool:
     if isinstance(error, ModuleNotFoundError):
         return f"{package}.".startswith(f"{error.name}.")
     return not all(part.isidentifier() for part in package.split("."))
-
-
-def _place(error: BaseException, package: str) -> str:
-    """File and line of the user's code where it went wrong: of the domain's own code if that is on the way there."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}, line {error.lineno}"
-    frames = list(traceback.walk_tb(error.__traceback__))
-    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
-    own = [index for index, name in enumerate(names) if f"{name}.".startswith(f"{package}.")]
-    others = [
-        index for index, name in enumerate(names) if not name.startswith(("importlib", "platform_assets.contracts"))
-    ]
-    frame, line = frames[(own or others)[-1]]
-    return f"{frame.f_code.co_filename}, line {line}"

@@ -6,26 +6,29 @@ from collections.abc import Callable, Sequence
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from platform_assets.compute.failures import complaint
 from platform_assets.sources.landing import LandedFile
 
-_Parsed = Callable[[Sequence[LandedFile]], DataFrame]
 
-
-def untakeable(spark: SparkSession, parsed: _Parsed, files: Sequence[LandedFile]) -> dict[LandedFile, str]:
+def untakeable(
+    parsed: Callable[[Sequence[LandedFile]], DataFrame],
+    described: Callable[[LandedFile], DataFrame],
+    files: Sequence[LandedFile],
+) -> dict[LandedFile, str]:
     """The files that Spark cannot take even alone, each with the reason; found by halving, so that few cost little.
 
-    Nothing is written. Where the rows come through, so that it was writing them that failed, no file is to blame.
+    No rows are written. Where they come through, so that it was writing them that failed, no file is to blame; nor
+    where Spark fails as well with a file that is as it should be.
 
     Args:
-        spark: the session.
         parsed: the rows of some files, which may fail before they are read.
+        described: the rows of a file in the same format that holds just what the contract describes.
         files: that failed together.
 
     Raises:
-        PySparkException, Py4JError: not a file makes Spark fail, but the machine, or an interruption.
+        PySparkException, Py4JError: not a file makes Spark fail, but the machine, an interruption, or how it reads.
     """
     try:
         _read_through(parsed(files))
@@ -34,11 +37,11 @@ def untakeable(spark: SparkSession, parsed: _Parsed, files: Sequence[LandedFile]
         if reason is None:
             raise
         if len(files) == 1:
-            # A Spark that is gone fails with every file.
-            _read_through(spark.range(1))
+            # A file that is refused is not tried again: so it has to be the file.
+            _read_through(described(files[0]))
             return {files[0]: f"cannot be read by Spark: {reason}"}
         half = len(files) // 2
-        return untakeable(spark, parsed, files[:half]) | untakeable(spark, parsed, files[half:])
+        return untakeable(parsed, described, files[:half]) | untakeable(parsed, described, files[half:])
     return {}
 
 

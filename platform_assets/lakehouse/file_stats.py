@@ -12,19 +12,18 @@ years that have no four digits, at which some readers stop.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from platform_assets.contracts import DAY
+from platform_assets.contracts.columns import digits_of
 
 Bounds = tuple[Any, Any]
 """The smallest and the greatest value."""
 
 _SIDES = ("minValues", "maxValues")
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = 15
 """Decimal numbers of so many digits are told apart as doubles, all of them."""
 _MORE = Decimal("1e-14")
@@ -83,8 +82,8 @@ def _bounds(type_: Any, low: Any, high: Any) -> Bounds | None:
     if type_ == "timestamp":
         greatest = _parsed(datetime, high)
         return (low, _last_of(greatest)) if _parsed(datetime, low) and greatest else None
-    match = _DECIMAL.fullmatch(type_)
-    return _of_decimals(low, high, int(match[1]), int(match[2])) if match else None
+    digits = digits_of(type_)
+    return _of_decimals(low, high, *digits) if digits else None
 
 
 def _of_doubles(low: Any, high: Any) -> Bounds | None:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from platform_assets.contracts import AsOf, Catalogue, Contract
+from platform_assets.contracts.columns import digits_of
 from platform_assets.planning.windows import window_text
-
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 Parts = dict[str, Any]
 """The parts as JSON has them: lists, mappings and scalars."""
@@ -158,10 +156,10 @@ def is_wider(new: str, old: str) -> bool:
     """Whether a type holds every value of another one exactly, in a contract's words."""
     if old == "int":
         return new in ("long", "double")
-    spans = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
-    if not spans[0] or not spans[1]:
+    before, after = digits_of(old), digits_of(new)
+    if before is None or after is None:
         return False
-    (digits, scale), (new_digits, new_scale) = ([int(part) for part in span.groups()] for span in spans if span)
+    (digits, scale), (new_digits, new_scale) = before, after
     return new_scale >= scale and new_digits - new_scale >= digits - scale and new != old
 
 

@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from platform_assets.contracts import Column, Contract, Domain, LandingFiles
+from platform_assets.compute.parsing import Layout, parse
+from platform_assets.contracts import DAY, Column, Contract, Domain, LandingFiles
 from platform_assets.engine.results import IngestResult
 from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.settings import load_settings
+from platform_assets.sources.described import write_described
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.world import World
 
@@ -521,3 +523,12 @@ def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(taken)
     }
     for arrival in taken.arrivals_of_voids:
         assert arrival.landed == arrival.taken + arrival.refused
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_file_that_holds_what_its_contract_describes_can_be_taken(spark, tmp_path, kind):
+    contract = DOMAIN.tables[0]
+    file = write_described(contract, kind, tmp_path)
+    (row,) = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).collect()
+    assert row[DAY] == date(2000, 1, 1)
+    assert None not in [row[name] for name in contract.column_names]
