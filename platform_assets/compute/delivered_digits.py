@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from platform_assets.contracts import Column as ContractColumn
-from platform_assets.contracts import Contract
-from platform_assets.contracts.columns import MOST_DIGITS
+from platform_assets.compute.casting import compared_decimals
+from platform_assets.contracts import Column, Contract
 
 _DIGITS_OF_A_DOUBLE = 15
-_DECIMALS = 10
-"""So many tell a rounded amount from the noise of a floating-point one."""
 
 _A_DOUBLE = r'^(-?\d+\.(0|\d*[1-9])(E-?\d+)?|"-?Infinity")$'
 """What Spark makes of a JSON number with a fraction or an exponent."""
@@ -45,35 +39,23 @@ def with_all_digits(fields: DataFrame, line: str, contract: Contract) -> DataFra
         return fields
     text = StructType([StructField(name, StringType()) for name in at_stake])
     quoted = F.regexp_replace(line, _NEXT_NUMBER, '$1"$2"')
-    again = F.when(reduce(or_, at_stake.values()), F.from_json(quoted, text, {"allowSingleQuotes": "false"}))
-    whole = {name: F.when(found, F.col(f"_again.{name}")).otherwise(named(name)) for name, found in at_stake.items()}
+    any_is = " OR ".join(f"({found})" for found in at_stake.values())
+    again = F.when(F.expr(any_is), F.from_json(quoted, text, {"allowSingleQuotes": "false"}))
+    whole = {
+        name: F.expr(f"CASE WHEN {found} THEN _again.`{name}` ELSE `{name}` END") for name, found in at_stake.items()
+    }
     return fields.withColumn("_again", again).withColumns(whole).drop("_again")
 
 
-def _may_lack_digits(column: ContractColumn) -> Column | None:
+def _may_lack_digits(column: Column) -> str | None:
     """Whether a field read as a floating-point number may be another than the delivered one, to its column."""
-    field = named(column.name)
-    # Most texts are told apart by their first byte, and by having no point: matching a pattern costs twenty times that.
-    may_be = (field < ":") & (F.contains(field, F.lit(".")) | F.contains(field, F.lit("Infinity")))
-    is_double = may_be & F.rlike(field, F.lit(_A_DOUBLE))
+    field = f"`{column.name}`"
+    # Most texts are told apart by their first byte and by having no point, which costs far less than the pattern.
+    may_be = f"({field} < ':' AND (contains({field}, '.') OR contains({field}, 'Infinity')))"
+    is_double = f"{may_be} AND {field} RLIKE r'{_A_DOUBLE}'"
     if column.type == "string":
         return is_double
     if column.digits is None or column.digits[0] <= _DIGITS_OF_A_DOUBLE:
         return None
-    return is_double & (F.abs(field.try_cast("double")) >= 10.0 ** (_DIGITS_OF_A_DOUBLE - compared_decimals(column)))
-
-
-def named(name: str) -> Column:
-    """A field by a name that may hold anything."""
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")
-
-
-def decimals(column: ContractColumn) -> int:
-    """How many digits a column has after the point; none if it is no decimal."""
-    return column.digits[1] if column.digits else 0
-
-
-def compared_decimals(column: ContractColumn) -> int:
-    """With how many decimals a delivered amount is compared to what became of it."""
-    return min(max(_DECIMALS, decimals(column) + 1), MOST_DIGITS)
+    most = 10.0 ** (_DIGITS_OF_A_DOUBLE - compared_decimals(column))
+    return f"{is_double} AND abs(try_cast({field} AS double)) >= {most!r}D"

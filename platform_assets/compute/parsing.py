@@ -7,25 +7,23 @@ Nothing here knows today's date: what becomes of a row follows from the row, the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import count
-from operator import or_
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from platform_assets.compute.delivered_digits import compared_decimals, decimals, named, with_all_digits
+from platform_assets.compute.casting import cast, is_cast, lost
+from platform_assets.compute.delivered_digits import with_all_digits
 from platform_assets.compute.digests import order_hash
 from platform_assets.compute.kinds import RECORD, VOID
 from platform_assets.compute.reading import no_rows
 from platform_assets.compute.schemas import raw_schema
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
-from platform_assets.contracts.columns import MOST_DIGITS
 
 _LINE = "_line"
 _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
@@ -33,18 +31,6 @@ _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 """What is not taken literally in a path, unless there is a backslash before it."""
-
-_SPARK_NAMES = {"long": "bigint"}
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-_WHOLE = {
-    "date": r"^\s*\d{4}-\d{1,2}-\d{1,2}\s*$",
-    "timestamp": r"^\s*\d{4}-\d{1,2}-\d{1,2}(\s*$|[ T]\d{1,2}:\d{1,2}+(?!:\d{1,2}\.\d{6}\d*[1-9]))",
-    "double": r"(?i)^[\x00-\x20]*[+-]?(nan|inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)[\x00-\x20]*$",
-}
-"""What a text must look like so that nothing of its meaning is made up or left out.
-
-A moment has no parts of a microsecond, which Spark would cut off; a number is none as Java's programs write it (`1d`).
-"""
 
 
 @dataclass(frozen=True)
@@ -129,57 +115,37 @@ def _located(frame: DataFrame) -> DataFrame:
     )
 
 
-def _cast(given: Column, came: str, wanted: str) -> Column:
-    """A delivered field in another type, null where it does not fit.
-
-    Java computes an amount with an exponent of many digits for hours, or fails: no column of a contract holds it.
-    """
-    if came != "string" or not wanted.startswith("decimal"):
-        return given.try_cast(wanted)
-    has_exponent = F.contains(given, F.lit("e")) | F.contains(given, F.lit("E"))
-    return F.when(~(has_exponent & F.rlike(given, F.lit(r"[eE][+-]?\d{4}"))), given).try_cast(wanted)
-
-
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
-    """The contract's columns typed beside the delivered text, which is kept as `_as_delivered_<n>`."""
+    """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     extra = [name for name in layout.names if name not in contract.column_names]
-    rescued = F.to_json(F.struct(*map(named, extra))) if extra else F.lit(None).cast("string")
+    rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
     if layout.format == "json":
         names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
         rescued = F.when(F.size(names) > 0, F.col(_LINE))
-    other = [(n, c) for n, c in enumerate(contract.columns) if types[c.name] != _SPARK_NAMES.get(c.type, c.type)]
-    kept = [name for name in ("_broken", _LINE) if name in types]
+    other = [(_as_delivered(n), column) for n, column in _to_cast(contract, types)]
     located = frame.select(
-        *(c.name for c in contract.columns),
-        *(F.col(c.name).alias(f"_as_delivered_{n}") for n, c in other),
-        *kept,
+        *contract.column_names,
+        *(F.expr(f"`{column.name}` AS {given}") for given, column in other),
+        *(name for name in ("_broken", _LINE) if name in types),
         rescued.alias("_rescued"),
         "_arrival",
         "_arrival_date",
     )
-    return located.withColumns({c.name: _cast(F.col(f"_as_delivered_{n}"), types[c.name], c.type) for n, c in other})
+    return located.withColumns({c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
 
 
-def _lost(n: int, column: ContractColumn, types: Mapping[str, str]) -> Column | None:
-    """Whether casting a field lost something of it, or had to guess."""
-    name = f"_as_delivered_{n}"
-    if name not in types:
-        return None
-    came, given, got = types[name], F.col(name), F.col(column.name)
-    lost = F.isnotnull(given) & F.isnull(got)
-    kind = column.type.partition("(")[0]
-    if kind == "decimal":
-        exact = _cast(given, came, f"decimal({MOST_DIGITS},{compared_decimals(column)})")
-        # An amount too large for more decimals has no more of them than its column, if it has no exponent.
-        is_plain = F.rlike(given.cast("string"), F.lit(rf"^\s*[+-]?\d+(\.\d{{0,{decimals(column)}}}0*)?\s*$"))
-        return lost | (F.isnotnull(got) & ~F.coalesce(exact == got, is_plain))
-    if came == "string":
-        # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
-        return lost | ~F.rlike(given, F.lit(_WHOLE[kind])) if kind in _WHOLE else lost
-    if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
-        return lost | (F.isnotnull(got) & (got.try_cast(came) != given))
-    return lost
+def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:
+    return [(n, column) for n, column in enumerate(contract.columns) if is_cast(column, types[column.name])]
+
+
+def _as_delivered(n: int) -> str:
+    return f"_as_delivered_{n}"
+
+
+def _named(name: str) -> Column:
+    """A column of a file, whose name may hold anything, and so has no place in SQL."""
+    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
@@ -189,77 +155,67 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
     """
     types = {field.name: field.dataType.simpleString() for field in typed.schema.fields}
-    lost = {
-        column.name: (n, found)
+    losses = {
+        column.name: lost(given, types[given], column)
         for n, column in enumerate(contract.columns)
-        if (found := _lost(n, column, types)) is not None
+        if (given := _as_delivered(n)) in types
     }
     needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
-    spared = {name: found for name, (_, found) in lost.items() if contract.voided and name not in needed}
-    is_void = F.coalesce(F.col(contract.voided), F.lit(False)) if contract.voided else F.lit(False)
-    counts = {name: (n, found & ~is_void if name in spared else found) for name, (n, found) in lost.items()}
-    judged = typed.withColumn("_reason", _refusal(types, counts, layout, contract))
+    spared = {name: found for name, found in losses.items() if contract.voided and name not in needed}
+    is_void = f"coalesce(`{contract.voided}`, false)"
+    counts = {name: f"({found}) AND NOT {is_void}" if name in spared else found for name, found in losses.items()}
+    judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))
     if not spared:
         return judged
-    is_spared = {name: is_void & found & F.isnull("_reason") for name, found in spared.items()}
-    kept = F.when(reduce(or_, is_spared.values()), _payload(typed, contract)).otherwise(F.col("_rescued"))
-    nulled = {name: F.when(~spare, F.col(name)) for name, spare in is_spared.items()}
-    return judged.withColumns({"_rescued": kept, **nulled})
+    is_spared = {name: f"({is_void} AND ({found}) AND _reason IS NULL)" for name, found in spared.items()}
+    kept = f"CASE WHEN {' OR '.join(is_spared.values())} THEN {_payload(types, contract)} ELSE _rescued END"
+    nulled = {name: f"CASE WHEN NOT {spare} THEN `{name}` END" for name, spare in is_spared.items()}
+    return judged.withColumns({name: F.expr(value) for name, value in {"_rescued": kept, **nulled}.items()})
 
 
-def _refusal(
-    types: Mapping[str, str], lost: Mapping[str, tuple[int, Column]], layout: Layout, contract: Contract
-) -> Column:
+def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
     """Why a row is refused; null where it can enter raw. The first reason found is given."""
-    checks: list[tuple[Column, Column | str]] = []
+    checks: list[tuple[str, str]] = []
     if "_broken" in types:
         what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
-        checks.append((F.isnotnull("_broken"), f"broken line: {what}"))
-    for name, (n, is_lost) in lost.items():
-        text = F.substring(F.col(f"_as_delivered_{n}").cast("string"), 1, 40)
-        checks.append((is_lost, F.concat(F.lit(f"{name}: not {contract.column(name).type}: "), text)))
+        checks.append(("_broken IS NOT NULL", f"'broken line: {what}'"))
+    for n, column in enumerate(contract.columns):
+        if column.name in losses:
+            text = f"substring(CAST({_as_delivered(n)} AS string), 1, 40)"
+            checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
     for needed in (*contract.key, contract.event_time, contract.updated_at):
         if needed is not None:
-            checks.append((F.isnull(needed), f"{needed}: no value"))
-    day = F.to_date(contract.event_time or "")
+            checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
     # There are no others for whoever computes with days: Python, Delta's partitions, the ledger.
-    no_day = ~F.year(day).between(1, 9999)
-    says = F.concat(F.lit(f"{contract.event_time}: "), day.cast("string"), F.lit(" is not in the years 1 to 9999"))
-    checks.append((no_day, says))
-    reason: Column | None = None
-    for condition, says_why in checks:
-        value = F.lit(says_why) if isinstance(says_why, str) else says_why
-        reason = F.when(condition, value) if reason is None else reason.when(condition, value)
-    assert reason is not None
-    return reason
+    day = f"to_date(`{contract.event_time}`)"
+    says = f"concat('{contract.event_time}: ', CAST({day} AS string), ' is not in the years 1 to 9999')"
+    checks.append((f"NOT year({day}) BETWEEN 1 AND 9999", says))
+    return f"CASE {' '.join(f'WHEN {condition} THEN {why}' for condition, why in checks)} END"
 
 
-def _payload(typed: DataFrame, contract: Contract) -> Column:
+def _payload(types: Collection[str], contract: Contract) -> str:
     """The row as it was delivered: the line where there is one, else its fields as JSON."""
-    texts = {n: f"_as_delivered_{n}" for n in range(len(contract.columns))}
-    fields = [
-        F.col(texts[n] if texts[n] in typed.columns else column.name).alias(column.name)
-        for n, column in enumerate(contract.columns)
-    ]
-    line = F.col(_LINE) if _LINE in typed.columns else F.lit(None).cast("string")
-    return F.coalesce(line, F.to_json(F.struct(*fields, "_rescued")))
+    given = {column.name: _as_delivered(n) for n, column in enumerate(contract.columns)}
+    fields = [f"{got if got in types else f'`{name}`'} AS `{name}`" for name, got in given.items()]
+    as_json = f"to_json(struct({', '.join(fields)}, _rescued))"
+    return f"coalesce({_LINE}, {as_json})" if _LINE in types else as_json
 
 
 def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
-    names = list(contract.column_names)
-    is_good = F.isnull("_reason")
-    day = F.to_date(contract.event_time or "")
-    kind = F.when(F.col(contract.voided), F.lit(VOID)).otherwise(F.lit(RECORD)) if contract.voided else F.lit(RECORD)
-    in_time = F.date_diff("_arrival_date", day).between(-contract.ahead_days, contract.restatement_window_days)
-    version = F.col(contract.updated_at) if contract.updated_at else F.col("_arrival_date").cast("timestamp")
+    day = f"to_date(`{contract.event_time}`)"
+    kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
+    in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    version = f"`{contract.updated_at}`" if contract.updated_at else "CAST(_arrival_date AS timestamp)"
+    computed = {
+        "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
+        "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
+        "_version": version,
+        "_order_day": day,
+        DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
+    }
     return [
-        *(F.col(name) for name in names),
-        F.col("_arrival"),
-        F.col("_arrival_date"),
-        F.when(is_good, F.col("_rescued")).otherwise(_payload(typed, contract)).alias("_rescued"),
-        F.when(is_good, kind).otherwise(F.col("_reason")).alias("_kind"),
-        version.alias("_version"),
-        order_hash(names).alias("_row_hash"),
-        day.alias("_order_day"),
-        F.when(is_good & in_time, day).alias(DAY),
+        *map(F.col, (*contract.column_names, "_arrival", "_arrival_date")),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind", "_version")),
+        order_hash(contract.column_names).alias("_row_hash"),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
     ]
