@@ -24,7 +24,8 @@ from platform_assets.lakehouse.manifest import DataFile
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """A frame without rows, planned in the JVM: a list of none would start a Python worker."""
-    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields))
+    nulls = (f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in schema.fields)
+    return spark.range(0).selectExpr(*nulls)
 
 
 def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
@@ -83,7 +84,9 @@ def read_files(spark: SparkSession, folder: Path, paths: Collection[str], schema
     if not paths:
         return no_rows(spark, schema)
     reader = spark.read.schema(schema).option("basePath", str(folder)).option("ignoreInvalidPartitionPaths", True)
-    return reader.parquet(*(_without_patterns(folder / path) for path in paths)).select(*schema.fieldNames())
+    rows = reader.parquet(*(_without_patterns(folder / path) for path in paths))
+    # Spark puts the day behind the columns that lie in the files, where nearly every schema has it.
+    return rows if rows.columns == schema.fieldNames() else rows.select(*schema.fieldNames())
 
 
 def _without_patterns(path: Path) -> str:
