@@ -72,6 +72,7 @@ def test_nothing_is_staged_in_such_a_session(session: SparkSession, tmp_path: Pa
     assert not (tmp_path / "stage").exists()
 
 
+@pytest.mark.proof
 def test_a_time_zone_that_somebody_set_puts_no_row_on_another_day(prepared: Prepared, session: SparkSession) -> None:
     """Four days loaded, a refresh that is refused, and one that is not."""
     world = prepared(four_days)

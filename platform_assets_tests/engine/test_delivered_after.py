@@ -77,7 +77,8 @@ def test_rows_before_their_time_wait_even_for_who_recomputes_by_force(make_world
     assert rows_of_days(world) == {1: 10, 2: 10, 3: 10}
 
 
-@pytest.mark.parametrize("backwards", [False, pytest.param(True, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("backwards", [False, True])
 def test_a_line_that_moves_to_a_day_before_its_time_is_on_one_day_at_most(
     make_world: MakeWorld, *, backwards: bool
 ) -> None:

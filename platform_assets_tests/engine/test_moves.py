@@ -109,6 +109,7 @@ def test_behind_a_broken_version_the_next_newest_still_beats_other_days(world: W
     assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(3)]
 
 
+@pytest.mark.proof
 def test_a_void_needs_its_key_and_its_place_in_the_order_and_nothing_else(world: World) -> None:
     """Two refreshes, one for each turn of the deliveries."""
     empty: Version = {"quantity": None, "sales_value": None, "store_id": None, "household_id": None}
@@ -151,6 +152,7 @@ def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there
     assert kept(world) == [(0, "2017-01-02", "2.50"), (0, "2017-01-05", "9.00")], "as if it had never looked further"
 
 
+@pytest.mark.proof
 def test_rows_that_came_while_the_contract_looked_less_far_are_compared_once_it_looks_as_far_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +217,7 @@ def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_t
     assert kept(world) == [(0, "2017-01-02", "2.50"), (1, "2017-01-02", "2.50")]
 
 
+@pytest.mark.proof
 def test_who_does_not_know_of_a_day_that_readers_see_takes_no_sale_away_from_it(make_world: MakeWorld) -> None:
     """The calendar ends with today, and one machine's clock is a day behind."""
     world = make_world(days=5, domains=TILLS, calendar_last=None)

@@ -255,6 +255,7 @@ def test_who_died_between_publishing_and_closing_has_published(
         assert stage_names(platform.lake) == ()
 
 
+@pytest.mark.proof
 def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) -> None:
     """Waits once for a lock that somebody else holds."""
     with world.open() as platform, pytest.raises(UnknownStageError, match="There is no stage 'trial'"):

@@ -151,6 +151,7 @@ def test_a_day_that_had_nothing_before_is_as_if_it_had_never_been_computed(world
     assert [len(step.published) for step in recomputed.steps] == [1, 1, 1]
 
 
+@pytest.mark.proof
 def test_half_of_a_move_is_refused(world: World) -> None:
     moved = sale(10, 1, DAYS[2], updated_at=LATER)
     world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [moved])

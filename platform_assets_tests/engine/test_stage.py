@@ -88,10 +88,8 @@ def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Platform], None]) ->
     monkeypatch.setattr(staging.Stage, "publish", later)
 
 
-@pytest.mark.parametrize(
-    "theirs",
-    [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day", marks=pytest.mark.proof)],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("theirs", [pytest.param(DAYS[1], id="the_same_day"), pytest.param(DAYS[2], id="another_day")])
 def test_what_others_publish_meanwhile_is_heeded(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, theirs: str
 ) -> None:

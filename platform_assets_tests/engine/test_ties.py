@@ -138,6 +138,7 @@ def test_a_day_computed_again_in_a_stage_takes_those_along_that_it_is_tied_to(wo
         stage.discard()
 
 
+@pytest.mark.proof
 def test_a_withdrawal_sends_a_record_home_or_leaves_it_where_it_is(make_world: MakeWorld) -> None:
     """Twenty days, a withdrawal that empties one of them, and a refresh that may publish neither day alone."""
     world = make_world(days=len(DAYS), domains=TILLS)

@@ -200,6 +200,7 @@ def test_each_kind_of_change_is_called_by_its_name(world: World) -> None:
     assert looked(world).steps == ()
 
 
+@pytest.mark.proof
 def test_a_correction_that_changes_nothing_strikes_what_reads_it(world: World) -> None:
     """The first of the module: it waits for a lake of five tables."""
     repeated = sale(7, 1, str(day(7)), updated_at=f"{day(7)}T10:05:00Z")
@@ -234,6 +235,7 @@ def by(world: World, platform: Platform, request: Request) -> RefreshResult:
     return refresh(platform, lambda: world.spark, Author("test", "a test"), request=request)
 
 
+@pytest.mark.proof
 def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(world: World) -> None:
     with world.open() as opened:
         platform = with_rule(opened, "sales_value < 1000")
