@@ -11,9 +11,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
-from py4j.java_gateway import JavaGateway
+from py4j.java_gateway import JavaClass, JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -42,6 +43,37 @@ _RECORDING: WeakSet[JavaGateway] = WeakSet()
 
 class SessionError(PlatformError):
     """Spark does not start."""
+
+
+_ASKED_FOR_WITH_EVERY_COLUMN = (
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
+    "org.apache.spark.sql.classic.SparkSession",
+)
+_BY_SHORT_NAMES = ("functions", "PythonUtils")
+"""What PySpark calls some of them, too."""
+
+
+class _KnownClass(JavaClass):
+    """A class of Java's of which each method is looked up once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        vars(self)[name] = found
+        return found
+
+
+def remember_classes(gateway: JavaGateway) -> None:
+    """Keep PySpark from asking the JVM which classes there are for every column and literal.
+
+    For a short name Java looks through all jars, in each package that could have it: a sixth of a small refresh.
+    """
+    for name in _ASKED_FOR_WITH_EVERY_COLUMN:
+        known = _KnownClass(name, gateway._gateway_client)
+        vars(gateway.jvm)[name] = known
+        if (short := name.rpartition(".")[2]) in _BY_SHORT_NAMES:
+            vars(gateway.jvm)[short] = known
 
 
 BRIEF_OPTIONS = ("-XX:TieredStopAtLevel=1",)
@@ -77,6 +109,7 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
             f"The JVM of Spark ended as soon as it started: {words or 'it said nothing'} (log: {log}).",
             "Check PLATFORM_SPARK_DRIVER_MEMORY against the free memory, and PLATFORM_SPARK_CONF.",
         ) from error
+    remember_classes(gateway)
     archive.handed_over()
     SparkContext._gateway = gateway
     SparkContext._jvm = gateway.jvm

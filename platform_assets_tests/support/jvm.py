@@ -13,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from platform_assets.compute.jvm import remember_classes
 from platform_assets.compute.session import TUNING, create_session, stop_session
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
@@ -45,6 +46,7 @@ class Jvm:
                 patch.setenv("PYSPARK_GATEWAY_PORT", str(self.port))
                 patch.setenv("PYSPARK_GATEWAY_SECRET", self.secret)
                 gateway = launch_gateway()
+            remember_classes(gateway)
             first = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
             java = gateway.jvm.JavaSparkContext(first.sparkContext())
             conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
