@@ -37,6 +37,7 @@ def example(name: str) -> str:
 def test_a_table_is_one_contract_and_one_function(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A refresh of the shipped domain with one more table."""
     names: dict[str, object] = {**vars(contracts)}
     exec(compile(example("contract"), "README contract", "exec"), names)
     package = tmp_path / "readme_transforms"

@@ -72,6 +72,7 @@ def failing_on(name: str, says: str) -> Callable[[SparkSession, Sequence[Layout]
 def test_files_that_make_spark_fail_are_refused_and_the_others_are_taken(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Spark reads the batch, each of its halves, and each file that it fails with."""
     world = make_world(days=1, domains=DAILY)
     for n in range(4):
         world.deliver_rows("transactions", DAY, f"{'ill' if n in (1, 2) else 'good'}-{n}.jsonl", [sale(n, 1, DAY)])
@@ -119,6 +120,7 @@ def test_what_is_not_the_files_fault_refuses_none_of_them(
 def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Spark reads as far as a file that is as its contract describes."""
     world = make_world(days=1, domains=DAILY)
     for name in ("a", "b"):
         world.deliver_rows("transactions", DAY, f"{name}.jsonl", [sale(ord(name), 1, DAY)])

@@ -79,6 +79,7 @@ def mixed(story: History) -> str:
 
 
 def test_the_last_day_of_the_window_is_in_time_and_the_one_before_it_late(story: History) -> None:
+    """The lake that the module begins with, and a refresh."""
     story.deliver(LATE, "edge.jsonl", Version(20, 5, 3), Version(21, 4, 3))
     [ingest] = story.world.refresh().ingests
     assert [(arrival.taken, arrival.late) for arrival in ingest.arrivals] == [(1, 1)]

@@ -214,6 +214,7 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
 
 
 def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
+    """Waits for the lake: three refreshes, and a compaction of one day by Spark."""
     with world.open() as platform:
         wrong = platform.ledger.history(SILVER, DAY)[0].publication
         was = platform.ledger.history(SILVER, DAY)[1].digest

@@ -261,6 +261,7 @@ def test_a_sale_that_moves_there_and_back_ends_where_it_began(make_world: MakeWo
 
 
 def test_two_who_ingest_at_once_leave_one_sale_of_each_key(world: World) -> None:
+    """Four refreshes, two of them at once."""
     world.refresh()
     lines = [line(basket, version) for basket, version in enumerate((FIRST, MOVED))]
     moved = [line(basket, version) for basket, version in enumerate((MOVED, FIRST))]

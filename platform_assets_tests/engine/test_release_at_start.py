@@ -18,6 +18,7 @@ RAW, SILVER, AUTHOR = "raw.transactions", "silver.transactions", Author("test", 
 
 
 def test_a_correction_that_comes_during_a_step_is_not_read_and_makes_the_day_stale(make_world: MakeWorld) -> None:
+    """Two ingests, a recomputation and a refresh."""
     world = make_world(days=1, domains=TILLS)
     world.deliver_rows("transactions", str(DAY), "t.jsonl", [sale(n, 1, str(DAY)) for n in range(3)])
     with world.open() as platform:

@@ -163,6 +163,7 @@ def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
 
 
 def test_what_cannot_be_withdrawn_is_said(story: History) -> None:
+    """A refresh and a withdrawal, before anything can be refused."""
     story.world.deliver("transactions", "2017-01-08", "broken.csv", "basket_id\n1\n")
     bad = story.deliver("2017-01-08", "bad.jsonl", Version(2, 2, 4))
     story.refresh()

@@ -73,6 +73,7 @@ def history(spark: SparkSession, tmp_path: Path) -> Lake:
 
 
 def test_spark_and_arrow_agree_on_every_release(spark: SparkSession, history: Lake) -> None:
+    """Four reads by Spark, which unfolds a Delta log for each."""
     counts = []
     for number in range(3):
         rows = spark_rows(in_spark(spark, history, number))
@@ -174,6 +175,7 @@ def _leaves(plan: Any) -> list[Any]:
 
 
 def test_a_commit_of_spark_is_named_and_can_be_undone(spark: SparkSession, history: Lake) -> None:
+    """Spark deletes, optimizes and reads, each from the Delta log."""
     before = contents(history, SALES)
     path = str(history.table_path(SALES))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE key = 'b'")

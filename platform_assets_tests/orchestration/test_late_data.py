@@ -52,6 +52,7 @@ def test_a_run_takes_no_more_than_it_may_oldest_first(
 def test_what_grows_or_cannot_be_taken_is_left_and_named(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A run, started by the sensor."""
     monkeypatch.setenv("PLATFORM_SETTLE_S", "50")  # what is landed has rested for a minute
     land(readings, DAYS[0], DAYS[0])
     land(readings, DAYS[0], DAYS[0], name="growing.jsonl")
@@ -91,6 +92,7 @@ def test_days_left_out_of_date_by_a_dead_run_are_computed_without_any_file(readi
 def test_days_stale_only_through_code_start_no_run_but_are_counted(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Two runs, started by the sensor."""
     land(readings, DAYS[0], DAYS[0])
     run_one(daemon)
     assert idle(daemon)
