@@ -168,6 +168,7 @@ def test_a_refresh_on_a_terminal_has_a_bar_and_one_line_for_each_table(products:
     assert_left_clean(heard.text)
 
 
+@pytest.mark.proof
 def test_a_refresh_without_a_terminal_says_plain_lines_on_standard_error(products: Settings) -> None:
     """A process with a JVM of its own: whether it is silent for long shows only in a real one."""
     heard, out = without_a_terminal(*REFRESH, "--json")

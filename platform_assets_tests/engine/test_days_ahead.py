@@ -111,6 +111,7 @@ def test_a_person_keeps_out_what_came_ahead(world: World) -> None:
     assert ("2017-01-06", "DELI") not in goods(world)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("today", ["2017-01-03", "2017-01-06"])
 def test_a_delivery_that_is_withdrawn_takes_along_what_came_ahead(world: World, today: str) -> None:
     """Before the day of its last row has come, and after; three refreshes."""
@@ -172,6 +173,7 @@ def test_a_version_on_a_day_outside_the_calendar_beats_the_older_one_inside(make
     assert (figures["raw"], figures["superseded"]) == (2, 1)
 
 
+@pytest.mark.proof
 def test_days_at_either_end_of_all_years_can_be_taken_and_withdrawn(make_world: MakeWorld) -> None:
     """By approval of what waits; they lie beyond any calendar, and nothing overflows."""
     world = make_world(days=3, domains=TILLS)

@@ -147,6 +147,7 @@ def test_a_table_that_loses_a_store_is_held_until_its_code_is_mended(
     assert holds(world, "gold.daily_sales") == {}
 
 
+@pytest.mark.proof
 def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(prepared: Prepared) -> None:
     """The first of its lake to run waits for days that the gates can compare with."""
     world = prepared(known_days)

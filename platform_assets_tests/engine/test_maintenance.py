@@ -213,6 +213,7 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
     assert {str(day) for step in result.steps if step.table == SILVER for day in step.published} == {DAYS[0], DAYS[2]}
 
 
+@pytest.mark.proof
 def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
     """Waits for the lake: three refreshes, and a compaction of one day by Spark."""
     with world.open() as platform:
