@@ -57,10 +57,12 @@ def lost(given: str, came: str, column: Column) -> str:
     nothing = f"{given} IS NOT NULL AND {got} IS NULL"
     kind = column.type.partition("(")[0]
     if column.digits:
-        exact = cast(given, came, f"decimal({MOST_DIGITS},{compared_decimals(column)})")
+        more = f"decimal({MOST_DIGITS},{compared_decimals(column)})"
+        # Both of one type: Spark compares those of two by rounding both to what neither may be.
+        is_exact = f"{cast(given, came, more)} = try_cast({got} AS {more})"
         # An amount too large for more decimals has no more of them than its column, if it has no exponent.
         is_plain = rf"CAST({given} AS string) RLIKE r'^\s*[+-]?\d+(\.\d{{0,{column.digits[1]}}}0*)?\s*$'"
-        return f"{nothing} OR {got} IS NOT NULL AND NOT coalesce({exact} = {got}, {is_plain})"
+        return f"{nothing} OR {got} IS NOT NULL AND NOT coalesce({is_exact}, {is_plain})"
     if came == "string":
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
         return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'" if kind in _WHOLE else nothing

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import broken_rules, keeps_rules
 from platform_assets.compute.kinds import TOMBSTONE
 from platform_assets.compute.late_rows import is_late
+from platform_assets.compute.rules import with_broken_rules, with_verdict
 from platform_assets.contracts import DAY, Rule
 
 
 def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], voided: str | None) -> DataFrame:
     """The raw rows that break a rule, with the names of all rules they break."""
-    broken = raw.where((F.col("_kind") != TOMBSTONE) & ~keeps_rules(rules, voided))
-    return broken.select(
+    broken = with_verdict(raw, rules, voided).where((F.col("_kind") != TOMBSTONE) & ~F.col("_good"))
+    return with_broken_rules(broken.drop("_good"), rules).select(
         "_arrival",
-        F.array_join(broken_rules(rules), ", ").alias("_reason"),
+        F.array_join("_broken", ", ").alias("_reason"),
         F.to_json(F.struct(*columns)).alias("_payload"),
         DAY,
     )

@@ -7,43 +7,19 @@ that keep the rules are in it, whatever day they lie on; a void says nothing tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
 from platform_assets.compute.kinds import RECORD, TOMBSTONE, VOID
+from platform_assets.compute.rules import with_verdict
 from platform_assets.contracts import DAY, Rule
 
 ORDER = ("_version", "_row_hash", "_order_day")
 """Raw columns that order the versions of a key, most significant first."""
-
-
-def broken_rules(rules: Sequence[Rule]) -> Column:
-    """Names of the rules a raw row breaks; null counts as broken."""
-    names = [F.when(~_kept(rule), F.lit(rule.name)) for rule in rules]
-    return F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
-
-
-def keeps_rules(rules: Sequence[Rule], voided: str | None) -> Column:
-    """Whether a raw row keeps every rule, or is void and need not; a tombstone says it of the version that it tells.
-
-    Args:
-        rules: of the silver table.
-        voided: the column that withdraws a key, if there is one.
-    """
-    kept = F.lit(True)
-    for rule in rules:
-        kept = kept & _kept(rule)
-    return F.coalesce(F.col(voided), F.lit(False)) | kept if voided else kept
-
-
-def _kept(rule: Rule) -> Column:
-    # A tombstone lies on another day than the version that it tells.
-    return F.coalesce(F.expr(re.sub(rf"\b{DAY}\b", "_order_day", rule.expression)), F.lit(False))
 
 
 def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -67,7 +43,7 @@ def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str
         keys and versions alone and independently of `greatest`, so that the two can be held against each other.
     """
     is_row = F.col("_kind") != TOMBSTONE
-    judged = raw.select(DAY, *key, "_kind", *ORDER, keeps_rules(rules, voided).alias("_good"))
+    judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")
     newest = {
         kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col("_version"))).alias(kind)
         for kind in (RECORD, VOID, TOMBSTONE)

@@ -51,11 +51,13 @@ def _may_lack_digits(column: Column) -> str | None:
     """Whether a field read as a floating-point number may be another than the delivered one, to its column."""
     field = f"`{column.name}`"
     # Most texts are told apart by their first byte and by having no point, which costs far less than the pattern.
-    may_be = f"({field} < ':' AND (contains({field}, '.') OR contains({field}, 'Infinity')))"
-    is_double = f"{may_be} AND {field} RLIKE r'{_A_DOUBLE}'"
+    may_be = f"{field} < ':' AND (contains({field}, '.') OR contains({field}, 'Infinity'))"
+    is_double = f"{field} RLIKE r'{_A_DOUBLE}'"
     if column.type == "string":
-        return is_double
-    if column.digits is None or column.digits[0] <= _DIGITS_OF_A_DOUBLE:
+        return f"{may_be} AND {is_double}"
+    if column.digits is None:
         return None
-    most = 10.0 ** (_DIGITS_OF_A_DOUBLE - compared_decimals(column))
-    return f"{is_double} AND abs(try_cast({field} AS double)) >= {most!r}D"
+    told_apart = _DIGITS_OF_A_DOUBLE - compared_decimals(column)
+    if column.digits[0] - column.digits[1] <= told_apart:
+        return None
+    return f"{may_be} AND abs(try_cast({field} AS double)) >= {10.0**told_apart!r}D AND {is_double}"

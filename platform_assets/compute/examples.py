@@ -10,9 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.compute.dedup import ORDER, keeps_rules
+from platform_assets.compute.dedup import ORDER
 from platform_assets.compute.differences import EXAMPLES, Key
 from platform_assets.compute.kinds import RECORD
+from platform_assets.compute.rules import with_verdict
 from platform_assets.contracts import DAY, Rule
 
 Keys = Mapping[date, Sequence[Key]]
@@ -50,7 +51,7 @@ def keys_not_as_expected(
     Returns:
         Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
     """
-    good = _of(raw, days).where(keeps_rules(rules, voided))
+    good = with_verdict(_of(raw, days), rules, voided).where("_good")
     newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
     found = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.compute.dead_letters import quarantined
-from platform_assets.compute.dedup import fates, greatest, keeps_rules
+from platform_assets.compute.dedup import fates, greatest
 from platform_assets.compute.kinds import RECORD
 from platform_assets.compute.moves import within_reach_only
 from platform_assets.compute.reading import read_days
+from platform_assets.compute.rules import with_verdict
 from platform_assets.compute.scans import with_own_jobs
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.compute.users_code import users_code
@@ -122,7 +123,8 @@ def _prepare_silver(
 
 
 def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
-    newest = greatest(raw.where(keeps_rules(contract.rules, source.voided)), source.key)
+    good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
+    newest = greatest(good, source.key)
     return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
 
 

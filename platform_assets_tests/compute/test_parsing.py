@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -532,3 +533,45 @@ def test_a_file_that_holds_what_its_contract_describes_can_be_taken(spark, tmp_p
     (row,) = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).collect()
     assert row[DAY] == date(2000, 1, 1)
     assert None not in [row[name] for name in contract.column_names]
+
+
+PRECISE = [
+    ("decimal(12,2)", "16767.215"),
+    ("decimal(38,2)", "16767.215"),
+    ("decimal(38,0)", "0.5"),
+    ("decimal(38,10)", "1.12345678905"),
+    ("decimal(38,18)", "1.1234567890123456785"),
+    ("decimal(30,1)", "5.25"),
+    ("decimal(15,0)", "561017208785252.99"),
+    ("decimal(15,2)", "9999999999999.9901"),
+    ("decimal(14,1)", "1234567890123.4001"),
+    ("decimal(10,4)", "123456.78901"),
+]
+"""A column, and an amount with more decimals than it has."""
+
+
+def test_an_amount_with_more_decimals_than_its_column_is_refused_however_it_came(spark, tmp_path):
+    columns = [Column("id", "long", "A value.", nullable=False), Column("at", "timestamp", "A value.", nullable=False)]
+    columns += [Column(f"c{n}", type_, "A value.") for n, (type_, _) in enumerate(PRECISE)]
+    contract = replace(DOMAIN.tables[0], columns=tuple(columns))
+    folder = tmp_path / "kinds" / ARRIVAL
+    folder.mkdir(parents=True)
+    rows = [{"id": n, "at": ARRIVAL, f"c{n}": amount} for n, (_, amount) in enumerate(PRECISE)]
+    csv_file, texts, numbers, table = (folder / name for name in ("a.csv", "b.jsonl", "c.jsonl", "d.parquet"))
+    with csv_file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, contract.column_names)
+        writer.writeheader()
+        writer.writerows(rows)
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    # A number in the JSON, digit for digit
+    numbers.write_text("".join(re.sub(r': "([\d.]+)"', r": \1", json.dumps(row)) + "\n" for row in rows))
+    amounts = {
+        f"c{n}": pa.array([Decimal(row.get(f"c{n}", "nan")) if f"c{n}" in row else None for row in rows])
+        for n in range(len(PRECISE))
+    }
+    moments = pa.array([datetime(2017, 1, 2, tzinfo=UTC)] * len(rows), pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"id": range(len(rows)), "at": moments, **amounts}), table)
+    for kind, file in (("csv", csv_file), ("json", texts), ("json", numbers), ("parquet", table)):
+        refused = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).where(f"{DAY} IS NULL")
+        reasons = {row["_kind"] for row in refused.select("_kind").collect()}
+        assert reasons == {f"c{n}: not {type_}: {amount}" for n, (type_, amount) in enumerate(PRECISE)}, file

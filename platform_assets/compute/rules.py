@@ -1,0 +1,55 @@
+"""Rules on raw rows: which rows keep them, and by name which they break.
+
+A rule is about a delivered record: it sees the columns of the raw contract and the day of the event, and nothing that
+the platform has added. A tombstone is judged as the version that it tells, which lies on another day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Rule
+
+_ROW = "_row"
+
+
+def with_verdict(raw: DataFrame, rules: Sequence[Rule], voided: str | None) -> DataFrame:
+    """Raw rows with `_good`: whether a row keeps every rule, null counting as broken, or is void and need not.
+
+    Args:
+        raw: rows in `raw_schema`.
+        rules: of the silver table.
+        voided: the column that withdraws a key, if there is one.
+
+    Raises:
+        AnalysisException: a rule is no expression over what it sees.
+    """
+    kept = F.lit(True)
+    for rule in rules:
+        kept = kept & _kept(rule)
+    return _judged(raw, F.coalesce(F.col(voided), F.lit(False)) | kept if voided else kept, "_good")
+
+
+def with_broken_rules(raw: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """Raw rows with `_broken`: the names of the rules that a row breaks.
+
+    Args:
+        raw: rows in `raw_schema`.
+        rules: of the silver table.
+    """
+    names = [F.when(~_kept(rule), F.lit(rule.name)) for rule in rules]
+    return _judged(raw, F.array_compact(F.array(*names)) if names else F.array().cast("array<string>"), "_broken")
+
+
+def _kept(rule: Rule) -> Column:
+    return F.coalesce(F.expr(rule.expression), F.lit(False))
+
+
+def _judged(raw: DataFrame, verdict: Column, name: str) -> DataFrame:
+    delivered = [column for column in raw.columns if column != DAY and not column.startswith("_")]
+    # Spark takes the row apart again before anything runs: it is in one piece only where names are looked up.
+    seen = raw.select(F.struct(*raw.columns).alias(_ROW), *delivered, F.col("_order_day").alias(DAY))
+    return seen.select(_ROW, verdict.alias(name)).select(f"{_ROW}.*", name)
