@@ -31,7 +31,8 @@ class Rule:
 
     Args:
         name: identifier, shown as the reason.
-        expression: Spark SQL over the columns of the raw input. Null counts as broken.
+        expression: Spark SQL over the columns of the raw contract and the day of the event, `event_date`; what the
+            platform adds to them is out of its sight. Null counts as broken.
         description: what a reader should know, for the quarantine listing.
     """
 
