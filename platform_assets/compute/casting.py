@@ -66,6 +66,9 @@ def lost(given: str, came: str, column: Column) -> str:
     if came == "string":
         # Spark takes "2017" for the first of January, "10:05" for today and "1d" for one.
         return f"{nothing} OR NOT {given} RLIKE r'{_WHOLE[kind]}'" if kind in _WHOLE else nothing
+    if kind == "long" and came in ("double", "float"):
+        # 2 to the 63rd, which is none, becomes the greatest there is, and that becomes 2 to the 63rd again.
+        nothing = f"{nothing} OR {given} >= {2.0**63!r}D"
     if (kind in {"long", "int"} and came not in _INTEGERS) or kind == "date":
         return f"{nothing} OR {got} IS NOT NULL AND try_cast({got} AS {came}) != {given}"
     return nothing

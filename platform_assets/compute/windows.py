@@ -63,10 +63,12 @@ class History:
     Args:
         frame: the rows with `event_date`, the first day on which they hold.
         key: columns that name the thing whose attributes change.
+        order: columns by which its rows follow each other; of several on one day the last holds from that day on.
     """
 
     frame: DataFrame
     key: Sequence[str]
+    order: Sequence[str] = (DAY,)
 
     def as_of_join(self, rows: DataFrame) -> DataFrame:
         """Add to each row the attributes of its key as of the row's `event_date`.
@@ -76,7 +78,7 @@ class History:
         Returns:
             All rows, in any order; attributes are null where nothing was known of the key by that day.
         """
-        ordered = SortWindow.partitionBy(*self.key).orderBy(DAY)
+        ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
         history = self.frame.select(
             *(name for name in self.frame.columns if name != DAY),
             F.col(DAY).alias("_valid_from"),

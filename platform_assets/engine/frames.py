@@ -25,7 +25,7 @@ from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.moved_keys import has_withdrawals, standing_rows
 from platform_assets.engine.platform import Platform, transform_of
-from platform_assets.engine.views import history_key
+from platform_assets.engine.views import history_key, history_order
 from platform_assets.planning.windows import ranges, union_read
 
 InputRows = DataFrame | Windowed | History
@@ -144,7 +144,7 @@ def _input(
         case Span(0, 0):
             return frame
         case AsOf():
-            return History(frame, history_key(platform, source.name))
+            return History(frame, history_key(platform, source.name), history_order(platform, source.name))
         case _:
             return Windowed(frame, read.window, days)
 

@@ -53,9 +53,17 @@ def content_of(digests: Mapping[date, str]) -> str:
 
 def history_key(platform: Platform, table: str) -> tuple[str, ...]:
     """The columns that name the thing whose attributes change: the natural key without the effective date."""
-    contract = platform.catalogue[table]
-    effective = platform.catalogue[contract.inputs[0].table].event_time
-    return tuple(name for name in contract.key if name != effective)
+    return tuple(name for name in platform.catalogue[table].key if name != _effective(platform, table))
+
+
+def history_order(platform: Platform, table: str) -> tuple[str, ...]:
+    """The columns by which the rows of a thing follow each other: those of one day by when on it they took effect."""
+    effective = _effective(platform, table)
+    return (DAY, effective) if effective and effective in platform.catalogue[table].key else (DAY,)
+
+
+def _effective(platform: Platform, table: str) -> str | None:
+    return platform.catalogue[platform.catalogue[table].inputs[0].table].event_time
 
 
 def _computed(table: str, basis: Basis) -> View:
@@ -68,14 +76,17 @@ def _computed(table: str, basis: Basis) -> View:
     require_whole(basis.platform.lake, basis.number)
     rows = rows_of_files(basis.platform.lake.table_path(table), basis.files(table))
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in _columns(table, basis))
-    values = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
-    key = ", ".join(f'"{name}"' for name in history_key(basis.platform, table))
-    before = f"OVER (PARTITION BY {key} ORDER BY {DAY})"
+    # Each with its length, so that two rows are one text only if they are one row.
+    values = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+    key, order = (
+        ", ".join(f'"{name}"' for name in names(basis.platform, table)) for names in (history_key, history_order)
+    )
+    before = f"OVER (PARTITION BY {key} ORDER BY {order})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        texts_of = database.from_arrow(rows).project(f"{DAY}, {key}, concat_ws(chr(31), {values}) AS text")
+        texts_of = database.from_arrow(rows).project(f"{order}, {key}, {values} AS text")
         hashed = texts_of.project(
-            f"{DAY}, {key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
+            f"{order}, {key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
         )
         changes = hashed.project(
             f"{DAY}, if(lag(low) {before} IS NULL, 1, 0) AS things, "

@@ -12,6 +12,7 @@ years that have no four digits, at which some readers stop.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -28,6 +29,8 @@ _DIGITS = 15
 """Decimal numbers of so many digits are told apart as doubles, all of them."""
 _MORE = Decimal("1e-14")
 """Part of a longer number by which its bounds are put outwards: more than any reader loses of it."""
+_LEAST_PLAIN, _FIRST_NOT_PLAIN = Decimal("0.0001"), Decimal("1e16")
+_EXPONENT = re.compile(r"\d[eE][-+]?\d")
 _DOWN, _UP = (Context(prec=_DIGITS, rounding=way) for way in (ROUND_FLOOR, ROUND_CEILING))
 _CUT = timedelta(microseconds=999)
 _EXACT = {"byte": int, "short": int, "integer": int, "long": int, "boolean": bool, "string": str}
@@ -58,7 +61,7 @@ def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
             return without_bounds(stats)
         kept[name] = bounds
     now = [{name: bounds[side] for name, bounds in kept.items()} for side in (0, 1)]
-    if now == [low, high]:
+    if now == [low, high] and not _EXPONENT.search(stats):
         return stats
     return json.dumps(found | dict(zip(_SIDES, now, strict=True)), default=float, ensure_ascii=False)
 
@@ -104,7 +107,15 @@ def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | No
             if abs(value.scaleb(scale)) >= 10**precision:
                 return None
         found.append(value)
-    return (low if found[0] == low else found[0], high if found[1] == high else found[1])
+    plain = (_plain(found[0], ROUND_FLOOR), _plain(found[1], ROUND_CEILING))
+    return (low if plain[0] == low else plain[0], high if plain[1] == high else plain[1])
+
+
+def _plain(bound: Decimal, outwards: str) -> Decimal | int:
+    """A bound that JSON writes without an exponent, by which deltalake makes no number of a decimal."""
+    if bound and abs(bound) < _LEAST_PLAIN:
+        return bound.quantize(_LEAST_PLAIN, outwards)
+    return int(bound) if abs(bound) >= _FIRST_NOT_PLAIN else bound
 
 
 def _parsed(type_: type[date], text: Any) -> Any:

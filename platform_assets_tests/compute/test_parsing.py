@@ -566,8 +566,8 @@ def test_an_amount_with_more_decimals_than_its_column_is_refused_however_it_came
     # A number in the JSON, digit for digit
     numbers.write_text("".join(re.sub(r': "([\d.]+)"', r": \1", json.dumps(row)) + "\n" for row in rows))
     amounts = {
-        f"c{n}": pa.array([Decimal(row.get(f"c{n}", "nan")) if f"c{n}" in row else None for row in rows])
-        for n in range(len(PRECISE))
+        f"c{n}": pa.array([Decimal(amount) if at == n else None for at in range(len(rows))])
+        for n, (_, amount) in enumerate(PRECISE)
     }
     moments = pa.array([datetime(2017, 1, 2, tzinfo=UTC)] * len(rows), pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"id": range(len(rows)), "at": moments, **amounts}), table)
@@ -575,3 +575,15 @@ def test_an_amount_with_more_decimals_than_its_column_is_refused_however_it_came
         refused = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).where(f"{DAY} IS NULL")
         reasons = {row["_kind"] for row in refused.select("_kind").collect()}
         assert reasons == {f"c{n}: not {type_}: {amount}" for n, (type_, amount) in enumerate(PRECISE)}, file
+
+
+def test_the_first_number_beyond_all_whole_ones_is_refused(spark, tmp_path):
+    contract = replace(DOMAIN.tables[0], columns=tuple(c for c in DOMAIN.tables[0].columns if c.name in ("id", "at")))
+    file = tmp_path / "kinds" / ARRIVAL / "a.parquet"
+    file.parent.mkdir(parents=True)
+    moment = datetime(2017, 1, 2, tzinfo=UTC)
+    ids = [2.0**63, -(2.0**63), 2.0**53]
+    pq.write_table(pa.table({"id": ids, "at": pa.array([moment] * 3, pa.timestamp("us", "UTC"))}), file)
+    rows = parse(spark, [Layout("parquet", contract.column_names, (file,))], contract).collect()
+    assert {row["id"] for row in rows if row[DAY]} == {-(2**63), 2**53}
+    assert [row["_kind"] for row in rows if not row[DAY]] == ["id: not long: 9.223372036854776E18"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -82,3 +83,17 @@ def test_another_history_reaches_the_days_on_which_it_says_something_else(make_w
     reached = world.digests()["gold.daily_sales"]
     world.recompute(["gold.daily_sales"], calendar())
     assert world.digests()["gold.daily_sales"] == reached, "days that nothing reached were right"
+
+
+@pytest.mark.proof
+def test_what_differs_is_another_row_to_a_view_whatever_its_texts_hold(make_world: MakeWorld) -> None:
+    world = make_world(days=2, domains=DAILY)
+    world.deliver_rows("transactions", DAYS[0], "t.jsonl", [sale(1, 1, DAYS[0])])
+    views = []
+    for turn, (department, brand) in enumerate([("x\x1fy", "z"), ("x", "y\x1fz"), ("x", ""), ("x", None), ("x", "-")]):
+        restated = product(1, DAYS[0], department, brand=brand, updated_at=f"{DAYS[1]}T0{turn}:00:00Z")
+        world.deliver_rows("products", DAYS[1], f"{turn}.jsonl", [restated])
+        world.refresh()
+        views.append(view(world))
+        assert departments(world)[0] == [department]
+    assert all(one != other for one, other in combinations(views, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from itertools import cycle, islice
@@ -31,12 +32,16 @@ from platform_assets_tests.support.shelf import SALES, change, day, manifest
 MICROSECOND = datetime(2017, 1, 1, 0, 0, 0, 123457, UTC)
 CUT = "2017-01-01T00:00:00.123Z"
 LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
+TINY = Decimal("0.0001")
+"""Less than that is written with an exponent."""
 YEAR_18029, YEAR_12921, YEAR_BEFORE_0 = 2 * 253_402_300_800_000_000, 4_000_000, -900_000
 """Microseconds and days since 1970 that Python has no date for."""
 
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "whole": (pa.int64(), [2**63 - 1, 2**53 + 1, 2**53, -(2**63), 0]),
     "money": (pa.decimal128(18, 2), [Decimal("45035996273704.97"), Decimal("9999999999999.99"), Decimal("-0.01")]),
+    "tiny": (pa.decimal128(18, 6), [Decimal("0.000050"), Decimal("2.5"), Decimal("-0.000001")]),
+    "huge": (pa.decimal128(38, 2), [Decimal("12345678901234567.00"), Decimal(1), Decimal("-1E20")]),
     "exact": (pa.decimal128(38, 37), [Decimal("0.123456789012345"), Decimal("0.1"), Decimal("-1E-37")]),
     "real": (pa.float64(), [math.nan, 1.5, math.inf, -0.0, -math.inf, 0.1]),
     "moment": (pa.timestamp("us", "UTC"), [MICROSECOND, LAST_MOMENT, YEAR_18029, datetime(1969, 12, 31, tzinfo=UTC)]),
@@ -168,11 +173,15 @@ def test_a_decimal_lies_within_its_bounds_whatever_a_double_makes_of_them(drawn:
     scale, units, shorter = drawn
     value = Decimal(units // 10**shorter).scaleb(-scale, Context(prec=60))
     written = json.dumps({"numRecords": 1, "minValues": {"x": float(value)}, "maxValues": {"x": float(value)}})
-    said = json.loads(trustworthy(written, {"x": f"decimal(38,{scale})"}))
+    text = trustworthy(written, {"x": f"decimal(38,{scale})"})
+    assert not re.search(r"\d[eE]", text), "deltalake makes no number of it"
+    said = json.loads(text)
     low, high = (Decimal(said[side]["x"]) for side in ("minValues", "maxValues"))
     unit = Decimal(1).scaleb(-scale)
     assert round_(low, unit) <= value <= round_(high, unit)
-    if len(str(abs(units // 10**shorter))) <= 15:
+    if 0 < abs(value) < TINY:
+        assert round_(high, TINY) - round_(low, TINY) == TINY
+    elif len(str(abs(units // 10**shorter))) <= 15:
         assert round_(low, unit) == round_(high, unit) == value
 
 
