@@ -45,7 +45,7 @@ class OnImport:
     """
 
     def __init__(self, lookup: Lookup, called: Callable[[Module, Chain], Called]) -> None:
-        self._lookup, self._called = lookup, called
+        self._lookup, self.called = lookup, called
 
     def registrations(self, module: Module) -> Iterator[Statement]:
         """Definitions whose making changes something of the user's, as a decorator does that enters them in a list."""
@@ -64,19 +64,15 @@ class OnImport:
         for part in module.makers(statement):
             yield from self._changed_by_calling(module, part)
 
-    def called_by(self, module: Module, maker: ast.expr) -> list[Called]:
-        """What calling something reaches, by any of its names."""
-        return [self._called(module, chain) for chain in module.names(_function(maker)).used]
-
     def _changed_by_calling(self, module: Module, maker: ast.expr) -> Iterator[str]:
         def uses(node: ast.expr) -> list[Target]:
             found = (one for chain in module.names(node).used for one in self._lookup.resolve(module, chain))
             return [one for one in found if one.module]
 
-        function = _function(maker)
+        function = maker.func if isinstance(maker, ast.Call) else maker
         if isinstance(function, ast.Attribute) and function.attr not in READING and (owner := chain_of(function.value)):
             yield from self._lookup.variables(module, owner)
-        called = self.called_by(module, maker)
+        called = [self.called(module, chain) for chain in module.names(function).used]
         changed = [variable for one in called for variable in one.changed]
         yield from changed
         if changed or not any(one.is_own for one in called):
@@ -91,7 +87,3 @@ class OnImport:
 def bindings(module: Module) -> Iterable[Statement]:
     """The statements at the top of a module that bind a name."""
     return dict.fromkeys(one for statements in module.bound.values() for one in statements)
-
-
-def _function(maker: ast.expr) -> ast.expr:
-    return maker.func if isinstance(maker, ast.Call) else maker

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from platform_assets.planning.bindings import Import, bound_in, packages
+from platform_assets.planning.bindings import Import, bound_in, held_in, packages
 from platform_assets.planning.canonical import canonical
 from platform_assets.planning.lookup import Lookup
 from platform_assets.planning.on_import import OnImport
@@ -60,6 +60,8 @@ class Order:
                 if statement in reached.doing:
                     self._changed[statement] = set(on_import.changed_by(module, statement))
         self._watched.update(*self._changed.values())
+        while more := {name for module in reached.modules for name in self._named(module)} - self._watched:
+            self._watched |= more
 
     def texts(self, module: str) -> Iterator[str]:
         """Every order that counts, with what is in it.
@@ -123,10 +125,16 @@ class Order:
         for node in _at_once(statement):
             for chain in module.names(node, at_once=True).used:
                 yield f"{module.name}:{chain[0]}"
-                yield from map(str, self._lookup.resolve(module, chain))
-        for part in module.makers(statement):
-            for called in self._on_import.called_by(module, part):
-                yield from called.touched
+                # By a call, a property or an operator, or because it is that by another name.
+                yield from self._on_import.called(module, chain).touched
+
+    def _named(self, module: Module) -> Iterator[str]:
+        """What watched variables of a module are other names for, or have within."""
+        for name, statements in module.bound.items():
+            if f"{module.name}:{name}" in self._watched:
+                values = (one.value for one in statements if isinstance(one, ast.Assign | ast.AnnAssign) and one.value)
+                for chain in (chain for value in values for chain in held_in(value)):
+                    yield from self._lookup.variables(module, chain)
 
     def _rebound(self, module: Module) -> Iterator[str]:
         """Names that a module binds more than once, its imports of everything included."""

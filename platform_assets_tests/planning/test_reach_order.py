@@ -126,6 +126,17 @@ GIVES_ANOTHER_RESULT = {
     "what_is_changed_and_a_call_of_what_uses_it": in_a(
         "NET = net()\n", "RATES['net'] = 2\n", "RATES = {'net': 1}\ndef net(): return RATES['net']\n"
     ),
+    "what_is_changed_by_another_name": in_a(
+        "NET = RATES['net']\n", "R['net'] = 2\n", "RATES = {'net': 1}\nR = RATES\n"
+    ),
+    "a_constant_and_a_property_that_uses_it": in_a(
+        "NET = NETS.net\n",
+        "RATE = 2\n",
+        "RATE = 1\nclass Nets:\n    @property\n    def net(self): return RATE * 3\nNETS = Nets()\n",
+    ),
+    "a_constant_and_a_function_that_is_passed_on": in_a(
+        "NET = max([1, 2], key=by)\n", "RATE = -1\n", "RATE = 1\ndef by(x): return x * RATE\n"
+    ),
     "what_a_call_in_a_value_binds": in_a(
         "NET = 1\n", "DONE = set_net(2)\n", "def set_net(value):\n    global NET\n    NET = value\n"
     ),
