@@ -56,6 +56,33 @@ def chain_of(node: ast.expr) -> Chain:
     return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
 
 
+def held_in(node: ast.expr) -> Iterator[Chain]:
+    """The names in an expression whose objects are in what it gives, and not only used to compute it."""
+    match node:
+        case ast.Name() | ast.Attribute() if chain := chain_of(node):
+            yield chain
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+            yield from held_in(inner)
+        case (
+            ast.List(elts=parts)
+            | ast.Tuple(elts=parts)
+            | ast.Set(elts=parts)
+            | ast.Dict(values=parts)
+            | ast.BoolOp(values=parts)
+        ):
+            for part in parts:
+                yield from held_in(part)
+        case ast.IfExp(body=one, orelse=other):
+            yield from held_in(one)
+            yield from held_in(other)
+
+
+def packages(name: str) -> Iterator[str]:
+    """The packages that a module lies in, outermost first."""
+    parts = name.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts)))
+
+
 def parameters(args: ast.arguments) -> frozenset[str]:
     """The names that a function gives to what it is called with."""
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from platform_assets.planning.bindings import (
     Chain,
@@ -13,10 +12,12 @@ from platform_assets.planning.bindings import (
     bound_in,
     chain_of,
     declared_global,
+    held_in,
     imports_of,
     imports_within,
     parameters,
 )
+from platform_assets.planning.scopes import MAKING_OBJECTS, Class, Scope, method_scope, methods_of, shared_by
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,10 @@ class Names:
     Args:
         used: names it does not bind itself, with the attributes taken of them.
         changed: names among these whose content it may change, as `registry` in `registry.steps.append(step)`.
-        passed: names among these that it gives to what it calls.
+        passed: names among these that it gives to what it calls, alone or in a list, a dict or the like.
+        gives_on: names among these that it calls with a parameter of a function in it, or gives along with one.
         imports: that it holds itself, those within functions included.
+        changes_given: whether a function in it may change what it is called with.
         changes_own: whether methods in it change their object, or functions within functions what is around them.
         subclasses: whether it asks a class for its subclasses.
     """
@@ -35,7 +38,9 @@ class Names:
     used: frozenset[Chain]
     changed: frozenset[Chain]
     passed: frozenset[Chain]
+    gives_on: frozenset[Chain]
     imports: tuple[Import, ...]
+    changes_given: bool
     changes_own: bool
     subclasses: bool
 
@@ -55,7 +60,9 @@ def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -
         frozenset(found.used),
         frozenset(found.changed),
         frozenset(found.passed),
+        frozenset(found.gives_on),
         tuple(found.imports),
+        found.changes_given,
         found.changes_own,
         found.subclasses,
     )
@@ -73,67 +80,32 @@ READING = frozenset(
 CALLED = "()"
 """Stands in a chain for the call of what is before it."""
 
-_OF_CLASSES = frozenset({"__class_getitem__", "__init_subclass__", "__new__"})
-_MAKING_OBJECTS = frozenset({"__init__", "__post_init__"})
-
-
-class _Class(NamedTuple):
-    """A class around some code.
-
-    Args:
-        name: of the outermost one.
-        shared: attributes whose content all its objects share.
-        methods: names of its own functions.
-    """
-
-    name: str
-    shared: frozenset[str]
-    methods: frozenset[str]
-
-
-class _Scope(NamedTuple):
-    """A function, or another part of the code that has names of its own.
-
-    Args:
-        bound: its own names.
-        outside: names that it takes from the module in spite of functions around it.
-        method: its name, where it is a method.
-        owner: the class that it is a method of.
-        itself: the parameter for the object, or the class, that it is called on.
-        of_class: whether that is the class.
-    """
-
-    bound: frozenset[str]
-    outside: frozenset[str]
-    method: str = ""
-    owner: _Class | None = None
-    itself: str = ""
-    of_class: bool = False
-
 
 class _Names(ast.NodeVisitor):
     def __init__(self, package: str, *, at_once: bool) -> None:
         self._package, self._at_once = package, at_once
-        self._around: list[_Scope] = []
-        self._class: _Class | None = None
+        self._around: list[Scope] = []
+        self._class: Class | None = None
         self.used: set[Chain] = set()
         self.changed: set[Chain] = set()
         self.passed: set[Chain] = set()
+        self.gives_on: set[Chain] = set()
         self.imports: list[Import] = []
+        self.changes_given = False
         self.changes_own = False
         self.subclasses = False
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         around = self._class
         methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
-        self._class = _Class(around.name if around else node.name, _shared(node), methods)
+        self._class = Class(around.name if around else node.name, shared_by(node), methods)
         self.generic_visit(node)
         self._class = around
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._visit_all(*node.decorator_list, node.args, node.returns, *getattr(node, "type_params", ()))
         owner, self._class = self._class, None
-        self._visit_within(parameters(node.args), node.body, as_method=_method(node, owner) if owner else None)
+        self._visit_within(parameters(node.args), node.body, as_method=method_scope(node, owner) if owner else None)
         self._class = owner
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
@@ -143,9 +115,19 @@ class _Names(ast.NodeVisitor):
         self.visit(node.args)
         self._visit_within(parameters(node.args), [node.body])
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self._name_given((chain[0] for chain in held_in(node.value)), node.targets)
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        self._name_given((one.id for one in ast.walk(node.iter) if isinstance(one, ast.Name)), [node.target])
+        self.generic_visit(node)
+
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if self._class:  # which has the name from around it until then
             self._change(node.target)
+        elif isinstance(node.target, ast.Name):  # which makes a list longer for whoever has it
+            self.changes_given |= self._is_given(node.target.id)
         self.generic_visit(node)
 
     def generic_visit(self, node: ast.AST) -> None:
@@ -153,7 +135,7 @@ class _Names(ast.NodeVisitor):
             self.visit(node.generators[0].iter)  # which is computed outside
             rest = [part for one in node.generators for part in (one.iter, *one.ifs)][1:]
             values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            self._visit_scope(_Scope(bound_in(one.target for one in node.generators), frozenset()), [*rest, *values])
+            self._visit_scope(Scope(bound_in(one.target for one in node.generators), frozenset()), [*rest, *values])
         else:
             super().generic_visit(node)
 
@@ -194,8 +176,7 @@ class _Names(ast.NodeVisitor):
         match node:
             case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[changed, *_]):
                 self._change(ast.Attribute(changed, "__dict__", ast.Load()))
-        given = map(chain_of, (*node.args, *(one.value for one in node.keywords)))
-        self.passed.update(chain for chain in given if chain and not self._is_bound(chain[0]))
+        self._give(node)
         self.generic_visit(node)
 
     def _visit_all(self, *nodes: ast.AST | None) -> None:
@@ -204,7 +185,7 @@ class _Names(ast.NodeVisitor):
                 self.visit(node)
 
     def _visit_within(
-        self, parameters: frozenset[str], body: Sequence[ast.AST], *, as_method: _Scope | None = None
+        self, parameters: frozenset[str], body: Sequence[ast.AST], *, as_method: Scope | None = None
     ) -> None:
         """Visit the body of a function, unless only what runs at once is asked for."""
         if self._at_once:
@@ -213,15 +194,17 @@ class _Names(ast.NodeVisitor):
         # A name that an import binds is followed, even where it is bound in another way as well.
         imported = {one.bound for node in body for one in imports_within(node, self._package)}
         bound = parameters | (bound_in(body) - imported)
-        self._visit_scope((as_method or _Scope(bound, outside))._replace(bound=bound, outside=outside), body)
+        scope = as_method or Scope(bound, outside)
+        given = parameters - {scope.itself}
+        self._visit_scope(scope._replace(bound=bound, outside=outside, given=given), body)
 
-    def _visit_scope(self, scope: _Scope, body: Iterable[ast.AST]) -> None:
+    def _visit_scope(self, scope: Scope, body: Iterable[ast.AST]) -> None:
         """Visit what has names of its own, which hide those around it."""
         self._around.append(scope)
         self._visit_all(*body)
         self._around.pop()
 
-    def _binding(self, name: str) -> _Scope | None:
+    def _binding(self, name: str) -> Scope | None:
         """The innermost scope around that has a name for its own."""
         for scope in reversed(self._around):
             if name in scope.outside:
@@ -237,12 +220,32 @@ class _Names(ast.NodeVisitor):
         if not self._is_bound(chain[0]):
             self.used.add(chain)
 
+    def _is_given(self, name: str) -> bool:
+        """Whether a name is a parameter of a function around."""
+        scope = self._binding(name)
+        return scope is not None and name in scope.given
+
+    def _name_given(self, held: Iterable[str], targets: Iterable[ast.AST]) -> None:
+        """What has a parameter, or a part of one, by another name is changed like it."""
+        if self._around and any(map(self._is_given, held)):
+            scope = self._around[-1]
+            self._around[-1] = scope._replace(given=scope.given | bound_in(targets))
+
+    def _give(self, call: ast.Call) -> None:
+        """What a call hands to a function, which may change it."""
+        given = {chain for node in (*call.args, *(one.value for one in call.keywords)) for chain in held_in(node)}
+        passed = {chain for chain in given if not self._is_bound(chain[0])}
+        self.passed |= passed
+        if any(self._is_given(chain[0]) for chain in given):
+            function = chain_of(call.func)
+            self.gives_on |= passed | ({function} if function and not self._is_bound(function[0]) else set())
+
     def _is_own_method(self, function: ast.Attribute) -> bool:
         """Whether a method is one that stands in the same class, where it is seen what it changes."""
         match function.value:
             case ast.Name(id=name):
                 scope = self._binding(name)
-                return scope is not None and name == scope.itself and function.attr in _methods(scope)
+                return scope is not None and name == scope.itself and function.attr in methods_of(scope)
             case _:
                 return False
 
@@ -270,45 +273,11 @@ class _Names(ast.NodeVisitor):
             self._change_own(scope, scope.owner, chain[1:])
         else:
             self.changes_own |= scope is not self._around[-1]
+            self.changes_given |= chain[0] in scope.given
 
-    def _change_own(self, scope: _Scope, owner: _Class, attributes: Chain) -> None:
+    def _change_own(self, scope: Scope, owner: Class, attributes: Chain) -> None:
         """What a method changes of its object, or of its class, which everybody has."""
-        self.changes_own |= scope.method not in _MAKING_OBJECTS
+        self.changes_own |= scope.method not in MAKING_OBJECTS
         of_class = scope.of_class or attributes[:1] == ("__class__",)
         if attributes and (of_class or attributes[0] in owner.shared) and not self._is_bound(owner.name):
             self.changed.add((owner.name, *attributes))
-
-
-def _method(node: ast.FunctionDef, owner: _Class) -> _Scope:
-    """What is known of a method by its first line."""
-    parameters = [*node.args.posonlyargs, *node.args.args]
-    decorators = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
-    itself = parameters[0].arg if parameters and "staticmethod" not in decorators else ""
-    of_class = "classmethod" in decorators or node.name in _OF_CLASSES or itself == "cls"
-    return _Scope(frozenset(), frozenset(), node.name, owner, itself, of_class)
-
-
-def _methods(scope: _Scope) -> frozenset[str]:
-    return scope.owner.methods if scope.owner else frozenset()
-
-
-def _shared(node: ast.ClassDef) -> frozenset[str]:
-    """Attributes that a class binds to what can be changed, for all its objects together."""
-    values = (
-        (target, one.value)
-        for one in node.body
-        if isinstance(one, ast.Assign | ast.AnnAssign)
-        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
-    )
-    return frozenset(target.id for target, value in values if isinstance(target, ast.Name) and _can_change(value))
-
-
-def _can_change(value: ast.expr | None) -> bool:
-    match value:
-        # Of a dataclass, every object has its own.
-        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field")):
-            return False
-        case _:
-            return isinstance(
-                value, ast.Call | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
-            )

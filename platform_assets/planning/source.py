@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from platform_assets.planning.bindings import Import, bound_in, imports_within
 from platform_assets.planning.names import CALLED, Names, names_in
@@ -27,7 +27,7 @@ class Module:
         name: absolute.
         is_package: whether modules may lie in it.
         bound: the statements at its top that bind a name, by name, in order.
-        imports: those that are executed with it.
+        executed: those at its top that are executed with it, in order, each with the imports in it.
         effects: what it does when it is imported, besides binding names.
         body: all its statements.
     """
@@ -35,10 +35,25 @@ class Module:
     name: str
     is_package: bool
     bound: dict[str, list[Statement]]
-    imports: tuple[Import, ...]
+    executed: tuple[tuple[Statement, tuple[Import, ...]], ...]
     effects: tuple[Statement, ...]
     body: tuple[Statement, ...]
     _names: dict[tuple[ast.AST | None, bool], Names] = field(default_factory=dict)
+    _makers: dict[Statement, tuple[ast.expr, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """What is imported with it, in order."""
+        return tuple(one for _, imports in self.executed for one in imports)
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Names that it binds more than once, to other things, so that it matters when."""
+        several = {name for name, statements in self.bound.items() if len(statements) > 1}
+        sources: dict[str, set[tuple[str, str]]] = {}
+        for one in self.imports:
+            sources.setdefault(one.bound, set()).add((one.module, one.name))
+        return frozenset(several | {name for name, of in sources.items() if len(of) > 1 or name in self.bound})
 
     @property
     def package(self) -> str:
@@ -51,6 +66,15 @@ class Module:
             nodes = self.body if node is None else [node]
             self._names[key] = names_in(nodes, self.package, at_once=at_once)
         return self._names[key]
+
+    def makers(self, statement: Statement) -> tuple[ast.expr, ...]:
+        """What is called when a statement is executed, the bodies of functions left out.
+
+        A decorator is given as a whole; of other calls, what is called.
+        """
+        if statement not in self._makers:
+            self._makers[statement] = tuple(_makers_in(statement))
+        return self._makers[statement]
 
     def is_variable(self, name: str) -> bool:
         """Whether a name is bound to a value, which may be changed later on."""
@@ -67,6 +91,12 @@ class Module:
             return self.is_variable(name)
         # What a function has methods for is up to its decorator, as with `singledispatch`; those of a class are read.
         return bool(attribute) or any(not isinstance(one, ast.ClassDef) for one in self.bound.get(name, ()))
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a name is bound to what somebody may change who is given it: not to texts and numbers alone."""
+        return not all(
+            isinstance(one, ast.Assign | ast.AnnAssign) and _is_constant(one.value) for one in self.bound.get(name, ())
+        )
 
     def is_filled_later(self, name: str) -> bool:
         """Whether a name is bound to something empty, which nobody would need who never put anything in."""
@@ -95,22 +125,20 @@ def parse_module(name: str, source: str, *, is_package: bool = False) -> Module:
         for one in sorted(bound_in([statement] if ":=" in source else _binding(statement))):
             bound.setdefault(one, []).append(statement)
     package = _package(name, is_package=is_package)
-    within = (one for one in executed if not isinstance(one, ast.Expr | _Assignment))
-    imports = tuple(one for statement in within for one in imports_within(statement, package))
-    imported = frozenset(one.bound for one in imports)
+    steps = tuple(
+        (one, () if isinstance(one, ast.Expr | _Assignment) else tuple(imports_within(one, package)))
+        for one in executed
+    )
+    imported = frozenset(one.bound for _, imports in steps for one in imports)
     effects = (statement for statement in executed if not _only_binds(statement, imported))
-    return Module(name, is_package, bound, imports, tuple(effects), body)
+    return Module(name, is_package, bound, steps, tuple(effects), body)
 
 
 def _package(name: str, *, is_package: bool) -> str:
     return name if is_package else name.rpartition(".")[0]
 
 
-def makers(node: ast.AST) -> Iterator[ast.expr]:
-    """What is called when a definition is made or a value is computed, the bodies of functions left out.
-
-    A decorator is given as a whole; of other calls, what is called.
-    """
+def _makers_in(node: ast.AST) -> Iterator[ast.expr]:
     inner: Iterable[ast.AST | None] = ast.iter_child_nodes(node)
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -126,52 +154,7 @@ def makers(node: ast.AST) -> Iterator[ast.expr]:
             yield function
     for one in inner:
         if one is not None:
-            yield from makers(one)
-
-
-def canonical(node: object) -> str:
-    """Code as text that is the same for code that does the same, on every version of Python.
-
-    Comments, formatting and docstrings are not in it, nor are places and whatever is empty: a newer Python adds fields.
-    """
-    match node:
-        case ast.JoinedStr(values=values):
-            return f"JoinedStr(values={canonical(_joined(values))})"
-        case ast.AST():
-            fields = ((name, value) for name, value in ast.iter_fields(node) if name not in ("kind", "type_comment"))
-            shown = ((name, _without_docstring(node, value) if name == "body" else value) for name, value in fields)
-            parts = (f"{name}={canonical(value)}" for name, value in shown if value is not None and value != [])
-            # The constant None, which a field that is not there is told from.
-            value = "None" if isinstance(node, ast.Constant) and node.value is None else ",".join(parts)
-            return f"{type(node).__name__}({value})"
-        case list():
-            return f"[{','.join(map(canonical, node))}]"
-        case _:
-            return ascii(node)
-
-
-def _without_docstring(node: ast.AST, body: object) -> object:
-    match node, body:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef(), [
-            ast.Expr(value=ast.Constant(value=str())),
-            *rest,
-        ]:
-            return rest or [ast.Pass()]
-    return body
-
-
-def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
-    """The parts of an f-string with neighbouring texts as one; where a text ends is up to the version of Python."""
-    found: list[ast.expr] = []
-    for value in values:
-        match found, value:
-            case _, ast.Constant(value=""):
-                pass
-            case [*_, ast.Constant(value=str(before))], ast.Constant(value=str(after)):
-                found[-1] = ast.Constant(value=before + after)
-            case _:
-                found.append(value)
-    return found
+            yield from _makers_in(one)
 
 
 def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
@@ -230,6 +213,20 @@ def _is_empty(value: ast.expr | None) -> bool:
             return True
         case ast.Call(func=ast.Name(id="defaultdict") | ast.Attribute(attr="defaultdict"), args=[_]):
             return True
+        case _:
+            return False
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    match value:
+        case None | ast.Constant() | ast.JoinedStr():
+            return True
+        case ast.Tuple(elts=parts):
+            return all(map(_is_constant, parts))
+        case ast.UnaryOp(operand=inner):
+            return _is_constant(inner)
+        case ast.BinOp(left=left, right=right):
+            return _is_constant(left) and _is_constant(right)
         case _:
             return False
 

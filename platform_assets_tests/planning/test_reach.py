@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
-from platform_assets.planning.code_version import code_version
-from platform_assets.planning.reach import reached_code
-from platform_assets.planning.source import Module, parse_module
-
-Sources = Mapping[str, str]
+from platform_assets_tests.support.own_code import Sources, version_of
 
 GOLD = """
 from pyspark.sql import functions as F
@@ -46,15 +40,7 @@ PACKAGES = {"shop", "shop.transforms"}
 
 
 def version(sources: Sources, function: str = "sales", module: str = "shop.transforms.gold") -> str:
-    def find(name: str) -> Module | None:
-        is_package = name in PACKAGES
-        return parse_module(name, sources[name], is_package=is_package) if name in sources else None
-
-    def below(name: str) -> list[str]:
-        top = name.partition(".")[0]
-        return [one for one in sources if one.partition(".")[0] == top]
-
-    return code_version(reached_code(find, below, module, function))
+    return version_of(sources, PACKAGES, module, function)
 
 
 def edited(module: str, before: str, after: str, sources: Sources = SHOP) -> Sources:

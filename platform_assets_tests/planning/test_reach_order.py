@@ -1,0 +1,268 @@
+"""The order of code that does something when it is imported counts where it gives something else, and nowhere else."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets_tests.support.own_code import Sources, version_of
+
+PACKAGES = ("d", "d.transforms")
+GOLD = "d.transforms.gold"
+
+ALL_STEPS = "from d.steps import STEPS\ndef t(x):\n    for step in STEPS: x = step(x)\n    return x\n"
+STEPS = "STEPS = []\ndef add(x): return x + 1\ndef double(x): return x * 2\n"
+ADDS = "from d.steps import STEPS, add\nSTEPS.append(add)\n"
+DOUBLES = "from d.steps import STEPS, double\nSTEPS.append(double)\n"
+ENTERS = "STEPS = []\ndef step(f):\n    STEPS.append(f)\n    return f\n"
+TIMES_RATE = "def t(x): return x * RATE\n"
+TIMES_NET = "from d.a import NET\ndef t(x): return x * NET\n"
+
+
+def version(sources: Sources) -> str:
+    return version_of({"d": "", "d.transforms": "", **sources}, PACKAGES, GOLD, "t")
+
+
+def swapped(module: str, one: str, other: str, **others: str) -> tuple[Sources, Sources]:
+    """Sources with two texts where a module says `<1>` and `<2>`, and with their places changed."""
+    both = (module.replace("<1>", a).replace("<2>", b) for a, b in ((one, other), (other, one)))
+    more = {f"d.{name}": text for name, text in others.items()}
+    first, second = ({GOLD: text, **more} for text in both)
+    return first, second
+
+
+def in_a(
+    one: str, other: str, before: str = "", after: str = "", gold: str = TIMES_NET, **others: str
+) -> tuple[Sources, Sources]:
+    """Sources with two statements in the module `d.a`, and with their places changed."""
+    more = {GOLD: gold, **{f"d.{name}": text for name, text in others.items()}}
+    return {**more, "d.a": f"{before}{one}{other}{after}"}, {**more, "d.a": f"{before}{other}{one}{after}"}
+
+
+GIVES_ANOTHER_RESULT = {
+    "two_effects": (
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}STEPS.append(add)\nSTEPS.append(double)\n"},
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}STEPS.append(double)\nSTEPS.append(add)\n"},
+    ),
+    "two_functions_that_a_decorator_enters": in_a(
+        "@step\ndef add(x): return x + 1\n",
+        "@step\ndef double(x): return x * 2\n",
+        ENTERS,
+        gold=ALL_STEPS.replace("d.steps", "d.a"),
+    ),
+    "an_effect_and_a_call_in_a_value": (
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}STEPS.append(add)\nDONE = STEPS.append(double)\n"},
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}DONE = STEPS.append(double)\nSTEPS.append(add)\n"},
+    ),
+    "two_imports": swapped(f"<1><2>{ALL_STEPS}", "import d.a\n", "import d.b\n", steps=STEPS, a=ADDS, b=DOUBLES),
+    "two_names_of_one_import": swapped(
+        f"from d import <1>, <2>\n{ALL_STEPS}", "a", "b", steps=STEPS, a=ADDS, b=DOUBLES
+    ),
+    "two_imports_of_what_imports_them": swapped(
+        f"<1><2>{ALL_STEPS}",
+        "import d.on\n",
+        "import d.b\n",
+        steps=STEPS,
+        a=ADDS,
+        b=DOUBLES,
+        on="from d import a\n",
+    ),
+    "an_import_and_an_effect": swapped(
+        f"from d.steps import STEPS, add\n<1><2>{ALL_STEPS}",
+        "STEPS.append(add)\n",
+        "import d.b\n",
+        steps=STEPS,
+        b=DOUBLES,
+    ),
+    "an_import_that_changes_and_one_that_reads": swapped(
+        "<1><2>from d.c import NET\ndef t(x): return x * NET\n",
+        "import d.b\n",
+        "import d.c\n",
+        a="RATES = {'net': 1}\n",
+        b="from d.a import RATES\nRATES['net'] = 2\n",
+        c="from d.a import RATES\nNET = RATES['net'] * 3\n",
+    ),
+    "two_star_imports": swapped(
+        f"<1><2>{TIMES_RATE}", "from d.a import *\n", "from d.b import *\n", a="RATE = 1\n", b="RATE = 2\n"
+    ),
+    "two_star_imports_of_what_imports_it": swapped(
+        f"<1><2>{TIMES_RATE}",
+        "from d.on import *\n",
+        "from d.b import *\n",
+        a="RATE = 1\n",
+        b="RATE = 2\n",
+        on="from d.a import *\n",
+    ),
+    "a_star_import_and_a_constant": swapped(f"<1><2>{TIMES_RATE}", "from d.a import *\n", "RATE = 2\n", a="RATE = 1\n"),
+    "two_imports_of_one_name": swapped(
+        f"<1><2>{TIMES_RATE}", "from d.a import RATE\n", "from d.b import RATE\n", a="RATE = 1\n", b="RATE = 2\n"
+    ),
+    "two_imports_of_one_name_that_another_module_takes": in_a(
+        "from d.b import NET\n", "from d.c import NET\n", b="NET = 1\n", c="NET = 2\n"
+    ),
+    "an_import_and_a_constant": swapped(f"<1><2>{TIMES_RATE}", "from d.a import RATE\n", "RATE = 2\n", a="RATE = 1\n"),
+    "two_aliases_of_one_import": swapped(
+        f"from d.a import <1>, <2>\n{TIMES_RATE}", "ONE as RATE", "TWO as RATE", a="ONE = 1\nTWO = 2\n"
+    ),
+    "a_constant_and_what_uses_it": in_a("NET = RATE * 3\n", "RATE = 2\n", "RATE = 1\n"),
+    "a_constant_bound_twice": in_a("NET = 1\n", "NET = 2\n"),
+    "a_constant_and_a_call_of_what_uses_it": in_a(
+        "NET = net()\n", "RATE = 2\n", "RATE = 1\ndef net(): return RATE * 3\n"
+    ),
+    "a_constant_and_a_default": in_a(
+        "def net(rate=RATE): return rate\n",
+        "RATE = 2\n",
+        "RATE = 1\n",
+        gold="from d.a import net\ndef t(x): return x * net()\n",
+    ),
+    "two_functions_of_one_name": in_a(
+        "def net(): return 1\n", "def net(): return 2\n", gold="from d.a import net\ndef t(x): return x * net()\n"
+    ),
+    "what_is_changed_and_what_uses_it": in_a("NET = RATES['net']\n", "RATES['net'] = 2\n", "RATES = {'net': 1}\n"),
+    "what_is_changed_and_a_call_of_what_uses_it": in_a(
+        "NET = net()\n", "RATES['net'] = 2\n", "RATES = {'net': 1}\ndef net(): return RATES['net']\n"
+    ),
+    "what_is_changed_by_another_name": in_a(
+        "NET = RATES['net']\n", "R['net'] = 2\n", "RATES = {'net': 1}\nR = RATES\n"
+    ),
+    "a_constant_and_a_property_that_uses_it": in_a(
+        "NET = NETS.net\n",
+        "RATE = 2\n",
+        "RATE = 1\nclass Nets:\n    @property\n    def net(self): return RATE * 3\nNETS = Nets()\n",
+    ),
+    "a_constant_and_a_function_that_is_passed_on": in_a(
+        "NET = max([1, 2], key=by)\n", "RATE = -1\n", "RATE = 1\ndef by(x): return x * RATE\n"
+    ),
+    "what_a_call_in_a_value_binds": in_a(
+        "NET = 1\n", "DONE = set_net(2)\n", "def set_net(value):\n    global NET\n    NET = value\n"
+    ),
+    "what_a_call_changes_and_what_uses_it": in_a(
+        "NET = RATES['net']\n",
+        "DONE = override(RATES, 2)\n",
+        "RATES = {'net': 1}\ndef override(rates, value): rates['net'] = value\n",
+    ),
+    "two_subclasses": swapped(
+        "from d.base import Base\n<1><2>def t(x):\n    for one in Base.__subclasses__(): x = one().run(x)\n"
+        "    return x\n",
+        "class Add(Base):\n    def run(self, x): return x + 1\n",
+        "class Double(Base):\n    def run(self, x): return x * 2\n",
+        base="class Base:\n    pass\n",
+    ),
+}
+
+
+Results = Callable[[tuple[Sources, Sources]], list[object]]
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Results]:
+    """What a transform gives with the one sources and with the other, run as Python does."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def forget() -> None:
+        for name in [one for one in sys.modules if one == "d" or one.startswith("d.")]:
+            del sys.modules[name]
+
+    def run(sources: Sources, folder: str) -> object:
+        forget()
+        for name, text in {"d": "", "d.transforms": "", **sources}.items():
+            path = name.replace(".", "/") + ("/__init__.py" if name in PACKAGES else ".py")
+            file = tmp_path / folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        with monkeypatch.context() as here:
+            here.syspath_prepend(str(tmp_path / folder))
+            return importlib.import_module(GOLD).t(10)
+
+    yield lambda both: [run(one, str(n)) for n, one in enumerate(both)]
+    forget()
+
+
+@pytest.mark.parametrize("case", GIVES_ANOTHER_RESULT)
+def test_an_order_that_gives_another_result_changes_the_version(case: str, results: Results) -> None:
+    before, after = GIVES_ANOTHER_RESULT[case]
+    one, other = results((before, after))
+    assert one != other
+    assert version(before) != version(after)
+
+
+GIVES_THE_SAME = {
+    "two_functions": in_a(
+        "def one(x): return x\n", "def NET(x=ONE): return one(x)\n", "ONE = 1\n", gold="from d.a import NET as t\n"
+    ),
+    "two_constants": in_a("RATE = 3\n", "NET = 2\n", after="GROSS = RATE * NET\n"),
+    "a_function_and_an_effect": (
+        {GOLD: ALL_STEPS, "d.steps": "STEPS = []\ndef add(x): return x\ndef one(x): return x\nSTEPS.append(add)\n"},
+        {GOLD: ALL_STEPS, "d.steps": "STEPS = []\ndef add(x): return x\nSTEPS.append(add)\ndef one(x): return x\n"},
+    ),
+    "a_constant_and_an_effect": (
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}NET = 3\nSTEPS.append(add)\n"},
+        {GOLD: ALL_STEPS, "d.steps": f"{STEPS}STEPS.append(add)\nNET = 3\n"},
+    ),
+    "two_imports_that_do_nothing": swapped(
+        f"<1><2>{ALL_STEPS}",
+        "import d.a\n",
+        "import d.b\n",
+        steps=f"{STEPS}STEPS.append(add)\nSTEPS.append(double)\n",
+        a="NET = 1\n",
+        b="def net(): return 1\n",
+    ),
+    "one_import_that_does_something": swapped(
+        f"<1><2>{ALL_STEPS}", "import d.a\n", "import d.b\n", steps=STEPS, a=ADDS, b="NET = 1\n"
+    ),
+    "two_imports_of_one_that_does_something": swapped(
+        f"<1><2>{ALL_STEPS}",
+        "from d.a import ONE\n",
+        "from d.b import TWO\n",
+        steps=f"{STEPS}STEPS.append(add)\nSTEPS.append(double)\n",
+        a="from d.steps import add\nONE = 1\n",
+        b="from d.steps import add\nTWO = 1\n",
+    ),
+    "two_imports_after_one_that_does_the_same": swapped(
+        f"import d.steps\n<1><2>{ALL_STEPS}",
+        "import d.a\n",
+        "import d.b\n",
+        steps=f"{STEPS}STEPS.append(add)\nSTEPS.append(double)\n",
+        a="import d.steps\n",
+        b="import d.steps\n",
+    ),
+    "two_modules_of_a_package_imported_whole": swapped(
+        f"<1><2>{TIMES_NET}", "import d.b\n", "import d.a\n", a="NET = 1\n", b="GROSS = 2\n"
+    ),
+    "two_star_imports_of_other_names": swapped(
+        f"<1><2>{TIMES_RATE}", "from d.a import *\n", "from d.b import *\n", a="RATE = 1\n", b="GROSS = 2\n"
+    ),
+    "a_constant_bound_twice_and_another": in_a("RATE = 3\n", "NET = 2\n", "NET = 1\n"),
+    "two_functions_where_a_constant_is_bound_twice": in_a(
+        "def one(): return RATE\n",
+        "def net(): return one()\n",
+        "RATE = 1\nRATE = 2\n",
+        gold="from d.a import net\ndef t(x): return x * net()\n",
+    ),
+    "a_function_and_what_it_uses_that_is_changed": in_a(
+        "def net(): return RATES['net']\n",
+        "RATES['net'] = 2\n",
+        "RATES = {'net': 1}\n",
+        gold="from d.a import net\ndef t(x): return x * net()\n",
+    ),
+    "two_names_of_one_import": swapped(
+        "from d.a import <1>, <2>\ndef t(x): return x * ONE * TWO\n", "ONE", "TWO", a="ONE = 1\nTWO = 2\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GIVES_THE_SAME)
+def test_an_order_that_gives_the_same_leaves_the_version(case: str, results: Results) -> None:
+    before, after = GIVES_THE_SAME[case]
+    one, other = results((before, after))
+    assert one == other
+    assert version(before) == version(after)
+
+
+def test_what_a_transform_does_not_reach_is_in_no_order() -> None:
+    before = {GOLD: TIMES_NET, "d.a": "RATE = 1\nRATE = 2\nMORE = RATE\nNET = 3\n"}
+    assert version(before) == version({**before, "d.a": "RATE = 2\nRATE = 1\nRATE = 4\nMORE = 9\nNET = 3\n"})
