@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 
-_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLATFORM = Path(__file__).parent
 
 
@@ -52,6 +52,12 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
 
 def _is_of_a_user(file: str) -> bool:
     # What is imported without a file, like the import of modules, is no user's.
-    if file.startswith("<") or file.startswith(_LIBRARIES):
+    if file.startswith(("<", *_libraries())):
         return False
     return not Path(file).is_relative_to(_PLATFORM) or Path(file).is_relative_to(_PLATFORM / "domains")
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """Asked for with an error only: Python reads a file for it, which no command needs to start."""
+    return tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from platform_assets.contracts.columns import MOST_DIGITS
 from platform_assets.sources.names import repeated_names
 
 _Is = Callable[[pa.DataType], bool]
 
-_MOST_DIGITS = 38
 _IS = pa.types
 
 
@@ -48,8 +48,8 @@ def unreadable_column(schema: pq.ParquetSchema) -> str | None:
             return f"{column.path} in nanoseconds, which Spark does not read; write microseconds"
         if kind in {"TIME", "FLOAT16"}:
             return f"{column.path} as {kind}, which Spark does not read; write it as text or as a number"
-        if kind == "DECIMAL" and column.precision > _MOST_DIGITS:
-            return f"{column.path} with {column.precision} digits; Spark reads at most {_MOST_DIGITS}"
+        if kind == "DECIMAL" and column.precision > MOST_DIGITS:
+            return f"{column.path} with {column.precision} digits; Spark reads at most {MOST_DIGITS}"
     return None
 
 
