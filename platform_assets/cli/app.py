@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
+from platform_assets.cli.interruption import never_lost
 from platform_assets.cli.progress import speaking
 from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
@@ -67,7 +68,7 @@ def main() -> None:
     """Run a command; an expected failure is a message on standard error, never a traceback."""
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
     try:
-        with speaking(asked or "platform-assets") as voice:
+        with never_lost(), speaking(asked or "platform-assets") as voice:
             build([asked] if asked in COMMANDS else COMMANDS)(obj=voice)
     except PlatformError as error:
         misspelt = isinstance(error, UsageError | UnknownTableError)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from platform_assets.cli.console import errors, say
+from platform_assets.cli.interruption import is_interruption
 from platform_assets.cli.narration import Narration
 from platform_assets.planning.progress import OnProgress, Progress
 
@@ -131,20 +132,11 @@ def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
         with voice.telling(label) as progress:
             yield progress
     except BaseException as error:
-        if not _is_interruption(error):
+        if not is_interruption(error):
             raise
         todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
         say("[yellow]Interrupted.[/]", todo, to=errors)
         raise KeyboardInterrupt from error
-
-
-def _is_interruption(error: BaseException | None) -> bool:
-    """Whether it is one, or came while one was under way: what tidies up then may find its JVM gone."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        error = error.__context__
-    return False
 
 
 def hush(context: typer.Context) -> None:

@@ -22,25 +22,14 @@ _SUMS_SHOWN = 4
 
 
 def print_stages(stages: Sequence[OpenStage]) -> None:
-    """One line for each stage."""
+    """Two lines for each stage: what it holds, and whose it is."""
     if not stages:
         console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False)
-        return
-    right = ("over", "days", "size")
-    grid = new_grid("Open stages", ("name", "over", "by", "last changed", "tables", "days", "size", "why"), right)
     for stage in stages:
         days = sum(map(len, stage.days.values()))
-        grid.add_row(
-            stage.name,
-            f"release {stage.release}",
-            escape(stage.who),
-            f"{stage.changed_at:%Y-%m-%d %H:%M} UTC",
-            ", ".join(stage.days),
-            f"{days:,}",
-            size(_bytes(stage)),
-            escape(stage.why),
-        )
-    console.print(grid)
+        of = f" of {', '.join(stage.days)}, {size(_bytes(stage))}," if stage.days else ""
+        say(f"[bold]{stage.name}[/]", f"{counted(days, 'day')}{of} over release {stage.release}")
+        say("  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
 
 
 def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None:

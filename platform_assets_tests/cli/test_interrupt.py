@@ -52,6 +52,31 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     assert not lake.locks_path.exists() or not list(lake.locks_path.glob("stage-*"))
 
 
+IN_A_FINALIZER = """
+import os, signal, time
+from platform_assets.cli.interruption import never_lost
+
+class Interrupted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+with never_lost():
+    one = Interrupted()
+    del one
+    time.sleep(60)
+"""
+
+
+def test_an_interruption_where_python_cannot_raise_it_is_not_lost() -> None:
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", IN_A_FINALIZER], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.endswith("KeyboardInterrupt\n")
+    assert "ignored" not in done.stderr
+    assert time.monotonic() - started < 30
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("delay_s", [0.5, 2.0])
 def test_the_demo_is_interrupted_while_spark_works(
