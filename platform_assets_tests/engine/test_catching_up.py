@@ -96,6 +96,7 @@ def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: Histor
     assert moved.world.digests() == later
 
 
+@pytest.mark.proof
 def test_a_lake_older_than_its_ledger_is_refused_until_somebody_lets_the_ledger_follow(
     story: History, tmp_path: Path
 ) -> None:

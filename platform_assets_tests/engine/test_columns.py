@@ -158,6 +158,7 @@ def last_commit(world: World, table: str) -> set[str]:
     return {next(iter(action)) for action in said}
 
 
+@pytest.mark.proof
 def test_an_added_column_waits_for_a_person_and_enters_with_the_days_that_have_it(
     world: World, later: Callable[..., Later], tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.recipes import four_days
 from platform_assets_tests.support.world import World, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 4)]
@@ -237,8 +238,11 @@ def test_a_compaction_is_no_work_that_stands_in_the_way(world: World) -> None:
         assert platform.ledger.current_days(SILVER)[DAY].digest == was
 
 
-def test_checkpoints_are_written_when_due_and_keep_every_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_assets.planning.maintenance.CHECKPOINT_COMMITS", 3)
+def test_checkpoints_are_written_when_due_and_keep_every_commit(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = prepared(four_days)
+    monkeypatch.setattr("platform_assets.planning.maintenance.CHECKPOINT_COMMITS", 1)
     before = everything(world)
     with world.open() as platform:
         due = plan_maintenance(platform, ["checkpoints"]).checkpoints

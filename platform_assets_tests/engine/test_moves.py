@@ -76,7 +76,8 @@ def test_a_void_removes_a_sale_whatever_day_it_names_and_whenever_it_arrives(wor
     assert kept(world) == []
 
 
-@pytest.mark.parametrize("way", [pytest.param(tuple, marks=pytest.mark.proof), reversed])
+@pytest.mark.proof
+@pytest.mark.parametrize("way", [tuple, reversed])
 def test_a_sale_moves_as_many_days_as_its_contract_says_and_no_more(
     make_world: MakeWorld, way: Callable[[Sequence[Version]], Iterable[Version]]
 ) -> None:
@@ -136,6 +137,7 @@ def test_other_rules_settle_anew_which_version_of_a_moved_sale_counts(
     assert kept(world) == [(0, "2017-01-05", "900.00"), (1, "2017-01-05", "900.00")]
 
 
+@pytest.mark.proof
 def test_a_contract_that_looks_further_for_versions_settles_those_that_lie_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +203,7 @@ def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alo
     assert kept(world) == [(0, "2017-01-02", "2.50")]
 
 
+@pytest.mark.proof
 def test_files_wait_while_a_contract_orders_rows_otherwise_than_those_that_are_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +302,7 @@ def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
     assert kept(world) == [(0, "2017-01-05", "9.00")]
 
 
+@pytest.mark.proof
 def test_a_file_that_was_listed_before_the_lock_was_lost_is_not_taken_twice(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

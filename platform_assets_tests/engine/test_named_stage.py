@@ -96,9 +96,10 @@ def total(rows: Iterable[dict[str, Any]], column: str) -> Decimal:
     return sum((row[column] for row in rows), Decimal())
 
 
-def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared: Prepared) -> None:
-    """Stages four tables; the first of the module, it also waits for what the others copy."""
-    world = prepared(corrected_in_raw, RETAIL)
+@pytest.mark.parametrize("domain", [DAILY, pytest.param(RETAIL, marks=pytest.mark.proof)], ids=["daily", "retail"])
+def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared: Prepared, domain: str) -> None:
+    """Stages two tables, or four; the first of the module, it also waits for what the others copy."""
+    world = prepared(corrected_in_raw, domain)
     before, number, was_stale = world.digests(), release(world), stale(world)
     done = staged(world)
     assert {step.table: tuple(step.published) for step in done.steps} == was_stale

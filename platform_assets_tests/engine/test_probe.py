@@ -183,6 +183,7 @@ def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: p
     assert len(done.published) == DAYS
 
 
+@pytest.mark.proof
 def test_only_new_code_is_tried_and_row_by_row_code_costs_no_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six computations of two days, whose jobs are counted."""
 

@@ -130,6 +130,7 @@ def test_who_is_overtaken_again_and_again_is_told(world: World, monkeypatch: pyt
     assert publications(world)[len(before) :] == [{"raw.transactions": {DAYS[1]}}]
 
 
+@pytest.mark.proof
 def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

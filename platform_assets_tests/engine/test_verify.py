@@ -135,6 +135,7 @@ def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None
     assert not (world.settings.lake / "_private").exists()
 
 
+@pytest.mark.proof
 def test_days_are_made_again_from_the_versions_they_were_made_from(world: World) -> None:
     """A refresh, and every day of every derived table made again."""
     late = [{"sensor": "north", "measured_at": f"{day(3)}T05:00:00Z", "celsius": "70.00"}]

@@ -42,15 +42,13 @@ def test_a_refresh_with_everything_on_one_server(
     enter_world(world, monkeypatch, ledger_url=url)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     folder = tmp_path / "dagster"
-    for day in DAYS[:3]:
+    for day in DAYS[:2]:
         land(world, day, day)
     storage = yaml.safe_load(variant())["storage"]
     with running_daemon(folder, monkeypatch, storage=storage) as daemon:
         assert isinstance(daemon.instance.run_storage, PostgresRunStorage)
         create_pools(daemon.instance)
-        monkeypatch.setenv("PLATFORM_FILES_PER_RUN", "2")
         assert daemon.materialized(run_one(daemon))["gold.sensor_week"] == {1, 2}
-        assert daemon.materialized(run_one(daemon))["gold.sensor_week"] == {3}
         assert idle(daemon)
         assert daemon.tick("announcements").skip_reason == "nothing to announce"
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
