@@ -14,7 +14,7 @@ from benchmarks.many_tables import SALES, TABLES
 from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.engine.views import content_of
+from platform_assets.engine.views import content_of, history_key, history_order
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
@@ -67,7 +67,8 @@ class Installation:
                 records += [self._publish(platform, made) for made in (came, self._right(*self.digests, day=day))]
             platform.ledger.record(*records)
             # There are no rows to look at: as after every refresh, somebody has, and nothing was ever valid.
-            content = content_of({day: self.digests[REFERENCE][day] for day in Calendar(FIRST, last).days()})
+            days = {day: self.digests[REFERENCE][day] for day in Calendar(FIRST, last).days()}
+            content = content_of(days, history_key(platform, REFERENCE), history_order(platform, REFERENCE))
             platform.ledger.keep_view(REFERENCE, content, {})
         self.until = last
 

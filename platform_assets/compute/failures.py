@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,19 +11,17 @@ from pyspark.errors import PySparkException
 
 from platform_assets.errors import PlatformError
 
-_FULL = ("No space left on device", "Disk quota exceeded")
-_OF_THE_MACHINE = (
-    *_FULL,
-    "OutOfMemoryError",
-    "Too many open files",
-    "Cannot allocate memory",
-    "Input/output error",
-    "Stale file handle",
-    "Connection refused",
-    "InterruptedException",
-    "ClosedByInterruptException",
-    "SparkContext",
-    "cancelled",
+_SAYS = r"(?m)(?:^|: |\(|\] )"
+"""Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
+
+_FULL = re.compile(f"{_SAYS}(?:No space left on device|Disk quota exceeded)")
+_OF_THE_MACHINE = re.compile(
+    f"{_SAYS}(?:"
+    "No space left on device|Disk quota exceeded|Too many open files|Cannot allocate memory|Input/output error"
+    "|Stale file handle|Connection refused"
+    r"|[\w.]*(?:OutOfMemoryError|InterruptedException|ClosedByInterruptException)\b"
+    r"|Job \d+ cancelled|Cannot call methods on a stopped SparkContext"
+    ")"
 )
 """What Spark says when something else than its rows stopped it."""
 
@@ -47,7 +46,7 @@ def full_disk_explained(what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         said = "\n".join(_causes(error))
-        if not any(sign in said for sign in _FULL):
+        if not _FULL.search(said):
             raise
         raise DiskFullError(
             f"The disk is full: {what} could not be written.",
@@ -62,7 +61,7 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
         # Without an error of Java's, Python lost the JVM.
         return None
     said = list(_causes(error))
-    if any(sign in text for text in said for sign in _OF_THE_MACHINE):
+    if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
     # What py4j says of an error of Java's is only which method was called.
     return said[1 if isinstance(error, Py4JJavaError) else 0].split("\n")[0].rstrip(".")

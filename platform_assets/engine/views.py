@@ -1,7 +1,8 @@
 """Views: what of an effective-dated table is valid on which day, as digests that fingerprints are made of.
 
 A row counts until the next row of its key replaces it, so a correction of what was replaced before a day leaves the day
-as it is. Computed by DuckDB from the released files, without a JVM, once for each content of the table.
+as it is. Computed by DuckDB from released files, without a JVM, once for each content of the table; of the calendar's
+days, since no others are read.
 """
 
 from __future__ import annotations
@@ -34,21 +35,23 @@ def view_of(table: str, basis: Basis) -> View:
         BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
     """
     ledger = basis.platform.ledger
-    marks = basis.marks([table])[table]
-    content = content_of({day: mark.digest for day, mark in marks.items()})
+    marks = {day: mark for day, mark in basis.marks([table])[table].items() if day in basis.platform.calendar}
+    key, order = history_key(basis.platform, table), history_order(basis.platform, table)
+    content = content_of({day: mark.digest for day, mark in marks.items()}, key, order)
     known = ledger.view(table, content)
     if known is not None:
         return known
-    if not set(history_key(basis.platform, table)) <= set(_columns(table, basis)):
+    if not set(key) <= set(_columns(table, basis)):
         return {}  # of no use until the table follows its contract: what reads it waits for that
     found = _computed(table, basis) if any(mark.rows for mark in marks.values()) else {}
     ledger.keep_view(table, content, found)
     return found
 
 
-def content_of(digests: Mapping[date, str]) -> str:
-    """What a whole table holds, as one hash of the digests of its days."""
-    return hashlib.sha256("".join(f"{day}={digest}," for day, digest in digests.items()).encode()).hexdigest()[:32]
+def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[str]) -> str:
+    """What a table's days hold and how its rows follow each other, as one hash: a view is a function of just that."""
+    days = "".join(f"{day}={digest}," for day, digest in digests.items())
+    return hashlib.sha256(f"{days}|{','.join(key)}|{','.join(order)}".encode()).hexdigest()[:32]
 
 
 def history_key(platform: Platform, table: str) -> tuple[str, ...]:
@@ -74,10 +77,15 @@ def _computed(table: str, basis: Basis) -> View:
     import duckdb  # which planning mostly does without
 
     require_whole(basis.platform.lake, basis.number)
-    rows = rows_of_files(basis.platform.lake.table_path(table), basis.files(table))
-    texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in _columns(table, basis))
-    # Each with its length, so that two rows are one text only if they are one row.
-    values = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+    files = {day: found for day, found in basis.files(table).items() if day in basis.platform.calendar}
+    rows = rows_of_files(basis.platform.lake.table_path(table), files)
+    columns = sorted(_columns(table, basis))
+    texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
+    # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns.
+    values = " || ".join(
+        f"'{name}=' || coalesce(length({text}) || ':' || {text}, '-')"
+        for name, text in zip(columns, texts, strict=True)
+    )
     key, order = (
         ", ".join(f'"{name}"' for name in names(basis.platform, table)) for names in (history_key, history_order)
     )

@@ -176,6 +176,8 @@ class _Names(ast.NodeVisitor):
         match node:
             case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[changed, *_]):
                 self._change(ast.Attribute(changed, "__dict__", ast.Load()))
+            case ast.Call(func=ast.Name(id="next"), args=[changed, *_]):
+                self._change(changed)
         self._give(node)
         self.generic_visit(node)
 

@@ -100,7 +100,7 @@ def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(
 @pytest.mark.parametrize(
     ("says", "raised"),
     [
-        ("No space left on device", DiskFullError),
+        ("java.io.IOException: No space left on device", DiskFullError),
         ("java.lang.OutOfMemoryError: Java heap space", PySparkException),
         ("Job 7 cancelled", PySparkException),
     ],

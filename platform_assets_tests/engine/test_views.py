@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 from typing import Any
 
 import pytest
 
+from platform_assets.engine import views
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.views import view_of
 from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
 
@@ -89,11 +93,36 @@ def test_another_history_reaches_the_days_on_which_it_says_something_else(make_w
 def test_what_differs_is_another_row_to_a_view_whatever_its_texts_hold(make_world: MakeWorld) -> None:
     world = make_world(days=2, domains=DAILY)
     world.deliver_rows("transactions", DAYS[0], "t.jsonl", [sale(1, 1, DAYS[0])])
-    views = []
+    seen = []
     for turn, (department, brand) in enumerate([("x\x1fy", "z"), ("x", "y\x1fz"), ("x", ""), ("x", None), ("x", "-")]):
         restated = product(1, DAYS[0], department, brand=brand, updated_at=f"{DAYS[1]}T0{turn}:00:00Z")
         world.deliver_rows("products", DAYS[1], f"{turn}.jsonl", [restated])
         world.refresh()
-        views.append(view(world))
+        seen.append(view(world))
         assert departments(world)[0] == [department]
-    assert all(one != other for one, other in combinations(views, 2))
+    assert all(one != other for one, other in combinations(seen, 2))
+
+
+@pytest.mark.proof
+def test_what_took_effect_before_the_calendar_is_known_on_no_day(make_world: MakeWorld) -> None:
+    """As with every other window: a correction that comes later must find the day as its neighbours are."""
+    world = load(make_world)
+    world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[1])}))
+    assert [day.day for day in view(world)] == [4, 7]
+    with world.open() as platform:
+        stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
+    assert {day.day for day in stale["gold.daily_sales"]} == {2, 3}
+    world.recompute(["gold.daily_sales"], calendar()[1:])
+    assert [sold[0] for sold in departments(world)[1:]] == [*["UNKNOWN"] * 2, *["DELI"] * 3, *["FISH"] * 2]
+
+
+@pytest.mark.proof
+def test_another_key_makes_another_view_of_the_same_rows(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = load(make_world)
+    before = view(world)
+    monkeypatch.setattr(views, "history_key", lambda *_: ("product_id", "department"))
+    assert changed(before, view(world)) == {4, 5, 6, 7, 8}, "what was sold as meat stays meat as well"
+    monkeypatch.undo()
+    assert view(world) == before

@@ -54,6 +54,18 @@ GIVES_ANOTHER_RESULT = {
         ENTERS,
         gold=ALL_STEPS.replace("d.steps", "d.a"),
     ),
+    "what_is_next_of_a_counter": in_a(
+        "NET = next(numbers)\n", "GROSS = next(numbers)\n", "from itertools import count\nnumbers = count(1)\n"
+    ),
+    "what_a_function_takes_of_a_counter": in_a(
+        "NET = number()\n",
+        "GROSS = number()\n",
+        "from itertools import count\nnumbers = count(1)\ndef number(): return next(numbers)\n",
+    ),
+    "one_more_that_is_taken_of_an_iterator": (
+        {GOLD: TIMES_NET, "d.a": "rates = iter([1, 2, 3])\nNET = next(rates)\n"},
+        {GOLD: TIMES_NET, "d.a": "rates = iter([1, 2, 3])\nUNUSED = next(rates)\nNET = next(rates)\n"},
+    ),
     "an_effect_and_a_call_in_a_value": (
         {GOLD: ALL_STEPS, "d.steps": f"{STEPS}STEPS.append(add)\nDONE = STEPS.append(double)\n"},
         {GOLD: ALL_STEPS, "d.steps": f"{STEPS}DONE = STEPS.append(double)\nSTEPS.append(add)\n"},
