@@ -12,24 +12,24 @@ from platform_assets_tests.support.world import MakeWorld, product, sale
 GOLDEN = {
     1: {
         "silver.transactions": [
-            "1-52e48e4-64425578-61711bf3-c0341e89",
-            "2-e2852676-d078acbc-a567c69c-1afd1239",
+            "1-ff9a7d86-cca48e28-90dad2b-a019e2f7",
+            "2-1cee0b277-f1fffcda-4af1117f-f17fb878",
         ],
         "silver.products": [
-            "1-cae6fcd6-ed37a042-4b93305b-b8aab1ad",
-            "1-7b3fe21c-13955066-d3380489-2614e738",
+            "1-ecafe40a-d1169b1c-c3b464ca-b8cc35a7",
+            "1-d7492e2b-c2433935-8390f11d-98d0add8",
         ],
         "gold.daily_sales": [
-            "1-a8257e04-325e26cb-bdec1074-2ff3090e",
-            "1-59c36524-600252da-7f0e4757-8aa4087c",
+            "1-1cd81e20-ba73270d-615884e4-2c46c56a",
+            "1-5006096d-7dfab843-60dae715-26696392",
         ],
         "gold.household_28d": [
-            "1-48239e56-8aed98dc-d566b210-68cda087",
-            "1-e0d54523-3d3d9718-a5e4198f-bd53c28c",
+            "1-8d2855f9-e5c4c4a8-c4350ccd-5c6a827a",
+            "1-13c4daa3-f3b798d9-c9c42407-30fafe36",
         ],
         "gold.sales_month_to_date": [
-            "1-a8257e04-325e26cb-bdec1074-2ff3090e",
-            "2-101e8e328-926079a5-13cfa57cb-ba97118a",
+            "1-1cd81e20-ba73270d-615884e4-2c46c56a",
+            "2-6cde278d-1386ddf50-c2336bf9-52b028fc",
         ],
     }
 }
