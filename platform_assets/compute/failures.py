@@ -14,13 +14,14 @@ from platform_assets.errors import PlatformError
 _SAYS = r"(?m)(?:^|: |\(|\] )"
 """Where a message or the name of a class begins; not within the path of a file, which the message may have, too."""
 
-_FULL = re.compile(f"{_SAYS}(?:No space left on device|Disk quota exceeded)")
+_NO_ROOM = "No space left on device|Disk quota exceeded"
+_FULL = re.compile(f"{_SAYS}(?:{_NO_ROOM})")
 _OF_THE_MACHINE = re.compile(
-    f"{_SAYS}(?:"
-    "No space left on device|Disk quota exceeded|Too many open files|Cannot allocate memory|Input/output error"
-    "|Stale file handle|Connection refused"
+    f"{_SAYS}(?:{_NO_ROOM}|Too many open files|Cannot allocate memory|Input/output error|Stale file handle"
+    "|Connection refused"
     r"|[\w.]*(?:OutOfMemoryError|InterruptedException|ClosedByInterruptException)\b"
-    r"|Job \d+ cancelled|Cannot call methods on a stopped SparkContext"
+    r"|(?:Job|Stage|Task) \d+(?:\.\d+)? (?:was )?cancell?ed\b|Job group \S+ (?:was )?cancell?ed\b"
+    r"|Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down\b"
     ")"
 )
 """What Spark says when something else than its rows stopped it."""

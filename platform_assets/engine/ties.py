@@ -3,25 +3,23 @@
 Only moves count that the published content does not know of yet: those whose tombstones came to raw since, and those
 whose tombstones have been withdrawn since, which sends records home. They are read from the few raw files that are new,
 and where these withdraw something from those with tombstones, without Spark. Where other rules, another order or key
-decide by now which version of a record counts, any of a day's tombstones may be such a move.
+decide by now which version of a record counts, any of a day's tombstones may be such a move. A day of which nothing was
+published knows of no move; it must not show a record beside the day that shows it still.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
 
-from platform_assets.compute.kinds import TOMBSTONE, WITHDRAWAL
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
-from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.key_bounds import may_hold
+from platform_assets.engine.told_moves import moved, sent_home
 from platform_assets.lakehouse.manifest import DataFile
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.ledger.records import DayRecord
@@ -115,7 +113,9 @@ def tied_days(
     beyond = frozenset(near & state.before.keys()) - frozenset(around)
     others = readiness(platform, contract, around, basis)
     behind = {*others.ready, *others.blocked, *others.held, *beyond}.difference(to_come)
-    ties = list(_new_ties(platform, contract, (*state.ready, *sorted(behind)), state.before, basis))
+    # What was never published and is not to be is nowhere, whatever moves to it.
+    looked_at = (*state.ready, *sorted(behind & state.before.keys()))
+    ties = list(_new_ties(platform, contract, looked_at, state.before, basis))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
     free = [day for day in state.ready if day in tied and day not in failing]
@@ -141,6 +141,7 @@ def moves_undone(
     if not _has_ties(platform, contract):
         return set()
     raw = contract.inputs[0].table
+    path = platform.lake.table_path(raw)
     spans: defaultdict[tuple[int | None, int | None], set[date]] = defaultdict(set)
     settled_by = _SettledBy(platform, contract)
     for day, (now, then) in days.items():
@@ -151,7 +152,7 @@ def moves_undone(
     for (before, after), alike in spans.items():
         had, has = files_at(platform.lake, raw, before), files_at(platform.lake, raw, after)
         for day in within_reach(alike, _moves_within_days(platform, contract)):
-            found |= {(day, there) for there in _moves(platform, raw, had.get(day, ()), has.get(day, ()))}
+            found |= {(day, there) for there in moved(path, had.get(day, ()), has.get(day, ()))}
     return found
 
 
@@ -167,21 +168,29 @@ def _new_ties(
     platform: Platform, contract: Contract, days: Iterable[date], before: Mapping[date, DayRecord], basis: Basis
 ) -> Iterable[Tie]:
     raw = contract.inputs[0].table
+    path, now = platform.lake.table_path(raw), basis.files(raw)
     reach = timedelta(days=_moves_within_days(platform, contract))
-    now = basis.files(raw)
-    known: dict[int | None, Files] = {}
     settled_by = _SettledBy(platform, contract)
-    for day in days:
-        if (record := before.get(day)) is None:
-            continue
-        version = _version_read(record, raw) if settled_by.same_for(record) else None
-        if version not in known:
-            known[version] = files_at(platform.lake, raw, version)
-        yield from (
-            (day, there)
-            for there in _moves(platform, raw, known[version].get(day, ()), now.get(day, ()))
-            if abs(there - day) <= reach
+    versions: dict[int | None, Files] = {}
+
+    def known(record: DayRecord, day: date) -> Collection[DataFile]:
+        version = _version_read(record, raw)
+        if version not in versions:
+            versions[version] = files_at(platform.lake, raw, version)
+        return versions[version].get(day, ())
+
+    def told(day: date) -> Iterable[date]:
+        files = now.get(day, ())
+        if (record := before.get(day)) is not None:
+            return moved(path, known(record, day) if settled_by.same_for(record) else (), files)
+        return (
+            there
+            for there in before.keys() & set(moved(path, (), files))
+            if not settled_by.same_for(before[there]) or there in sent_home(path, known(before[there], day), files)
         )
+
+    for day in days:
+        yield from ((day, there) for there in told(day) if abs(there - day) <= reach)
 
 
 class _SettledBy:
@@ -209,34 +218,3 @@ class _SettledBy:
 def _version_read(record: DayRecord, raw: str) -> int | None:
     version = record.reads.get(raw, -1)
     return version if version >= 0 else None
-
-
-def _moves(platform: Platform, raw: str, before: Collection[DataFile], after: Collection[DataFile]) -> Iterator[date]:
-    """Where records of a raw day have gone, or come back from, between the time it had some files and then others.
-
-    Files with tombstones or withdrawals are never compacted, so that they stay; what was compacted and deleted since
-    had none.
-    """
-    new = set(after) - set(before)
-    yield from _marked(platform, raw, new, TOMBSTONE, "_order_day")
-    if withdrawn := set(_marked(platform, raw, new, WITHDRAWAL, "_arrival")):
-        yield from _marked(platform, raw, set(after) - new, TOMBSTONE, "_order_day", of_arrivals=withdrawn)
-
-
-def _marked(
-    platform: Platform,
-    raw: str,
-    files: Iterable[DataFile],
-    kind: str,
-    column: str,
-    of_arrivals: Collection[str] | None = None,
-) -> Iterator[Any]:
-    """The values that rows of a kind have in a column, of some arrivals or of all."""
-    import pyarrow.parquet as pq  # which most commands do without
-
-    path = platform.lake.table_path(raw)
-    filters = [("_kind", "=", kind), *([("_arrival", "in", of_arrivals)] if of_arrivals is not None else [])]
-    for file in files:
-        if may_hold(file, "_kind", kind) and storage.exists(path / file.path):
-            rows = pq.read_table(path / file.path, columns=[column], filters=filters, partitioning=None)
-            yield from rows.column(0).unique().to_pylist()

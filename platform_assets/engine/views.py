@@ -8,7 +8,7 @@ days, since no others are read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import accumulate
 from operator import add
@@ -41,9 +41,11 @@ def view_of(table: str, basis: Basis) -> View:
     known = ledger.view(table, content)
     if known is not None:
         return known
-    if not set(key) <= set(_columns(table, basis)):
+    columns = _columns(table, basis)
+    if not set(key) <= set(columns):
         return {}  # of no use until the table follows its contract: what reads it waits for that
-    found = _computed(table, basis) if any(mark.rows for mark in marks.values()) else {}
+    filled = {day for day, mark in marks.items() if mark.rows}
+    found = _computed(table, basis, filled, sorted(columns), key, order) if filled else {}
     ledger.keep_view(table, content, found)
     return found
 
@@ -69,7 +71,9 @@ def _effective(platform: Platform, table: str) -> str | None:
     return platform.catalogue[platform.catalogue[table].inputs[0].table].event_time
 
 
-def _computed(table: str, basis: Basis) -> View:
+def _computed(
+    table: str, basis: Basis, days: Collection[date], columns: Sequence[str], key: Sequence[str], order: Sequence[str]
+) -> View:
     """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
 
     MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
@@ -77,24 +81,21 @@ def _computed(table: str, basis: Basis) -> View:
     import duckdb  # which planning mostly does without
 
     require_whole(basis.platform.lake, basis.number)
-    files = {day: found for day, found in basis.files(table).items() if day in basis.platform.calendar}
+    files = {day: found for day, found in basis.files(table).items() if day in days}
     rows = rows_of_files(basis.platform.lake.table_path(table), files)
-    columns = sorted(_columns(table, basis))
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
     # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns.
     values = " || ".join(
         f"'{name}=' || coalesce(length({text}) || ':' || {text}, '-')"
         for name, text in zip(columns, texts, strict=True)
     )
-    key, order = (
-        ", ".join(f'"{name}"' for name in names(basis.platform, table)) for names in (history_key, history_order)
-    )
-    before = f"OVER (PARTITION BY {key} ORDER BY {order})"
+    by_key, in_order = (", ".join(f'"{name}"' for name in names) for names in (key, order))
+    before = f"OVER (PARTITION BY {by_key} ORDER BY {in_order})"
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        texts_of = database.from_arrow(rows).project(f"{order}, {key}, {values} AS text")
+        texts_of = database.from_arrow(rows).project(f"{in_order}, {by_key}, {values} AS text")
         hashed = texts_of.project(
-            f"{order}, {key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
+            f"{in_order}, {by_key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
         )
         changes = hashed.project(
             f"{DAY}, if(lag(low) {before} IS NULL, 1, 0) AS things, "

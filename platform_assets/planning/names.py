@@ -152,6 +152,7 @@ class _Names(ast.NodeVisitor):
             self.changed.add((node.id,))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        """A use of the whole chain; setting or deleting one changes the object, and what had the attribute before."""
         self.subclasses |= node.attr == "__subclasses__"
         if chain := chain_of(node):
             self._use(chain)
@@ -167,6 +168,7 @@ class _Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
+        """A method may change its object, and some functions what they are given; so may any that is the user's own."""
         if (
             isinstance(node.func, ast.Attribute)
             and node.func.attr not in READING

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Sequence
 from datetime import date
 from hashlib import sha256
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -84,6 +87,22 @@ def test_files_that_make_spark_fail_are_refused_and_the_others_are_taken(
     for reason in refused.values():
         assert reason == "cannot be read by Spark: [USER_RAISED_EXCEPTION] no"
     assert [row["basket_id"] for row in sorted(world.rows(RAW), key=lambda row: row["basket_id"])] == [0, 3]
+
+
+def test_a_valid_file_of_a_kind_that_spark_cannot_read_is_refused_and_the_others_are_taken(
+    make_world: MakeWorld,
+) -> None:
+    """Parquet whose numbers are split into streams of bytes: pyarrow writes it, Spark's reader fails in Java."""
+    world = make_world(days=1, domains=DAILY)
+    world.deliver_rows("transactions", DAY, "good.jsonl", [sale(1, 1, DAY)])
+    split = io.BytesIO()
+    rows = pa.Table.from_pylist([sale(2, 1, DAY)])
+    pq.write_table(rows, split, use_dictionary=False, use_byte_stream_split=["quantity"])
+    world.deliver("transactions", DAY, "split.parquet", split.getvalue())
+    refused = {arrival.path.split("/")[-1]: arrival.reason for arrival in taken(world).arrivals if arrival.reason}
+    assert list(refused) == ["split.parquet"]
+    assert "cannot be read by Spark" in str(refused["split.parquet"])
+    assert [row["basket_id"] for row in world.rows(RAW)] == [1]
 
 
 def test_a_file_that_spark_cannot_take_is_refused_even_if_there_is_no_other(

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import RollbackError, chosen_publications
+from platform_assets.engine.withdrawals import withdraw
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.domains import tills
@@ -37,10 +39,10 @@ def world(make_world: MakeWorld) -> World:
     return eight_days(make_world, TILLS)
 
 
-def eight_days(make_world: MakeWorld, domain: str) -> World:
-    """Eight days on which a file without rows was delivered."""
+def eight_days(make_world: MakeWorld, domain: str, without: int = 0) -> World:
+    """Eight days on which a file without rows was delivered, but for one."""
     world = make_world(days=8, domains=domain)
-    for day in range(1, 9):
+    for day in {*range(1, 9)} - {without}:
         world.deliver("transactions", f"2017-01-0{day}", "empty.jsonl", "")
     return world
 
@@ -200,6 +202,48 @@ def test_of_two_days_between_which_other_rules_move_a_sale_none_is_published_alo
             with pytest.raises(RollbackError, match="2017-01-02"):
                 rollback(platform, chosen, person(), days=[date.fromisoformat(day)])
         rollback(platform, chosen, person())
+    assert kept(world) == [(0, "2017-01-02", "2.50")]
+
+
+def day_two_comes_last(make_world: MakeWorld, newer: Version) -> tuple[World, Path]:
+    """A sale is published on the fifth day; its older version comes for the second, of which nothing was before."""
+    world = eight_days(make_world, TILLS, without=2)
+    file = world.deliver_rows("transactions", "2017-01-08", "newer.jsonl", [line(0, newer)])
+    world.refresh()
+    world.deliver_rows("transactions", "2017-01-08", "older.jsonl", [line(0, FIRST)])
+    return world, file
+
+
+def test_a_day_never_computed_is_not_published_beside_one_that_other_rules_would_take_a_sale_from(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refresh by nobody, after stricter rules, and one by a person."""
+    world, _ = day_two_comes_last(make_world, DEAR)
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, CHEAP)
+    [step] = world.refresh().steps
+    assert {str(day) for day in step.blocked} == {"2017-01-02"}
+    assert kept(world) == [(0, "2017-01-05", "900.00")]
+    by_person(world)
+    assert kept(world) == [(0, "2017-01-02", "2.50")]
+
+
+@pytest.mark.proof
+def test_a_day_never_computed_is_not_published_beside_one_that_a_withdrawal_takes_a_sale_from(
+    make_world: MakeWorld,
+) -> None:
+    """The two days alone, and then together."""
+    world, newer = day_two_comes_last(make_world, MOVED)
+    with world.open() as platform:
+        raw = platform.catalogue["raw.transactions"]
+        ingest.ingest(platform, lambda: world.spark, raw, person())
+        withdraw(platform, lambda: world.spark, str(newer.relative_to(world.settings.landing)), person())
+    days = [date(2017, 1, 2), date(2017, 1, 5)]
+    for day in days:
+        [step] = world.recompute(["silver.transactions"], [day]).steps
+        assert kept(world) in ([(0, "2017-01-05", "9.00")], []), "and never on both"
+        if day == days[0]:
+            assert set(step.blocked) == {day}
+    world.recompute(["silver.transactions"], days)
     assert kept(world) == [(0, "2017-01-02", "2.50")]
 
 
