@@ -214,6 +214,7 @@ def day_two_comes_last(make_world: MakeWorld, newer: Version) -> tuple[World, Pa
     return world, file
 
 
+@pytest.mark.proof
 def test_a_day_never_computed_is_not_published_beside_one_that_other_rules_would_take_a_sale_from(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,14 +6,15 @@ import pytest
 
 from platform_assets.domains.retail.sample import Simulation
 from platform_assets_tests.support.deliveries import Landing, check, in_order, shuffled, twice
+from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import MakeWorld
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def test_three_days_equal_the_oracle_to_the_cent(make_world: MakeWorld) -> None:
-    """Twelve thousand lines in two deliveries, with everything that goes wrong with them."""
-    check(make_world, Simulation(seed=1, days=3), shuffled)
+    """Twelve thousand lines in two deliveries, with everything that goes wrong with them, and what is sold of what."""
+    check(make_world, Simulation(seed=1, days=3), shuffled, domain=DAILY)
 
 
 @pytest.mark.proof
