@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
@@ -167,30 +167,36 @@ def _moves_within_days(platform: Platform, contract: Contract) -> int:
 def _new_ties(
     platform: Platform, contract: Contract, days: Iterable[date], before: Mapping[date, DayRecord], basis: Basis
 ) -> Iterable[Tie]:
-    raw = contract.inputs[0].table
+    raw, within_days = contract.inputs[0].table, _moves_within_days(platform, contract)
     path, now = platform.lake.table_path(raw), basis.files(raw)
-    reach = timedelta(days=_moves_within_days(platform, contract))
     settled_by = _SettledBy(platform, contract)
     versions: dict[int | None, Files] = {}
 
-    def known(record: DayRecord, day: date) -> Collection[DataFile]:
-        version = _version_read(record, raw)
+    def then(version: int | None, day: date) -> Collection[DataFile]:
         if version not in versions:
             versions[version] = files_at(platform.lake, raw, version)
         return versions[version].get(day, ())
 
-    def told(day: date) -> Iterable[date]:
-        files = now.get(day, ())
-        if (record := before.get(day)) is not None:
-            return moved(path, known(record, day) if settled_by.same_for(record) else (), files)
-        return (
-            there
-            for there in before.keys() & set(moved(path, (), files))
-            if not settled_by.same_for(before[there]) or there in sent_home(path, known(before[there], day), files)
-        )
+    def shown_elsewhere(day: date, files: Collection[DataFile]) -> set[date]:
+        """The published days that may show records of a day that never was: by other rules, or what was withdrawn."""
+        near = within_reach([day], within_days) & before.keys()
+        otherwise = {there for there in near if not settled_by.same_for(before[there])}
+        found = otherwise & set(moved(path, (), files)) if otherwise else set()
+        alike: defaultdict[int | None, set[date]] = defaultdict(set)
+        for there in near - otherwise:
+            alike[_version_read(before[there], raw)].add(there)
+        for version, published in alike.items():
+            found |= published & sent_home(path, then(version, day), files)
+        return found
 
     for day in days:
-        yield from ((day, there) for there in told(day) if abs(there - day) <= reach)
+        files = now.get(day, ())
+        if (record := before.get(day)) is None:
+            found = shown_elsewhere(day, files)
+        else:
+            had = then(_version_read(record, raw), day) if settled_by.same_for(record) else ()
+            found = set(moved(path, had, files)) & within_reach([day], within_days)
+        yield from ((day, there) for there in found)
 
 
 class _SettledBy:

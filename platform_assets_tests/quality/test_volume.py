@@ -50,14 +50,18 @@ def stable_series(draw):
     return days(round(levels[n % 7] * (1 + share)) for n, share in enumerate(noise))
 
 
+def assert_found(verdict, side):
+    """An odd day is a warning, unless others shortly before it were odd as well, as among few alike even 6 % can be."""
+    least, _ = DAILY_SALES.checks.volume_blocks_after
+    assert verdict.usual.side(verdict.rows) == side
+    assert verdict.severity == ("warn" if verdict.lately < least else "block")
+
+
 @given(stable_series(), st.data())
 def test_a_halved_or_doubled_day_of_a_stable_week_is_always_found(known, data):
     day = data.draw(st.sampled_from(sorted(known)))
-    halved, doubled = (judge(known, day, rows) for rows in (known[day] // 2, known[day] * 2))
-    assert halved.severity == "warn"
-    assert halved.usual.side(halved.rows) == -1
-    assert doubled.severity == "warn"
-    assert doubled.usual.side(doubled.rows) == 1
+    assert_found(judge(known, day, known[day] // 2), -1)
+    assert_found(judge(known, day, known[day] * 2), 1)
 
 
 @given(stable_series(), st.data())
@@ -66,7 +70,7 @@ def test_a_few_bad_days_in_the_history_hide_nothing(known, data):
     alike = [other for other in known if other.weekday() == day.weekday() and other != day]
     dirty = data.draw(st.sets(st.sampled_from(alike), max_size=len(alike) // 5))
     broken = known | {other: known[other] // 2 for other in dirty}
-    assert judge(broken, day, known[day] // 4).severity == "warn"
+    assert_found(judge(broken, day, known[day] // 4), -1)
 
 
 @pytest.mark.parametrize(("weeks", "bound"), [(6, 0.10), (12, 0.04), (27, 0.015)])
