@@ -39,8 +39,8 @@ for _name in [name for name in os.environ if name.startswith("PLATFORM_") or nam
 # Or each of the processes that tests start would compile Dagster and Spark anew, for several seconds.
 sys.dont_write_bytecode = False
 
-PROCESSES = 3
-"""One more than a small machine has cores: every test waits now and then, for a lock, the disk, another process."""
+PROCESSES = 2
+"""As many as a small machine has cores; one more where no test is long, since each waits now and then."""
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Several processes for everything; tests that are named run in this one, where a debugger reaches them."""
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    return min(PROCESSES, (os.cpu_count() or 1) + 1) if everything else 0
+    return min(PROCESSES, os.cpu_count() or 1) + _is_brief(config) if everything else 0
 
 
 class OneJvm:

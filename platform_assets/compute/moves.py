@@ -56,15 +56,18 @@ def tombstones(
         return None
     few_move = count <= MOST_BROADCAST
     lying = versions.join(F.broadcast(moving) if few_move else moving, list(key), "left_semi")
+    if not few:
+        lying = lying.localCheckpoint()
     told = _told(lying.select(DAY, *key, *_VERSION, "_new").distinct(), key, within_days).localCheckpoint()
     winners = [row[DAY] for row in told.select(DAY).distinct().collect()]
     if not winners:
         return None
-    # Whole rows are read of the days only that have something to tell.
-    whole = versions.where(F.col(DAY).isin(winners)).drop("_new").dropDuplicates([DAY, *key, *_VERSION])
-    found = whole.join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
+    # Of many rows the whole ones have been read; where few arrive, most days that lie near have nothing to tell.
+    whole = versions.where(F.col(DAY).isin(winners)) if few else lying
+    found = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
     return (
-        found.drop(DAY)
+        found.dropDuplicates([DAY, *key, *_VERSION, _LOSER])
+        .drop(DAY)
         .withColumns({"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string")})
         .withColumnRenamed(_LOSER, DAY)
     )
