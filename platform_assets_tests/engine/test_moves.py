@@ -64,8 +64,11 @@ def kept(world: World) -> list[tuple[int, str, str]]:
     return sorted((row["basket_id"], str(row["event_date"]), str(row["sales_value"])) for row in rows)
 
 
-def test_a_correction_that_moves_a_sale_to_another_day_leaves_one_sale(world: World) -> None:
+def test_a_correction_that_moves_a_sale_as_far_as_it_may_leaves_one_sale(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two refreshes, one for each turn of the deliveries."""
+    with_contracts(monkeypatch, replace(RAW_TRANSACTIONS, moves_within_days=3), SILVER_TRANSACTIONS)
     orders = list(permutations([FIRST, MOVED]))
     land_in_turn(world, orders)
     assert kept(world) == [(basket, "2017-01-05", "9.00") for basket in range(len(orders))]
