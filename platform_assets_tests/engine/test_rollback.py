@@ -78,6 +78,10 @@ def test_a_run_is_undone_at_once_and_stays_undone_until_something_new_comes(worl
     before, rows = derived(world), world.rows(GOLD)
     world = prepared(corrected)
     assert derived(world) != before
+    with world.open() as platform:
+        *_, first = platform.ledger.history(SILVER, date(2017, 1, 2))
+    with pytest.raises(RollbackError, match="published again since"):
+        undo(world, publication=first.publication)
     shown = undo(world, run="wrong", dry_run=True)
     assert shown.release is None
     assert derived(world) != before, "a dry run"
