@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import date
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from platform_assets.lakehouse import commits
+from platform_assets.lakehouse import publish as publishing
 from platform_assets.lakehouse.errors import (
     Conflict,
     ManifestError,
@@ -47,6 +49,35 @@ def test_a_publication_shows_all_its_tables_in_one_release(lake: Lake) -> None:
     assert publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}, STORES: {day(1): [("b", 2)]}})) == 0
     assert everything(lake) == {SALES: {day(0): [("a", 1)]}, STORES: {day(1): [("b", 2)]}}
     assert current_release(lake).versions == {SALES: 0, STORES: 0}
+
+
+def test_what_was_staged_is_on_the_disk_before_anybody_refers_to_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a machine that goes down keeps the commit and loses the rows."""
+    on_disk: set[tuple[int, int]] = set()
+    at_the_lock: list[set[tuple[int, int]]] = []
+    sync = os.fsync
+
+    def noted(file: int) -> None:
+        sync(file)
+        there = os.fstat(file)
+        on_disk.add((there.st_dev, there.st_ino))
+
+    def look(point: str) -> None:
+        if point == "publish.locked":
+            at_the_lock.append(set(on_disk))
+
+    made = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}, STORES: {day(1): [("b", 2)]}})
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(publishing, "failpoint", look)
+    publish(lake, made)
+    files = [
+        lake.table_path(one.table) / file.path for one in made.tables for c in one.days.values() for file in c.files
+    ]
+    assert len(files) == 2
+    needed = {path for file in files for path in (file, file.parent, file.parent.parent, file.parent.parent.parent)}
+    assert {(path.stat().st_dev, path.stat().st_ino) for path in needed} <= at_the_lock[0]
 
 
 def test_a_replaced_day_has_only_its_new_rows_and_other_days_keep_theirs(lake: Lake) -> None:
