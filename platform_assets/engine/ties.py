@@ -181,7 +181,7 @@ def _new_ties(
         """The published days that may show records of a day that never was: by other rules, or what was withdrawn."""
         near = within_reach([day], within_days) & before.keys()
         otherwise = {there for there in near if not settled_by.same_for(before[there])}
-        found = otherwise & set(moved(path, (), files)) if otherwise else set()
+        found = otherwise & moved(path, (), files) if otherwise else set()
         alike: defaultdict[int | None, set[date]] = defaultdict(set)
         for there in near - otherwise:
             alike[_version_read(before[there], raw)].add(there)
@@ -195,7 +195,7 @@ def _new_ties(
             found = shown_elsewhere(day, files)
         else:
             had = then(_version_read(record, raw), day) if settled_by.same_for(record) else ()
-            found = set(moved(path, had, files)) & within_reach([day], within_days)
+            found = moved(path, had, files) & within_reach([day], within_days)
         yield from ((day, there) for there in found)
 
 

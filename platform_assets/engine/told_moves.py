@@ -17,7 +17,7 @@ from platform_assets.lakehouse.key_bounds import may_hold
 from platform_assets.lakehouse.manifest import DataFile
 
 
-def moved(table: Path, before: Collection[DataFile], after: Collection[DataFile]) -> Iterator[date]:
+def moved(table: Path, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:
     """The days to or from which records of a day moved between the time it had some files and then others.
 
     Args:
@@ -25,10 +25,7 @@ def moved(table: Path, before: Collection[DataFile], after: Collection[DataFile]
         before: files of the day; none where nothing of it is known.
         after: files of the day, later.
     """
-    new = set(after) - set(before)
-    yield from _marked(table, new, TOMBSTONE, "_order_day")
-    if withdrawn := set(_marked(table, new, WITHDRAWAL, "_arrival")):
-        yield from _marked(table, set(after) - new, TOMBSTONE, "_order_day", of_arrivals=withdrawn)
+    return set(_marked(table, set(after) - set(before), TOMBSTONE, "_order_day")) | sent_home(table, before, after)
 
 
 def sent_home(table: Path, before: Collection[DataFile], after: Collection[DataFile]) -> set[date]:

@@ -18,11 +18,6 @@ Row = tuple[str, str, date]
 """Kind, arrival, day of the version."""
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    return tmp_path
-
-
 def raw_file(table: Path, name: str, *rows: Row, told: bool = True) -> DataFile:
     """A file of a raw day, with statistics or without."""
     kinds, arrivals, days = zip(*rows, strict=True)
@@ -32,19 +27,19 @@ def raw_file(table: Path, name: str, *rows: Row, told: bool = True) -> DataFile:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_records_move_with_the_tombstones_that_came_since(table: Path, told: bool) -> None:
-    known = raw_file(table, "known", ("record", "a", NEAR), ("tombstone", "b", NEAR), told=told)
-    new = raw_file(table, "new", ("tombstone", "c", FAR), told=told)
-    assert set(moved(table, [known], [known, new])) == {FAR}
-    assert set(moved(table, [], [known, new])) == {NEAR, FAR}
-    assert set(moved(table, [known, new], [known, new])) == set()
+def test_records_move_with_the_tombstones_that_came_since(tmp_path: Path, told: bool) -> None:
+    known = raw_file(tmp_path, "known", ("record", "a", NEAR), ("tombstone", "b", NEAR), told=told)
+    new = raw_file(tmp_path, "new", ("tombstone", "c", FAR), told=told)
+    assert moved(tmp_path, [known], [known, new]) == {FAR}
+    assert moved(tmp_path, [], [known, new]) == {NEAR, FAR}
+    assert moved(tmp_path, [known, new], [known, new]) == set()
 
 
-def test_a_withdrawal_sends_home_what_its_arrival_had_taken_away(table: Path) -> None:
-    known = raw_file(table, "known", ("tombstone", "b", NEAR), ("tombstone", "c", FAR))
-    back = raw_file(table, "back", ("withdrawal", "b", NEAR))
-    assert set(moved(table, [known], [known, back])) == {NEAR}
-    assert sent_home(table, [known], [known, back]) == {NEAR}
-    assert sent_home(table, [], [known, back]) == {NEAR}, "whenever its tombstone came"
-    assert sent_home(table, [known, back], [known, back]) == set()
-    assert sent_home(table, [], [known]) == set()
+def test_a_withdrawal_sends_home_what_its_arrival_had_taken_away(tmp_path: Path) -> None:
+    known = raw_file(tmp_path, "known", ("tombstone", "b", NEAR), ("tombstone", "c", FAR))
+    back = raw_file(tmp_path, "back", ("withdrawal", "b", NEAR))
+    assert moved(tmp_path, [known], [known, back]) == {NEAR}
+    assert sent_home(tmp_path, [known], [known, back]) == {NEAR}
+    assert sent_home(tmp_path, [], [known, back]) == {NEAR}, "whenever its tombstone came"
+    assert sent_home(tmp_path, [known, back], [known, back]) == set()
+    assert sent_home(tmp_path, [], [known]) == set()

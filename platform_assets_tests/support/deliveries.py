@@ -77,6 +77,7 @@ def check(
     lake = Lake(world.settings.lake)
     with world.open() as platform:
         tables = [table for table in DERIVED if table in platform.catalogue.names]
+    assert tables
     met: set[date] = set()
     for until in way(world, simulation):
         world.refresh()
