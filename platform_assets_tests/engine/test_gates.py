@@ -55,12 +55,13 @@ def known_days(lakes: Lakes) -> World:
     return world
 
 
-def three_days(lakes: Lakes) -> World:
-    """Three days that are all alike, loaded."""
-    world = lakes.new(days=3, domains=TWO_GOLDS)
-    for number in (1, 2, 3):
+def sixteen_days(lakes: Lakes) -> World:
+    """The same sixteen days in four tables."""
+    world = lakes.new(days=20, domains=TWO_GOLDS)
+    for number in range(1, KNOWN + 1):
         deliver(world, number, lines(number))
-    world.refresh()
+    first = steps_of(world.refresh())
+    assert all(step.changes == {} for step in first.values())
     return world
 
 
@@ -193,13 +194,9 @@ def test_odd_days_in_a_row_block_also_where_each_is_a_batch_of_its_own(prepared:
     assert outcomes == {17: "warned", 18: "warned", 19: "blocked"}
 
 
-def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_hold(make_world: MakeWorld) -> None:
-    """Three refreshes of four tables, and sixteen days to compare with."""
-    world = make_world(days=20, domains=TWO_GOLDS)
-    for number in range(1, KNOWN + 1):
-        deliver(world, number, lines(number))
-    first = steps_of(world.refresh())
-    assert all(step.changes == {} for step in first.values())
+def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_hold(prepared: Prepared) -> None:
+    """Three refreshes of four tables, the first of sixteen days to compare with."""
+    world = prepared(sixteen_days)
     before = world.rows("silver.transactions", str(day(10)))
     deliver(world, 17, lines(17))
     late = f"{day(17)}T08:00:00Z"
@@ -237,7 +234,7 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
 
 def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale(prepared: Prepared) -> None:
     """Two days of gold are computed, and tried before, because their code is new."""
-    world = prepared(three_days)
+    world = prepared(sixteen_days)
     for table in ("silver.transactions", "silver.products", "gold.daily_sales", "gold.household_28d"):
         result = again(world, table, [1, 2, 3], session=no_session)
         assert result.up_to_date == {day(1), day(2), day(3)}
@@ -255,7 +252,7 @@ def test_days_that_are_up_to_date_start_no_session_and_new_code_makes_them_stale
 
 @pytest.mark.proof
 def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) -> None:
-    world = prepared(three_days)
+    world = prepared(sixteen_days)
     late = f"{day(3)}T12:00:00Z"
     corrections = lines(1, updated_at=late)
     deliver(
@@ -282,7 +279,7 @@ def test_what_a_correction_changed_is_reported_day_by_day(prepared: Prepared) ->
     assert (daily.added, daily.removed, daily.changed) == (1, 0, 3)
     assert (daily.sums_before["lines"], daily.sums_after["lines"]) == (10, 10)
     assert (daily.sums_before["net"], daily.sums_after["net"]) == (Decimal("25.00"), Decimal("32.49"))
-    assert set(steps["gold.household_28d"].changes) == {day(1), day(2), day(3)}
+    assert set(steps["gold.household_28d"].changes) == {day(number) for number in range(1, KNOWN + 1)}
 
 
 def test_rows_that_break_the_contract_or_get_lost_are_named_and_masked(

@@ -19,8 +19,9 @@ from platform_assets_tests.support.kills.sales import SALES
 from platform_assets_tests.support.shelf import in_process, killed
 
 SEED = 0
-READS = 10
-"""At least so many looks of the reader at each kill; the whole matrix asks for more."""
+READS, PAUSE_S = 10, 0.02
+"""At least so many looks of the reader at each kill, and how long it rests between them, or it would take a core from
+everything else; the whole matrix asks for more, and lets it look without end."""
 
 SAMPLE = (
     "ingest.counted",
@@ -49,7 +50,7 @@ def sampled(points: Iterable[str]) -> list[ParameterSet]:
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
-    found = Reader()
+    found = Reader(PAUSE_S)
     yield found
     found.close()
 

@@ -31,11 +31,15 @@ class Watched:
 
 
 class Reader:
-    """The process; close it at the end."""
+    """The process; close it at the end.
 
-    def __init__(self) -> None:
+    Args:
+        pause_s: between two looks. Without one it takes a core for itself.
+    """
+
+    def __init__(self, pause_s: float = 0) -> None:
         self._pipe, theirs = FORKS.Pipe()
-        self._process = FORKS.Process(target=_read, args=(theirs,), daemon=True)
+        self._process = FORKS.Process(target=_read, args=(theirs, pause_s), daemon=True)
         self._process.start()
 
     def watch(self, lake: Path, columns: tuple[tuple[str, str], ...], whole: Collection[Sums]) -> None:
@@ -61,7 +65,7 @@ class Reader:
         return found
 
 
-def _read(pipe: Connection) -> None:
+def _read(pipe: Connection, pause_s: float) -> None:
     while (asked := pipe.recv()) is not None:
         lake, columns, whole = asked
         reads, mixed, at_least = 0, list[str](), None
@@ -76,6 +80,6 @@ def _read(pipe: Connection) -> None:
             reads += 1
             if reads == 1:
                 pipe.send(None)
-            if at_least is None and pipe.poll():
+            if at_least is None and pipe.poll(pause_s):
                 at_least = pipe.recv()
         pipe.send(Watched(reads, tuple(mixed[:5]), len(mixed)))
