@@ -184,7 +184,9 @@ def write_as_long(file: Path, rows: pa.Table) -> None:
 
 
 FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload([f"platform_assets_tests.support.kills.{name}" for name in ("paper", "sales", "reader")])
+FORKS.set_forkserver_preload(
+    ["pandas", *(f"platform_assets_tests.support.kills.{name}" for name in ("paper", "sales", "reader"))]
+)
 
 
 def in_process(work: Callable[..., object], *args: object, failpoint: str = "", wait: bool = True) -> BaseProcess:
