@@ -57,6 +57,10 @@ class Basis:
         """Of a table at the release; None where it was never published."""
         return self.release.versions.get(table)
 
+    def has(self, table: str) -> bool:
+        """Whether anything of a table was ever published, or is staged."""
+        return table in self.staged or table in self.release.versions
+
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
         """What a manifest says was read of some tables: their version, or that it was staged with the days."""
         return {table: STAGED if table in self.staged else self.release.versions.get(table, -1) for table in tables}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import cast
@@ -67,7 +67,7 @@ class Work:
     contract: Contract
     author: Author
     days: frozenset[date]
-    batches: Sequence[Sequence[date]]
+    batches: Sequence[tuple[date, ...]]
     reasons: Mapping[date, Reasons]
     force: bool
     accept: frozenset[Check]
@@ -103,6 +103,8 @@ class Computed:
             rollback does, is not among them.
         moves: whether records have moved between its days and others, so that it must be published on the release that
             it was computed over, or not at all.
+        put_off: days that have to be computed with one of a later batch, each with that one; left out of everything
+            else.
     """
 
     publication: str
@@ -111,6 +113,7 @@ class Computed:
     holds: tuple[Hold, ...] = ()
     over: tuple[Hold, ...] = ()
     moves: bool = False
+    put_off: Mapping[date, date] = field(default_factory=dict)
 
 
 def begin(
@@ -209,10 +212,11 @@ def compute(
         checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(platform, contract, state, failing, basis, to_come=to_come)
+        tied = tied_days(platform, contract, state, failing, basis, to_come=work.days.intersection(to_come))
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
-        good = tuple(day for day in state.ready if not checks[day].blocking and day not in tied.blocked)
+        done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
+        good = tuple(day for day in done if not checks[day].blocking)
         changed = effects(platform, spark, contract, basis, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
         changes = _changes(work, basis, publication, good, staged, state, checks, seconds)
@@ -220,7 +224,6 @@ def compute(
         if not good:
             discard_stage(platform, publication, tuple(folders))
 
-    done = [day for day in state.ready if day not in tied.blocked]
     held = {day: found for day in done if (found := checks[day].blocking)}
     result = left_alone + StepResult(
         contract.name,
@@ -236,7 +239,7 @@ def compute(
     refused = {day: attempt(state.made_from[day], version) for day in held}
     holds = _holds(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
     over = tuple(hold for hold in state.known_holds if hold.day in done and hold.day not in held)
-    return Computed(publication if good else "", changes, result, holds, over, tied.moves)
+    return Computed(publication if good else "", changes, result, holds, over, tied.moves, tied.put_off)
 
 
 def _changes(
@@ -266,8 +269,8 @@ def _changes(
     contents = replaced(*_files(basis, contract.name, publication), found, state.made_from, figures)
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
-    if contract.rules:
-        dead = quarantine_table(contract)
+    dead = quarantine_table(contract)
+    if contract.rules or basis.has(dead):  # what rules of before refused may be there still
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
         contents = replaced(*_files(basis, dead, publication), bad, state.made_from, {})
         letters = {day: content for day, content in contents.items() if content.files or content.base}

@@ -23,6 +23,9 @@ from platform_assets.lakehouse.manifest import (
 from platform_assets.lakehouse.publish import Conflict, publish
 from platform_assets.lakehouse.stages import discard
 
+TURNS = 20
+"""How often what others overtook is put on the newest release before that is passed on."""
+
 
 def publish_changes(
     platform: Platform,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -13,11 +14,13 @@ from platform_assets.compute.failures import full_disk_explained
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.computing import Computed, Work, begin, compute
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import discard_stage, publish_changes, publish_unless_replaced
+from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
+from platform_assets.engine.ties import has_ties, moved_meanwhile
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
+from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
-from platform_assets.planning.steps import Step
+from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.quality.findings import Check
 
 ATTEMPTS = 3
@@ -57,21 +60,20 @@ def recompute_step(
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform is new, and does not always give the same.
         Conflict: others kept publishing the same days.
-        OvertakenError: others kept publishing while records moved between days.
+        OvertakenError: others kept publishing, or did while records moved between days.
     """
     now = Progress("computing", step.table, 0, len(step.days))
     progress(now)
     work = begin(Basis.now(platform), spark, step, author, force=force, accept=accept, at_once=False)
     result = StepResult(step.table)
-    to_come = set(step.days)
-    for batch in work.batches:
-        started = time.monotonic()
+    left = list(work.batches)
+    while left:
+        started, batch = time.monotonic(), left.pop(0)
         days: Collection[date] = batch
-        to_come.difference_update(batch)
         for turn in range(1, ATTEMPTS + 1):
             with full_disk_explained(step.table):
-                done, days = _publish_batch(work, days, to_come, result, last=turn == ATTEMPTS)
-            result += done
+                done = _publish_batch(work, days, days_of(left), result, last=turn == ATTEMPTS)
+            result, days, left = result + done.result, done.again, put_off(left, done.put_off)
             if not days:
                 break
         result += StepResult(step.table, seconds=time.monotonic() - started)
@@ -81,31 +83,54 @@ def recompute_step(
     return replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
 
 
+class _Done(NamedTuple):
+    """What became of a batch: the days to compute again because of a conflict, and those to compute later."""
+
+    result: StepResult
+    again: tuple[date, ...]
+    put_off: Mapping[date, date]
+
+
 def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
-) -> tuple[StepResult, tuple[date, ...]]:
-    """What was done, and the days to compute again because of a conflict; `to_come` is left for later batches."""
+) -> _Done:
     platform = work.platform
     basis = Basis.now(platform)
     computed = compute(work, basis, days, to_come, so_far)
     again = _publish(work, computed, basis, last=last) if computed.publication else ()
     platform.ledger.hold(computed.holds)
     platform.ledger.drop([hold for hold in computed.over if hold.day not in again])
-    return computed.result.without(again), again
+    return _Done(computed.result.without(again), again, computed.put_off)
 
 
 def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> tuple[date, ...]:
-    """Publish a batch; returns the days of it that have to be computed again."""
+    """Publish a batch; returns the days of it that have to be computed again.
+
+    Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Whatever
+    else they did leaves the days that they did not replace as good as they were.
+    """
     platform, publication, changes = work.platform, computed.publication, computed.changes
-    if not computed.moves and not last:
-        return publish_unless_replaced(platform, publication, "recompute", changes, work.author)
-    # Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it.
-    on_release = basis.number if computed.moves else None
-    try:
-        publish_changes(platform, publication, "recompute", changes, work.author, on_release=on_release)
-    except (Conflict, OvertakenError):
-        if last:
-            raise
-        discard_stage(platform, publication, [change.table for change in changes])
-        return tuple(changes[0].days)
-    return ()
+    tied = has_ties(platform, work.contract)
+    now, met = basis, tuple[date, ...]()
+    for turn in range(1, TURNS + 1):
+        on_release = now.number if tied else None
+        try:
+            publish_changes(platform, publication, "recompute", changes, work.author, on_release=on_release)
+        except Conflict as conflict:
+            if last:
+                raise
+            met += tuple(changes[0].days) if computed.moves else tuple(conflict.days)
+        except OvertakenError:
+            now = Basis.now(platform)
+            half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, basis, now)
+            if turn == TURNS or (half and last):
+                raise
+            met += tuple(changes[0].days) if half else ()
+        else:
+            return met
+        changes = without(changes, met)
+        if not changes:
+            discard_stage(platform, computed.publication, [change.table for change in computed.changes])
+            return met
+        publication = new_publication()  # the manifest of the first is written
+    raise AssertionError("unreachable")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -14,7 +15,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.publishing import TURNS, publish_changes
 from platform_assets.engine.undoable import (
     built_upon,
     nothing_to_undo,
@@ -24,6 +25,7 @@ from platform_assets.engine.undoable import (
 from platform_assets.engine.undone_columns import refuse_what_would_not_read, schema_before
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.columns import types_in
+from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.log import files_of_days, snapshot
 from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 from platform_assets.lakehouse.releases import Release, manifest_of
@@ -91,12 +93,29 @@ def rollback(
     Raises:
         RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
             another that would stay; or there is nothing to roll back.
-        Conflict: somebody published one of the days at this very moment; nothing was changed.
+        OvertakenError: others kept publishing; nothing was changed.
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
     """
+    for _ in range(TURNS - 1):
+        with suppress(OvertakenError):  # decided anew: what was published may be half of a move, or build on it
+            return _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
+    return _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
+
+
+def _roll_back(
+    platform: Platform,
+    publications: tuple[PublicationRecord, ...],
+    author: Author,
+    days: Collection[date] | None,
+    progress: OnProgress,
+    *,
+    cascade: bool,
+    dry_run: bool,
+) -> Rollback:
     platform.settle()
-    now = platform.current_release()
+    basis = Basis.now(platform)
+    now = basis.release
     chosen = [one for one in publications if one.kind != COMPACTION]
     made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
     raw = tuple(sorted({table for table, _ in made if _is_raw(platform, table)}))
@@ -114,7 +133,7 @@ def rollback(
     if found.in_the_way:
         raise built_upon(platform, found)
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
-    refuse_half_a_move(platform, records)
+    refuse_half_a_move(basis, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
     manifests = {
         name: manifest_of(platform.lake, name) for name in {then.publication for _, then in records.values() if then}
@@ -174,7 +193,7 @@ def _publish(
     failpoint("rollback.held")
     renewed = {(hold.table, hold.day, hold.refused, hold.gate) for hold in holds}
     try:
-        number = publish_changes(platform, new_publication(), "roll back", changes, author)
+        number = publish_changes(platform, new_publication(), "roll back", changes, author, on_release=now.number)
     except Exception:
         platform.ledger.drop(holds)
         # Only what these had replaced: somebody may have lifted others meanwhile.

@@ -20,7 +20,7 @@ from platform_assets.engine.changes import files_at
 from platform_assets.engine.columns import refuse_days_left
 from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import discard_stage, publish_changes, without
+from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.ties import partners
 from platform_assets.failpoints import failpoint
@@ -32,12 +32,8 @@ from platform_assets.ledger.records import Hold
 from platform_assets.planning.fingerprints import parse_attempt
 from platform_assets.planning.overtaken import overtaken
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.planning.steps import Step
+from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.quality.findings import Check
-
-TURNS = 20
-"""How often a stage that others overtook is put on the newest release before that is passed on."""
-
 
 Keep = Callable[["Stage", str], None]
 """Told when days came in, and before anything is published the publication's name."""
@@ -111,12 +107,12 @@ class Stage:
         self._forget(step.table, step.days)
         work = begin(self.basis, spark, step, self.author, force=force, accept=accept, at_once=True)
         before, result = self.results.get(step.table), StepResult(step.table)
-        to_come = set(step.days)
-        for batch in work.batches:
-            started = time.monotonic()
-            to_come.difference_update(batch)
+        left = list(work.batches)
+        while left:
+            started, batch = time.monotonic(), left.pop(0)
             with full_disk_explained(step.table):
-                computed = compute(work, self.basis, batch, to_come, result)
+                computed = compute(work, self.basis, batch, days_of(left), result)
+            left = put_off(left, computed.put_off)
             self._add(computed)
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
             why = {day: work.reasons[day] for day in result.published if day in work.reasons}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from platform_assets.contracts import Contract
@@ -35,12 +35,15 @@ class Tied:
     Args:
         held: each with the day that failed a gate, now or before.
         blocked: each with the day that is stale and was not computed with it.
+        put_off: each with a day of a later batch, with which it has to be computed: raw has told of the move since the
+            step began, or they would be in the same one.
         moves: whether records have moved between staged days and any others.
         beyond: days that readers see and that cannot be computed here: with another calendar or clock they could.
     """
 
     held: dict[date, date] = field(default_factory=dict)
     blocked: dict[date, date] = field(default_factory=dict)
+    put_off: dict[date, date] = field(default_factory=dict)
     moves: bool = False
     beyond: frozenset[date] = frozenset()
 
@@ -62,7 +65,7 @@ class Tied:
 def ties_among(platform: Platform, contract: Contract, state: Readiness, basis: Basis) -> tuple[Tie, ...]:
     """The ties of days that are to be computed, so that they can be computed together."""
     return (
-        tuple(_new_ties(platform, contract, state.ready, state.before, basis)) if _has_ties(platform, contract) else ()
+        tuple(_new_ties(platform, contract, state.ready, state.before, basis)) if has_ties(platform, contract) else ()
     )
 
 
@@ -78,7 +81,7 @@ def partners(
         staged: days of the table in the stage.
         basis: that the stage lies over, without it.
     """
-    if not _has_ties(platform, contract):
+    if not has_ties(platform, contract):
         return set()
     ties = _new_ties(platform, contract, {*days, *staged}, basis.days(contract.name), basis)
     return held_together(days, ties).keys() & set(staged)
@@ -101,10 +104,9 @@ def tied_days(
         state: its staged days, `ready`, and what is there of it.
         failing: those that a check blocks.
         basis: that was read.
-        to_come: days of later batches of the same step, which count as if they were to pass: those that were tied when
-            the step began are in the same batch.
+        to_come: days that later batches of the same step compute.
     """
-    if not _has_ties(platform, contract):
+    if not has_ties(platform, contract):
         return Tied()
     near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
     # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes,
@@ -112,51 +114,95 @@ def tied_days(
     around = sorted(near & basis.digests(contract.inputs[0].table).keys())
     beyond = frozenset(near & state.before.keys()) - frozenset(around)
     others = readiness(platform, contract, around, basis)
-    behind = {*others.ready, *others.blocked, *others.held, *beyond}.difference(to_come)
+    behind = {*others.ready, *others.blocked, *others.held, *beyond}
     # What was never published and is not to be is nowhere, whatever moves to it.
     looked_at = (*state.ready, *sorted(behind & state.before.keys()))
     ties = list(_new_ties(platform, contract, looked_at, state.before, basis))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
-    free = [day for day in state.ready if day in tied and day not in failing]
+    free = {day: tied[day] for day in state.ready if day in tied and day not in failing}
+    put_off = {day: root for day, root in free.items() if root in to_come}
+    left = {day: root for day, root in free.items() if day not in put_off}
     return Tied(
-        held={day: tied[day] for day in free if tied[day] in by_gate},
-        blocked={day: tied[day] for day in free if tied[day] not in by_gate},
+        held={day: root for day, root in left.items() if root in by_gate},
+        blocked={day: root for day, root in left.items() if root not in by_gate},
+        put_off=put_off,
         moves=any(day in tie for day in state.ready for tie in ties),
         beyond=beyond,
     )
 
 
 def moves_undone(
-    platform: Platform, contract: Contract, days: Mapping[date, tuple[DayRecord, DayRecord | None]]
+    platform: Platform, contract: Contract, days: Mapping[date, tuple[DayRecord, DayRecord | None]], basis: Basis
 ) -> set[Tie]:
-    """The moves that days know of and will not know of any more.
+    """The moves that days know of and will not know of any more, or will and do not yet.
 
     Args:
         platform: what to look at.
         contract: of the table.
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
+        basis: what is there now.
     """
-    if not _has_ties(platform, contract):
+    if not has_ties(platform, contract):
         return set()
     raw = contract.inputs[0].table
-    path = platform.lake.table_path(raw)
-    spans: defaultdict[tuple[int | None, int | None], set[date]] = defaultdict(set)
-    settled_by = _SettledBy(platform, contract)
+    told = _Told(platform, contract)
+    spans: defaultdict[_Span, set[date]] = defaultdict(set)
     for day, (now, then) in days.items():
-        if then is not None:
-            before = _version_read(then, raw) if settled_by.same_for(then, now) else None
-            spans[before, _version_read(now, raw)].add(day)
+        if then is not None and now.digest:
+            spans[told.span(now, then)].add(day)
     found: set[Tie] = set()
-    for (before, after), alike in spans.items():
-        had, has = files_at(platform.lake, raw, before), files_at(platform.lake, raw, after)
-        for day in within_reach(alike, _moves_within_days(platform, contract)):
-            found |= {(day, there) for there in moved(path, had.get(day, ()), has.get(day, ()))}
+    for span, alike in spans.items():
+        found |= told.between(within_reach(alike, told.within_days), span)
+    appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
+    if appearing:
+        near = within_reach(appearing, told.within_days) - days.keys()
+        state = readiness(platform, contract, sorted(near & basis.digests(raw).keys()), basis)
+        for there in near & state.before.keys():
+            shown = state.before[there]
+            if there in state.up_to_date:  # it would come out the same of what raw is today
+                shown = replace(shown, reads={raw: basis.reads([raw])[raw]})
+            for day in within_reach([there], told.within_days) & appearing.keys():
+                pair = {day, there}
+                found |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
     return found
 
 
-def _has_ties(platform: Platform, contract: Contract) -> bool:
+def moved_meanwhile(
+    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, now: Basis
+) -> set[Tie]:
+    """Moves between days that were computed over one basis and those that others have published since.
+
+    Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
+    do not know of, or not know of one that these tell of.
+
+    Args:
+        platform: what to look at.
+        contract: of the table.
+        days: that were computed and judged over `basis`, and are to be published over `now`.
+        basis: that was read.
+        now: what is there by now.
+    """
+    if not has_ties(platform, contract):
+        return set()
+    told, version = _Told(platform, contract), basis.version(contract.inputs[0].table)
+    before, after = basis.days(contract.name), now.days(contract.name)
+    spans: defaultdict[_Span, set[date]] = defaultdict(set)
+    for there in (within_reach(days, told.within_days) - set(days)) & after.keys():
+        shown = after[there]
+        if there not in before or before[there].publication != shown.publication:
+            spans[told.span_to(version, shown)].add(there)
+    return {
+        (one, other)
+        for span, since in spans.items()
+        for one, other in told.between({*days, *since}, span)
+        if (one in days and other in since) or (one in since and other in days)
+    }
+
+
+def has_ties(platform: Platform, contract: Contract) -> bool:
+    """Whether records can move between days of a table."""
     return contract.layer == "silver" and _moves_within_days(platform, contract) > 0
 
 
@@ -197,6 +243,41 @@ def _new_ties(
             had = then(_version_read(record, raw), day) if settled_by.same_for(record) else ()
             found = moved(path, had, files) & within_reach([day], within_days)
         yield from ((day, there) for there in found)
+
+
+_Span = tuple[int | None, int | None]
+"""Two versions of raw, the older one first; None where nothing of raw is known."""
+
+
+class _Told:
+    """The moves that raw tells of between two of its versions."""
+
+    def __init__(self, platform: Platform, contract: Contract) -> None:
+        self._lake, self._raw = platform.lake, contract.inputs[0].table
+        self._settled_by = _SettledBy(platform, contract)
+        self.within_days = _moves_within_days(platform, contract)
+
+    def span(self, one: DayRecord, other: DayRecord) -> _Span:
+        """What one of two contents of days was made from and the other one was not."""
+        versions = (_version_read(one, self._raw), _version_read(other, self._raw))
+        return _span(*versions, alike=self._settled_by.same_for(one, other))
+
+    def span_to(self, version: int | None, other: DayRecord) -> _Span:
+        """The same where one of them is made today, from a version of raw."""
+        return _span(version, _version_read(other, self._raw), alike=self._settled_by.same_for(other))
+
+    def between(self, days: Iterable[date], span: _Span) -> set[Tie]:
+        """Moves of records of some days, each with the day that it went to or came from."""
+        if span[0] == span[1]:
+            return set()
+        had, has = (files_at(self._lake, self._raw, version) for version in span)
+        path = self._lake.table_path(self._raw)
+        return {(day, there) for day in days for there in moved(path, had.get(day, ()), has.get(day, ()))}
+
+
+def _span(one: int | None, other: int | None, *, alike: bool) -> _Span:
+    older, newer = sorted((one, other), key=lambda version: -1 if version is None else version)
+    return (older if alike else None), newer
 
 
 class _SettledBy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
+from platform_assets.engine.basis import Basis
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.ties import moves_undone
 from platform_assets.errors import PlatformError
@@ -53,20 +54,20 @@ def chosen_publications(
     return tuple(found for name in names if (found := platform.ledger.publication(name)))
 
 
-def refuse_half_a_move(platform: Platform, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
+def refuse_half_a_move(basis: Basis, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
     """Refuse days between which records have moved, unless they go back together.
 
     Args:
-        platform: what to look at.
+        basis: what is there now.
         records: for every day that changes, what it is and what it becomes.
 
     Raises:
         RollbackError: naming the two days.
     """
-    for contract in platform.catalogue:
+    for contract in basis.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        published = platform.ledger.current_days(contract.name) if days else {}
-        for one, other in sorted(moves_undone(platform, contract, days)):
+        published = basis.days(contract.name) if days else {}
+        for one, other in sorted(moves_undone(basis.platform, contract, days, basis)) if days else ():
             if (one in days) != (other in days):
                 alone, left = (one, other) if one in days else (other, one)
                 if left not in published:

@@ -44,6 +44,21 @@ def batches(
     return tuple(tuple(sorted(day for one in groups_of_days[start:end] for day in one)) for start, end in cut)
 
 
+def days_of(some: Sequence[tuple[date, ...]]) -> set[date]:
+    """All days of some batches."""
+    return {day for batch in some for day in batch}
+
+
+def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> list[tuple[date, ...]]:
+    """Batches to come, each with the days that have to be computed with one of its own.
+
+    Args:
+        to_come: batches.
+        days: each with a day of one of the batches.
+    """
+    return [tuple(sorted({*batch, *(day for day, root in days.items() if root in batch)})) for batch in to_come]
+
+
 def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: int) -> list[tuple[int, int]]:
     """Where batches of groups (days, bytes) start and end."""
     found: list[tuple[int, int]] = []

@@ -60,12 +60,12 @@ def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
 def still_refused(refused: Iterable[tuple[date, str]], tied: Iterable[Tie], now: Mapping[date, str]) -> set[date]:
     """The held days that would come out as they were refused.
 
-    A day that is only tied to another one is refused while that one is.
+    A day that is only tied to another one is refused while that one is, and while nothing is known of that one.
 
     Args:
         refused: held days, each with a fingerprint that must not be published.
         tied: held days, each with the day that keeps it.
         now: the fingerprint that each of all these days would get.
     """
-    by_gate = {day for day, mark in refused if now.get(day) == mark}
+    by_gate = {day for day, mark in refused if now.get(day, mark) == mark}
     return by_gate | {day for day, root in tied if root in by_gate}
