@@ -25,6 +25,7 @@ from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.planning.requests import BY_PERSON
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS, person
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.world import MakeWorld, World, sale
 
 Version = dict[str, Any]
@@ -330,17 +331,14 @@ def test_who_lost_the_lock_of_an_ingest_takes_nothing_and_is_told(
 ) -> None:
     """Three refreshes, one of them in the midst of another."""
     one = world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
-    to_come = ["ingest.counted"]
 
-    def meanwhile(point: str) -> None:
-        if point in to_come:
-            to_come.clear()
-            hidden = one.rename(one.with_name(".one.jsonl"))  # so that no day is published by both
-            world.deliver_rows("transactions", "2017-01-08", "other.jsonl", [line(0, MOVED)])
-            world.refresh()
-            hidden.rename(one)
+    def another_refresh() -> None:
+        hidden = one.rename(one.with_name(".one.jsonl"))  # so that no day is published by both
+        world.deliver_rows("transactions", "2017-01-08", "other.jsonl", [line(0, MOVED)])
+        world.refresh()
+        hidden.rename(one)
 
-    monkeypatch.setattr(arrivals, "failpoint", meanwhile)
+    once_at(monkeypatch, arrivals, "ingest.counted", another_refresh)
     monkeypatch.setattr(ingest_turn, "ingest_lock", lambda *_: nullcontext())
     with pytest.raises(LockLostError, match=r"made version \d of raw\.transactions"):
         world.refresh()
@@ -355,14 +353,7 @@ def test_a_file_that_was_listed_before_the_lock_was_lost_is_not_taken_twice(
 ) -> None:
     """A refresh in the midst of another."""
     world.deliver_rows("transactions", "2017-01-07", "one.jsonl", [line(0, FIRST)])
-    to_come = ["ingest.listed"]
-
-    def meanwhile(point: str) -> None:
-        if point in to_come:
-            to_come.clear()
-            world.refresh()
-
-    monkeypatch.setattr(ingest, "failpoint", meanwhile)
+    once_at(monkeypatch, ingest, "ingest.listed", world.refresh)
     monkeypatch.setattr(ingest_turn, "ingest_lock", lambda *_: nullcontext())
     with pytest.raises(LockLostError, match=r"made version \d of raw\.transactions"):
         world.refresh()

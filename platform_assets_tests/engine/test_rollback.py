@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from platform_assets.engine import rollback as rolling_back
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.rollback import Rollback, rollback
@@ -16,9 +17,11 @@ from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK, Hold
+from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATER, LATEST, four_days
-from platform_assets_tests.support.world import World, sale
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
 
@@ -61,6 +64,12 @@ def undo(world: World, **chosen: Any) -> Rollback:
 def derived(world: World) -> Digests:
     """Digests of everything that was computed."""
     return {table: days for table, days in world.digests().items() if not table.startswith("raw.")}
+
+
+def publication_of_gone(world: World, day: str) -> str:
+    """The one that left a day as if it had never been computed."""
+    with world.open() as platform:
+        return platform.ledger.history(SILVER, date.fromisoformat(day))[0].publication
 
 
 def publication_of(world: World, table: str, day: str) -> str:
@@ -164,8 +173,54 @@ def test_half_of_a_move_is_refused(world: World) -> None:
     for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
         with pytest.raises(RollbackError, match=f"moved between {alone} and {left}.*\n.*{left}"):
             undo(world, run="wrong", days={date.fromisoformat(alone)})
+    after = derived(world)
     undo(world, run="wrong")
     assert derived(world) == before
+    forward = publication_of(world, SILVER, DAYS[1])
+    for alone, left in ((DAYS[1], DAYS[2]), (DAYS[2], DAYS[1])):
+        with pytest.raises(RollbackError, match=f"moved between {alone} and {left}.*\n.*{left}"):
+            undo(world, publication=forward, days={date.fromisoformat(alone)})
+    undo(world, publication=forward)
+    assert derived(world)[SILVER] == after[SILVER]
+
+
+@pytest.mark.proof
+def test_half_of_a_move_is_refused_where_its_other_day_was_as_if_never_computed(world: World) -> None:
+    """A sale moves; both days go back one after the other, the one that it came to as far as there is anything."""
+    world.deliver_rows("transactions", DAYS[-1], "moved.jsonl", [sale(10, 1, DAYS[2], updated_at=LATER)])
+    run(world, "wrong")
+    with world.open() as platform:
+        *_, first = platform.ledger.history(SILVER, date.fromisoformat(DAYS[2]))
+    undo(world, publication=first.publication, days={date.fromisoformat(DAYS[2])}, cascade=True)
+    undo(world, run="wrong", days={date.fromisoformat(DAYS[1])}, cascade=True)
+    [shown] = [row for row in world.rows(SILVER) if row["basket_id"] == 10]
+    assert str(shown["event_date"]) == DAYS[1]
+    with pytest.raises(RollbackError, match=f"moved between {DAYS[2]} and {DAYS[1]}"):
+        undo(world, publication=publication_of_gone(world, DAYS[2]))
+    assert [row for row in world.rows(SILVER) if row["basket_id"] == 10] == [shown]
+
+
+@pytest.mark.proof
+def test_what_is_published_while_a_rollback_is_planned_counts(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The day to which a sale moved comes in that moment."""
+    world = make_world(days=8, calendar_last=None, today=date(2017, 1, 4), domains=TILLS)
+    for day in range(1, 9):
+        world.deliver("transactions", f"2017-01-{day:02}", "empty.jsonl", "")
+    world.deliver_rows("transactions", DAYS[2], "first.jsonl", [sale(1, 1, DAYS[1])])
+    world.refresh()
+    moved = sale(1, 1, "2017-01-05", updated_at="2017-01-05T12:00:00Z")
+    world.deliver_rows("transactions", DAYS[3], "moved.jsonl", [moved])
+    world.refresh()
+    assert world.rows(SILVER) == []
+    world = world.on("2017-01-05")
+    left = publication_of(world, SILVER, DAYS[1])
+    once_at(monkeypatch, rolling_back, "rollback.planned", world.refresh)
+    with pytest.raises(RollbackError, match=f"moved between {DAYS[1]} and 2017-01-05"):
+        undo(world, publication=left)
+    assert [str(row["event_date"]) for row in world.rows(SILVER)] == ["2017-01-05"]
+    assert holds(world) == set()
 
 
 def test_what_cannot_be_rolled_back_says_why(world: World) -> None:

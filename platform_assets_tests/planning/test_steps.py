@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.steps import batches, newest_to_take
+from platform_assets.planning.steps import batches, days_of, newest_to_take, put_off
 from platform_assets.planning.windows import Calendar
 
 FIRST = date(2017, 1, 1)
@@ -63,6 +63,13 @@ def test_what_little_is_left_joins_the_batch_before():
     sizes = {FIRST + timedelta(days=n): 10 if n < 4 else 1 for n in range(7)}
     assert [len(batch) for batch in batches(sizes, 2, (), sizes, least_bytes=20)] == [2, 5]
     assert [len(batch) for batch in batches(sizes, 2, (), sizes, least_bytes=0)] == [2, 2, 2, 1]
+
+
+def test_a_day_that_is_put_off_is_computed_with_the_day_that_it_waits_for():
+    one, two, three, four = (FIRST + timedelta(days=n) for n in range(4))
+    assert put_off([(two,), (three, four)], {one: three}) == [(two,), (one, three, four)]
+    assert put_off([(two,)], {}) == [(two,)]
+    assert days_of([(two,), (three, four)]) == {two, three, four}
 
 
 @given(st.dictionaries(st.dates(CALENDAR.first, CALENDAR.last), st.integers(1, 9)), st.integers(1, 30))

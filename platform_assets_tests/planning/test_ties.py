@@ -35,3 +35,4 @@ def test_a_tied_day_is_refused_as_long_as_the_day_that_keeps_it():
     assert still_refused(refused, tied, {DAYS[0]: "bad", DAYS[1]: "x"}) == {DAYS[0], DAYS[1]}
     assert still_refused(refused, tied, {DAYS[0]: "corrected", DAYS[1]: "x"}) == set()
     assert still_refused([], tied, {DAYS[1]: "x"}) == set()
+    assert DAYS[1] in still_refused(refused, tied, {DAYS[1]: "x"}), "by a clock to which that day has yet to come"
