@@ -146,6 +146,8 @@ class _Reach:
         if (target.module, target.name) != (module, chain[0]):
             self.texts.add(f"{module.name}.{chain[0]} is {target}")
         if target.module is None:
+            if target.name in {f"builtins.{name}" for name in _SEES_ALL_NAMES}:
+                self.takes_whole(module)
             if any(_overlap(target.name, one) for one in _IMPORTS_BY_NAME):
                 self._takes_package(module)
             return

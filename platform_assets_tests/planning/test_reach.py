@@ -131,6 +131,13 @@ WAYS = {
     "def sales(rows):\n    return Rows().way()\n",
     "getattr": "from shop import more\n\n\ndef sales(rows, name):\n    return getattr(more, name)(rows)\n",
     "eval": "from shop import more\n\n\ndef sales(rows):\n    return eval('more.f(rows)')\n",
+    "eval of builtins": (
+        "import builtins\nfrom shop import more\n\n\ndef sales(rows):\n    return builtins.eval('more.f(rows)')\n"
+    ),
+    "eval by another name": (
+        "from builtins import eval as value_of\nfrom shop import more\n\n\ndef sales(rows):\n"
+        "    return value_of('more.f(rows)')\n"
+    ),
     "globals": "from shop.more import f\n\n\ndef sales(rows):\n    return globals()['f'](rows)\n",
     "computed": "from importlib import import_module\n\n\ndef sales(rows):\n    return import_module('shop.more').f\n",
     "try": "try:\n    from shop.more import f\nexcept ImportError:\n    pass\n\n\ndef sales(rows):\n    return f\n",
