@@ -22,7 +22,7 @@ from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.ties import partners
+from platform_assets.engine.ties import moved_meanwhile, partners
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
@@ -190,6 +190,10 @@ class Stage:
             table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
             for table in names
         }
+        for table in self.changes.keys() & names:
+            staged = self.changes[table].days
+            for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
+                changed[table].update(staged.keys() & set(tie))
         again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
         for table, days in again.items():
             tied = partners(self.platform, self.platform.catalogue[table], days, self.changes[table].days, before)

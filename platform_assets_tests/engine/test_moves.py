@@ -15,14 +15,16 @@ import pytest
 
 from platform_assets.contracts import Contract, ContractError, Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.engine import arrivals, ingest, ingest_turn
+from platform_assets.engine import arrivals, computing, ingest, ingest_turn
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.engine.rollback import rollback
+from platform_assets.engine.stage import Stage
 from platform_assets.engine.undoable import RollbackError, chosen_publications
 from platform_assets.engine.withdrawals import withdraw
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.planning.requests import BY_PERSON
+from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS, person
 from platform_assets_tests.support.meanwhile import once_at
@@ -249,6 +251,33 @@ def test_a_day_never_computed_is_not_published_beside_one_that_a_withdrawal_take
             assert set(step.blocked) == {day}
     world.recompute(["silver.transactions"], days)
     assert kept(world) == [(0, "2017-01-02", "2.50")]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("staged", [True, False])
+def test_who_has_other_rules_meanwhile_shows_no_sale_a_second_time(
+    world: World, monkeypatch: pytest.MonkeyPatch, staged: bool
+) -> None:
+    """Each of two processes computes one of two days for the first time, in a stage or by itself."""
+    world.deliver_rows("transactions", "2017-01-08", "both.jsonl", [line(0, FIRST), line(0, DEAR)])
+    world.recompute(["raw.transactions"], [date(2017, 1, 2)])
+
+    def other_rules() -> None:
+        with_contracts(monkeypatch, RAW_TRANSACTIONS, SILVER_TRANSACTIONS)
+        world.recompute(["silver.transactions"], [date(2017, 1, 5)])
+        assert kept(world) == [(0, "2017-01-05", "900.00")]
+
+    with_contracts(monkeypatch, RAW_TRANSACTIONS, CHEAP)
+    if staged:
+        with world.open() as platform:
+            stage = Stage(platform, person())
+            stage.step(lambda: world.spark, Step("silver.transactions", (date(2017, 1, 2),)))
+            other_rules()
+            stage.publish(lambda: world.spark)
+    else:
+        once_at(monkeypatch, computing, "gate.judged", other_rules)
+        world.recompute(["silver.transactions"], [date(2017, 1, 2)])
+    assert kept(world) == [(0, "2017-01-05", "900.00")]
 
 
 @pytest.mark.proof
