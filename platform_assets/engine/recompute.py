@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.computing import Computed, Work, begin, compute
+from platform_assets.engine.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.ties import has_ties, moved_meanwhile
+from platform_assets.engine.settled_by import has_ties
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import new_publication
 from platform_assets.planning.progress import OnProgress, Progress, no_progress

@@ -19,10 +19,11 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import files_at
 from platform_assets.engine.columns import refuse_days_left
 from platform_assets.engine.computing import Computed, begin, compute
+from platform_assets.engine.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.ties import moved_meanwhile, partners
+from platform_assets.engine.ties import partners
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication

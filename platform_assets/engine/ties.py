@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Contract
@@ -19,11 +19,10 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.changes import Files, files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.readiness import Readiness, readiness
+from platform_assets.engine.settled_by import SettledBy, has_ties, moves_within_days, version_read
 from platform_assets.engine.told_moves import moved, sent_home
 from platform_assets.lakehouse.manifest import DataFile
-from platform_assets.lakehouse.releases import made_by
 from platform_assets.ledger.records import DayRecord
-from platform_assets.planning.configuration import Parts, settling
 from platform_assets.planning.ties import Tie, held_together
 from platform_assets.planning.windows import within_reach
 
@@ -108,7 +107,7 @@ def tied_days(
     """
     if not has_ties(platform, contract):
         return Tied()
-    near = within_reach(state.ready, _moves_within_days(platform, contract)) - set(state.ready)
+    near = within_reach(state.ready, moves_within_days(platform, contract)) - set(state.ready)
     # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes,
     # unless somebody whose clock or calendar is another one has published it.
     around = sorted(near & basis.digests(contract.inputs[0].table).keys())
@@ -132,90 +131,12 @@ def tied_days(
     )
 
 
-def moves_undone(
-    platform: Platform, contract: Contract, days: Mapping[date, tuple[DayRecord, DayRecord | None]], basis: Basis
-) -> set[Tie]:
-    """The moves that days know of and will not know of any more, or will and do not yet.
-
-    Args:
-        platform: what to look at.
-        contract: of the table.
-        days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
-            missing is not wrong.
-        basis: what is there now.
-    """
-    if not has_ties(platform, contract):
-        return set()
-    raw = contract.inputs[0].table
-    told = _Told(platform, contract)
-    spans: defaultdict[_Span, set[date]] = defaultdict(set)
-    for day, (now, then) in days.items():
-        if then is not None and now.digest:
-            spans[told.span(now, then)].add(day)
-    found: set[Tie] = set()
-    for span, alike in spans.items():
-        found |= told.between(within_reach(alike, told.within_days), span)
-    appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
-    if appearing:
-        near = within_reach(appearing, told.within_days) - days.keys()
-        state = readiness(platform, contract, sorted(near & basis.digests(raw).keys()), basis)
-        for there in near & state.before.keys():
-            shown = state.before[there]
-            if there in state.up_to_date:  # it would come out the same of what raw is today
-                shown = replace(shown, reads={raw: basis.reads([raw])[raw]})
-            for day in within_reach([there], told.within_days) & appearing.keys():
-                pair = {day, there}
-                found |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
-    return found
-
-
-def moved_meanwhile(
-    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, now: Basis
-) -> set[Tie]:
-    """Moves between days that were computed over one basis and those that others have published since.
-
-    Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
-    do not know of, or not know of one that these tell of.
-
-    Args:
-        platform: what to look at.
-        contract: of the table.
-        days: that were computed and judged over `basis`, and are to be published over `now`.
-        basis: that was read.
-        now: what is there by now.
-    """
-    if not has_ties(platform, contract):
-        return set()
-    told, version = _Told(platform, contract), basis.version(contract.inputs[0].table)
-    before, after = basis.days(contract.name), now.days(contract.name)
-    spans: defaultdict[_Span, set[date]] = defaultdict(set)
-    for there in (within_reach(days, told.within_days) - set(days)) & after.keys():
-        shown = after[there]
-        if there not in before or before[there].publication != shown.publication:
-            spans[told.span_to(version, shown)].add(there)
-    return {
-        (one, other)
-        for span, since in spans.items()
-        for one, other in told.between({*days, *since}, span)
-        if (one in days and other in since) or (one in since and other in days)
-    }
-
-
-def has_ties(platform: Platform, contract: Contract) -> bool:
-    """Whether records can move between days of a table."""
-    return contract.layer == "silver" and _moves_within_days(platform, contract) > 0
-
-
-def _moves_within_days(platform: Platform, contract: Contract) -> int:
-    return platform.catalogue[contract.inputs[0].table].moves_within_days
-
-
 def _new_ties(
     platform: Platform, contract: Contract, days: Iterable[date], before: Mapping[date, DayRecord], basis: Basis
 ) -> Iterable[Tie]:
-    raw, within_days = contract.inputs[0].table, _moves_within_days(platform, contract)
+    raw, within_days = contract.inputs[0].table, moves_within_days(platform, contract)
     path, now = platform.lake.table_path(raw), basis.files(raw)
-    settled_by = _SettledBy(platform, contract)
+    settled_by = SettledBy(platform, contract)
     versions: dict[int | None, Files] = {}
 
     def then(version: int | None, day: date) -> Collection[DataFile]:
@@ -230,7 +151,7 @@ def _new_ties(
         found = otherwise & moved(path, (), files) if otherwise else set()
         alike: defaultdict[int | None, set[date]] = defaultdict(set)
         for there in near - otherwise:
-            alike[_version_read(before[there], raw)].add(there)
+            alike[version_read(before[there], raw)].add(there)
         for version, published in alike.items():
             found |= published & sent_home(path, then(version, day), files)
         return found
@@ -240,68 +161,6 @@ def _new_ties(
         if (record := before.get(day)) is None:
             found = shown_elsewhere(day, files)
         else:
-            had = then(_version_read(record, raw), day) if settled_by.same_for(record) else ()
+            had = then(version_read(record, raw), day) if settled_by.same_for(record) else ()
             found = moved(path, had, files) & within_reach([day], within_days)
         yield from ((day, there) for there in found)
-
-
-_Span = tuple[int | None, int | None]
-"""Two versions of raw, the older one first; None where nothing of raw is known."""
-
-
-class _Told:
-    """The moves that raw tells of between two of its versions."""
-
-    def __init__(self, platform: Platform, contract: Contract) -> None:
-        self._lake, self._raw = platform.lake, contract.inputs[0].table
-        self._settled_by = _SettledBy(platform, contract)
-        self.within_days = _moves_within_days(platform, contract)
-
-    def span(self, one: DayRecord, other: DayRecord) -> _Span:
-        """What one of two contents of days was made from and the other one was not."""
-        versions = (_version_read(one, self._raw), _version_read(other, self._raw))
-        return _span(*versions, alike=self._settled_by.same_for(one, other))
-
-    def span_to(self, version: int | None, other: DayRecord) -> _Span:
-        """The same where one of them is made today, from a version of raw."""
-        return _span(version, _version_read(other, self._raw), alike=self._settled_by.same_for(other))
-
-    def between(self, days: Iterable[date], span: _Span) -> set[Tie]:
-        """Moves of records of some days, each with the day that it went to or came from."""
-        if span[0] == span[1]:
-            return set()
-        had, has = (files_at(self._lake, self._raw, version) for version in span)
-        path = self._lake.table_path(self._raw)
-        return {(day, there) for day in days for there in moved(path, had.get(day, ()), has.get(day, ()))}
-
-
-def _span(one: int | None, other: int | None, *, alike: bool) -> _Span:
-    older, newer = sorted((one, other), key=lambda version: -1 if version is None else version)
-    return (older if alike else None), newer
-
-
-class _SettledBy:
-    """By which rules, order and key it was settled which version of a record counts, when days were computed."""
-
-    def __init__(self, platform: Platform, contract: Contract) -> None:
-        self._lake = platform.lake
-        self._now = platform.configurations[contract.name]
-        self._known = {self._now.hash: settling(self._now.parts)}
-
-    def same_for(self, one: DayRecord, other: DayRecord | None = None) -> bool:
-        """Whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
-        now = self._now.hash if other is None else other.configuration
-        if not one.configuration or not now or one.configuration == now:
-            return True
-        return self._of(one) == (self._known[now] if other is None else self._of(other))
-
-    def _of(self, record: DayRecord) -> Parts:
-        if record.configuration not in self._known:
-            parts = made_by(self._lake, record.publication, record.table, record.day).configuration
-            self._known[record.configuration] = settling(parts)
-        return self._known[record.configuration]
-
-
-def _version_read(record: DayRecord, raw: str) -> int | None:
-    version = record.reads.get(raw, -1)
-    return version if version >= 0 else None

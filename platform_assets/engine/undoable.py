@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.half_moves import moves_undone
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.ties import moves_undone
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.cut import cut_of, require_whole
