@@ -131,6 +131,16 @@ def test_a_day_that_was_as_if_never_computed_comes_back_only_beside_one_that_kno
         undo(platform, gone)
 
 
+def test_an_older_version_that_came_late_ties_no_day_to_one_that_would_come_out_the_same(platform: Platform) -> None:
+    publish(platform, SILVER, DAYS[:1], 3)
+    first = platform.ledger.current_days(SILVER)[LEFT].publication
+    publish(platform, RAW, [LEFT], 2, told=CAME)
+    publish(platform, SILVER, [LEFT], 2)
+    rollback(platform, chosen_publications(platform, first), person(), days=[LEFT], cascade=True)
+    undo(platform, platform.ledger.history(SILVER, LEFT)[0].publication)
+    assert digests(platform)[LEFT] == "0-2-0-0-0"
+
+
 def test_what_others_published_of_a_move_is_seen_from_either_side(platform: Platform) -> None:
     basis = Basis.now(platform)
     a_record_moves(platform)
