@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -18,8 +17,8 @@ from dagster._core.workspace.load_target import WorkspaceFileTarget
 from pyspark.sql import SparkSession
 
 from platform_assets.engine import recompute
-from platform_assets.engine.platform import Platform
-from platform_assets.engine.publishing import publish_unless_replaced
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.manifest import Kind, TableChange
 from platform_assets.lakehouse.recovery import recover
@@ -168,14 +167,14 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
         overtaking: list[dg.DagsterRun] = []
 
         def overtaken(
-            platform: Platform, publication: str, kind: str, tables: Sequence[TableChange], *more: Any
-        ) -> tuple[date, ...]:
+            platform: Platform, publication: str, kind: Kind, tables: Sequence[TableChange], author: Author, **how: Any
+        ) -> int:
             if tables[0].table == table and not overtaking:
                 overtaking.extend(wide.queued())
                 wide.launch()
-            return publish_unless_replaced(platform, publication, cast("Kind", kind), tables, *more)
+            return publish_changes(platform, publication, kind, tables, author, **how)
 
-        monkeypatch.setattr(recompute, "publish_unless_replaced", overtaken)
+        monkeypatch.setattr(recompute, "publish_changes", overtaken)
         runs = [run for backfill in backfills for run in complete(wide, backfill)]
     assert len(overtaking) == 1
     assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
