@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform, open_platform
-from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.readiness import readiness
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import chosen_publications
 from platform_assets.lakehouse.index import rebuild
-from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.planning.configuration import Configuration
-from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.days_on_paper import publish
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
@@ -43,24 +40,6 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
         for table in (RAW, SILVER, GOLD):
             publish(opened, table, DAYS, 1)
         yield opened
-
-
-def publish(platform: Platform, table: str, days: Collection[date], number: int) -> str:
-    """Publish days whose digest has a number in it, as made from what is there by what code there is; its name."""
-    contract, basis, publication = platform.catalogue[table], Basis.now(platform), new_publication()
-    digests = {read.table: basis.digests(read.table) for read in contract.inputs}
-    made_from = fingerprints(contract, days, digests, platform.calendar, {}) if digests else dict.fromkeys(days, "")
-    content = DayContent(files=(), base=(), digest=f"0-{number}-0-0-0", rows=0, bytes=0)
-    change = TableChange(
-        table=table,
-        schema_string=(raw_schema if contract.source else spark_schema)(contract).json(),
-        days={day: content.model_copy(update={"fingerprint": made_from[day]}) for day in days},
-        reads=basis.reads(digests),
-        code_version=platform.code_versions.get(table, ""),
-        configuration=platform.configurations[table].parts if digests else {},
-    )
-    publish_changes(platform, publication, "recompute", [change], Author("r", "a test"))
-    return publication
 
 
 def put_back(platform: Platform, publication: str) -> None:
