@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from platform_assets.contracts.table import Contract
 
-
-def refused_table(contract: Contract) -> str:
+def refused_table(raw: str) -> str:
     """Where rows refused at parsing go, for a raw table."""
-    return f"refused.{contract.table}"
+    return f"refused.{raw.partition('.')[2]}"
 
 
-def quarantine_table(contract: Contract) -> str:
+def quarantine_table(silver: str) -> str:
     """Where rows that break a rule go, for a silver table."""
-    return f"quarantine.{contract.table}"
+    return f"quarantine.{silver.partition('.')[2]}"

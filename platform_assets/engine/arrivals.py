@@ -80,7 +80,7 @@ def _take(
     refused: dict[LandedFile, str],
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     platform, contract, basis = turn.platform, turn.contract, turn.basis
-    letters, queue = refused_table(contract), late_table(contract.name)
+    letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, seen, refused, folders[contract.name])
         failpoint("ingest.staged")

@@ -20,6 +20,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.lake import DELIVERED
 from platform_assets.lakehouse.lock import ingest_lock
 from platform_assets.lakehouse.log import snapshot
 from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
@@ -99,7 +100,7 @@ def _ingested_with(platform: Platform, table: str) -> list[str]:
     """The raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
     layer, _, name = table.partition(".")
     raw = f"raw.{name}"
-    return [raw] if layer in ("raw", "refused", "late") and raw in platform.catalogue.names else []
+    return [raw] if layer in DELIVERED and raw in platform.catalogue.names else []
 
 
 def _compact(

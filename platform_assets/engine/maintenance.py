@@ -194,7 +194,7 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
     for hold in platform.ledger.holds():
         held[hold.table].add(hold.day)
         if hold.table in silver:
-            held[quarantine_table(silver[hold.table])].add(hold.day)
+            held[quarantine_table(hold.table)].add(hold.day)
     most = platform.settings.compaction_files
     now = platform.current_release()
     for table, version in now.versions.items():

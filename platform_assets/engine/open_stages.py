@@ -79,7 +79,7 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
     """The stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
     other = of_other_code(platform, stage)
-    companions = {quarantine_table(platform.catalogue[table]) for table in other}
+    companions = {quarantine_table(table) for table in other}
     gone = {*other, *companions}
     return stage.model_copy(
         update={

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
@@ -26,13 +27,14 @@ from platform_assets.engine.undone_columns import refuse_what_would_not_read, sc
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.columns import types_in
 from platform_assets.lakehouse.errors import OvertakenError
+from platform_assets.lakehouse.lake import DELIVERED
 from platform_assets.lakehouse.log import files_of_days, snapshot
 from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 from platform_assets.lakehouse.releases import Release, manifest_of
 from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
 from platform_assets.planning.code_version import Version
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.planning.rollback import Restoration, TableDay, refusals, restoration
+from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
 from platform_assets.planning.standing import unchanged
 from platform_assets.planning.windows import union_reached
 
@@ -44,7 +46,7 @@ class Rollback:
     Args:
         publications: that are rolled back, oldest first.
         records: for every day that changes, what it is and what it becomes, None if as if never computed.
-        raw: raw tables among the publications, which stay as they are.
+        raw: tables among the publications that hold deliveries, which stay as they are.
         stale: days of other tables that read these and will be stale, by table; each as a range.
         release: the new one; None before it is done.
     """
@@ -118,18 +120,21 @@ def _roll_back(
     now = basis.release
     chosen = [one for one in publications if one.kind != COMPACTION]
     made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
-    raw = tuple(sorted({table for table, _ in made if _is_raw(platform, table)}))
-    touched = sorted(day for day in made if day[0] not in raw)
+    raw = tuple(sorted({table for table, _ in made if _was_delivered(table)}))
+    aside = {(quarantine_table(table), day): (table, day) for table, day in made if table.startswith("silver.")}
+    touched = sorted({*made, *aside} - {day for day in made if day[0] in raw})
     if not touched:
         raise nothing_to_undo(publications, raw, days)
     histories = _histories(platform, touched)
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
+    names = {day: tuple(known) for day, known in by_name.items()}
     found = restoration(
         {one.publication for one in chosen},
-        {day: tuple(known) for day, known in by_name.items()},
-        _compactions(platform, {name for known in by_name.values() for name in known}),
+        {day: known for day, known in names.items() if day not in aside},
+        _compactions(platform, {name for known in names.values() for name in known}),
         cascade=cascade,
     )
+    found = following(found, aside, names)
     if found.in_the_way:
         raise built_upon(platform, found)
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
@@ -297,7 +302,6 @@ def _reached(
     return found
 
 
-def _is_raw(platform: Platform, table: str) -> bool:
-    """Raw tables, and what ingest refused."""
-    contract: Contract | None = platform.catalogue[table] if table in platform.catalogue.names else None
-    return contract.source is not None if contract else table.startswith("refused.")
+def _was_delivered(table: str) -> bool:
+    """Whether a table holds deliveries, which stay; also where nobody here has its contract."""
+    return table.partition(".")[0] in DELIVERED

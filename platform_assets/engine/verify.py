@@ -114,7 +114,7 @@ class _Work:
         progress(Progress("verifying", table, len(done), total, rows=rows, finished=True))
         tables = [TableVerified(table, _ordered(done.values()))]
         if letters:
-            tables.append(TableVerified(quarantine_table(self.contract), _ordered(letters.values())))
+            tables.append(TableVerified(quarantine_table(self.contract.name), _ordered(letters.values())))
         return tables
 
     def _without_spark(self, record: DayRecord) -> Verified | None:
@@ -199,7 +199,7 @@ class _Work:
         """Quarantined rows of days that have, or had, any."""
         if not self.contract.rules:
             return {}
-        recorded = self.platform.ledger.current_days(quarantine_table(self.contract), at=self.basis.number)
+        recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.basis.number)
         found: dict[date, Verified] = {}
         for day in days:
             now = staged.quarantined.get(day, Profile()).digest

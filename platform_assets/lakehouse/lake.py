@@ -10,7 +10,9 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LakeError
 
-LAYERS = ("raw", "silver", "gold", "refused", "late", "quarantine")
+DELIVERED = ("raw", "refused", "late")
+"""Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
+LAYERS = (*DELIVERED, "silver", "gold", "quarantine")
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 GIVEN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 """What people may call a stage or a pinned release."""

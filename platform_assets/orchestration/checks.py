@@ -173,11 +173,11 @@ def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, 
     Those set aside, or, since nothing of a held day was published, those it was made from.
     """
     if contract.layer == "raw":
-        table = refused_table(contract)
+        table = refused_table(contract.name)
     elif held:
         table = contract.inputs[0].table
     elif contract.rules:
-        table = quarantine_table(contract)
+        table = quarantine_table(contract.name)
     else:
         return {}
     return {"rows to look at": dg.MetadataValue.text(f"platform-assets read {table} --day {day}")}

@@ -64,6 +64,24 @@ def restoration(
     return Restoration(back_to, undone, in_the_way)
 
 
+def following(
+    found: Restoration, followers: Mapping[TableDay, TableDay], histories: Mapping[TableDay, Sequence[str]]
+) -> Restoration:
+    """With days that are published together with others, as those quarantined are, put back as far as these.
+
+    Args:
+        found: what becomes of the others.
+        followers: days, each with the one that it is published with.
+        histories: of the followers, as of all.
+    """
+    back_to, undone = dict(found.back_to), dict(found.undone)
+    for day, leader in followers.items():
+        alone = restoration(found.undone.get(leader, ()), {day: histories.get(day, ())}, cascade=True)
+        back_to |= alone.back_to
+        undone |= alone.undone
+    return Restoration(back_to, undone, found.in_the_way)
+
+
 def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[str]:
     """What must not be published of a day again: what was rolled back, and the same made by today's code.
 

@@ -286,3 +286,25 @@ def test_everything_since_a_release_goes_back_in_one(world: World, prepared: Pre
     assert derived(world) == before
     assert len(done.publications) > 2
     assert run(world, "tick") == {}
+
+
+@pytest.mark.proof
+def test_what_a_cascade_undoes_is_undone_in_quarantine_too(make_world: MakeWorld) -> None:
+    """A correction, then a broken row; the correction is rolled back with all that came after it."""
+    world = make_world(days=1, domains=TILLS)
+    [day] = DAYS[:1]
+
+    def taken(name: str, row: dict[str, Any]) -> None:
+        world.deliver_rows("transactions", day, f"{name}.jsonl", [row])
+        run(world, name)
+
+    taken("first", sale(1, 1, day))
+    before = world.digests()[SILVER]
+    taken("corrected", sale(1, 1, day, updated_at=f"{day}T12:00:00Z", sales_value="9.00"))
+    taken("broken", sale(5, 1, day, quantity=-1))
+    assert len(world.rows("quarantine.transactions")) == 1
+    undo(world, run="corrected", cascade=True)
+    assert world.digests()[SILVER] == before
+    with world.open() as platform:
+        figures = platform.ledger.current_days(SILVER)[date.fromisoformat(day)].figures
+    assert (figures["raw"], figures["quarantined"], world.rows("quarantine.transactions")) == (1, 0, [])

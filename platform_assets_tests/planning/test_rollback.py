@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.planning.code_version import Version
-from platform_assets.planning.rollback import NEVER, back_again, refusals, restoration, tried_otherwise
+from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration, tried_otherwise
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")
@@ -39,6 +39,19 @@ def test_a_day_goes_back_to_before_the_oldest_chosen_unless_something_else_came_
         assert found.back_to == {DAY: left[0] if left else NEVER}
         assert found.undone == {DAY: tuple(gone)}
         assert not found.in_the_way
+
+
+@given(st.lists(NAMES, unique=True), st.sets(NAMES), st.booleans(), st.sets(NAMES))
+def test_what_is_published_with_a_day_goes_back_as_far_as_it(newest_first, chosen, cascade, of_both):
+    aside = ("quarantine.sales", DAY[1])
+    its = [one for one in newest_first if one in of_both]
+    alone = restoration(chosen, {DAY: newest_first}, cascade=cascade)
+    found = following(alone, {aside: DAY}, {DAY: newest_first, aside: its})
+    gone = set(found.undone.get(DAY, ()))
+    assert set(found.undone.get(aside, ())) == gone & of_both
+    left = [one for one in its if one not in gone]
+    assert found.back_to.get(aside) == ((left[0] if left else NEVER) if gone & of_both else None)
+    assert (found.back_to.get(DAY), found.in_the_way) == (alone.back_to.get(DAY), alone.in_the_way)
 
 
 MADE, TODAY, UNKNOWN = Version("code", "configuration"), Version("code, later", "configuration"), Version()
