@@ -80,17 +80,20 @@ def withdraw(
     for table in [arrival.table for arrival in _taken(platform, path)]:
         progress(Progress("withdrawing", table))
         with ingest_turn(platform, platform.catalogue[table], author) as turn, full_disk_explained(table):
-            [arrival] = [found for found in _taken(platform, path) if found.table == table]
-            parts = [arrival, *_entered_later(platform, arrival)]
-            gone = _withdraw(turn, spark, parts)
-            done.append(gone)
-            days = len(gone.published)
-            progress(Progress("withdrawing", table, days, days, rows=gone.rows, finished=True))
+            for arrival in _taken(platform, path):
+                if arrival.table == table:  # or somebody else withdrew it from there meanwhile
+                    done.append(_withdraw(turn, spark, [arrival, *_entered_later(platform, arrival)]))
+                    days = len(done[-1].published)
+                    progress(Progress("withdrawing", table, days, days, rows=done[-1].rows, finished=True))
     return tuple(done)
 
 
 def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
-    """The newest record of an arrival in each table that took it, if it can be withdrawn."""
+    """The newest record of an arrival in each table that took it and from which it was not withdrawn yet.
+
+    Raises:
+        WithdrawalError: there is none.
+    """
     arrivals = platform.ledger.arrivals()
     newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
     if not newest:
@@ -100,25 +103,35 @@ def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
             (f"Did you mean {close[0]}? " if close else "")
             + "Name a file as <folder>/<arrival date>/<file>, as it lies in the landing area.",
         )
-    for arrival in newest.values():
-        if arrival.reason is not None:
-            raise WithdrawalError(
-                f"{path} was refused whole, so nothing of it counts: it {arrival.reason}.",
-                "Nothing needs to be taken back; deliver a repaired file under the same name.",
-            )
-        if arrival.kind == "withdrawal":
-            raise WithdrawalError(
-                f"{path} is itself the withdrawal of {arrival.origin}.",
-                "Deliver that file again under another name if its rows are to count after all.",
-            )
-    if before := [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path]:
-        made = platform.ledger.publication(before[-1].publication)
+    gone = {arrival.table: arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
+    counts = [
+        one for one in newest.values() if one.reason is None and one.kind != "withdrawal" and one.table not in gone
+    ]
+    if not counts:
+        raise _nothing_counts(platform, path, next(iter(newest.values())), next(iter(gone.values()), None))
+    return counts
+
+
+def _nothing_counts(
+    platform: Platform, path: str, arrival: ArrivalRecord, withdrawn: ArrivalRecord | None
+) -> WithdrawalError:
+    """Why nothing can be taken back of an arrival that is on record."""
+    if withdrawn is not None:
+        made = platform.ledger.publication(withdrawn.publication)
         assert made is not None
-        raise WithdrawalError(
+        return WithdrawalError(
             f"{path} was withdrawn before, on {made.created_at:%Y-%m-%d} by {made.who}: {made.why}.",
             "Nothing is left to take back.",
         )
-    return list(newest.values())
+    if arrival.kind == "withdrawal":
+        return WithdrawalError(
+            f"{path} is itself the withdrawal of {arrival.origin}.",
+            "Deliver that file again under another name if its rows are to count after all.",
+        )
+    return WithdrawalError(
+        f"{path} was refused whole, so nothing of it counts: it {arrival.reason}.",
+        "Nothing needs to be taken back; deliver a repaired file under the same name.",
+    )
 
 
 def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:

@@ -103,6 +103,7 @@ def volume_verdicts(
             return now
         there = judged(day, shown[day])
         alike = there.severity == "block" and usual[day].side(there.rows) == usual[day].side(now.rows)
+        alike = alike and bool(now.rows or not there.rows)  # few rows are not as bad as none
         return replace(now, severity="warn", shown=there.rows) if alike else now
 
     return {day: compared(day) for day in staged}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
+from platform_assets.contracts import Column
+from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
 from platform_assets.engine.approvals import approve
 from platform_assets.engine.late_queue import late_queue
 from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
+from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
-from platform_assets_tests.support.world import MakeWorld
+from platform_assets_tests.support.world import MakeWorld, World, sale
 
 
 @pytest.fixture
@@ -184,3 +188,38 @@ def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) 
         [done] = withdraw(platform, no_session, "transactions/2017-01-02/empty.jsonl", person())
         assert (done.rows, done.published) == (0, {})
     assert story.refresh() == {}
+
+
+TWO_RAWS = two_raws.__name__
+
+
+def tables_withdrawn_from(world: World, path: str) -> set[str]:
+    with world.open() as platform:
+        withdraw(platform, lambda: world.spark, path, person("the till was set up wrong"))
+        return {one.table for one in platform.ledger.arrivals() if one.kind == "withdrawal" and one.origin == path}
+
+
+@pytest.mark.proof
+def test_a_delivery_is_withdrawn_from_every_table_that_took_it(make_world: MakeWorld) -> None:
+    world = make_world(days=1, domains=TWO_RAWS)
+    world.deliver_rows("transactions", "2017-01-01", "bad.jsonl", [sale(1, 1, "2017-01-01")])
+    world.refresh()
+    path = "transactions/2017-01-01/bad.jsonl"
+    assert tables_withdrawn_from(world, path) == {"raw.transactions", "raw.receipts"}
+    with pytest.raises(WithdrawalError, match="was withdrawn before"):
+        tables_withdrawn_from(world, path)
+
+
+@pytest.mark.proof
+def test_it_is_withdrawn_from_the_table_that_took_it_where_another_refused_it(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = replace(two_raws.RECEIPTS, columns=(*RAW_TRANSACTIONS.columns, Column("till", "string", "Which till.")))
+    monkeypatch.setattr(two_raws, "DOMAIN", replace(two_raws.DOMAIN, tables=(RAW_TRANSACTIONS, more)))
+    world = make_world(days=1, domains=TWO_RAWS)
+    row = sale(1, 1, "2017-01-01")
+    world.deliver("transactions", "2017-01-01", "bad.csv", f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+    world.refresh()
+    with world.open() as platform:
+        assert [one.table for one in platform.ledger.arrivals() if one.reason] == ["raw.receipts"]
+    assert tables_withdrawn_from(world, "transactions/2017-01-01/bad.csv") == {"raw.transactions"}

@@ -262,3 +262,12 @@ def test_what_is_odd_in_the_other_direction_is_no_excuse():
     strict = replace(DAILY_SALES, checks=Checks(volume="block"))
     verdict = volume_verdicts(strict, RHYTHM, {day: 0}, known, (), {day: 100 * known[day]})[day]
     assert verdict.severity == "block"
+
+
+def test_few_rows_that_readers_have_are_no_excuse_for_none():
+    known = noisy(3, 8)
+    poor = [last(known) - timedelta(days=n) for n in range(3)]
+    known |= dict.fromkeys(poor, 50)
+    assert judge(known, poor[0], 50).severity == "block", "the third poor day in a row"
+    verdict = volume_verdicts(DAILY_SALES, RHYTHM, {poor[0]: 0}, known, (), {poor[0]: 50})[poor[0]]
+    assert verdict.severity == "block"
