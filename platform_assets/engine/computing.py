@@ -56,7 +56,7 @@ class Work:
         days: that the step computes.
         batches: in which it does.
         reasons: why each day is computed.
-        force: whether days are computed whatever their state.
+        forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
@@ -69,7 +69,7 @@ class Work:
     days: frozenset[date]
     batches: Sequence[tuple[date, ...]]
     reasons: Mapping[date, Reasons]
-    force: bool
+    forced: frozenset[date]
     accept: frozenset[Check]
     replaces_schema: str
     all_days: bool
@@ -122,7 +122,7 @@ def begin(
     step: Step,
     author: Author,
     *,
-    force: bool,
+    forced: Collection[date],
     accept: Collection[Check],
     at_once: bool,
 ) -> Work:
@@ -138,7 +138,7 @@ def begin(
         )
     platform, contract = basis.platform, basis.platform.catalogue[step.table]
     all_days = needs_all_days(basis, contract, step.days, at_once=at_once)
-    state = readiness(platform, contract, step.days, basis, force=force, accept=accept)
+    state = readiness(platform, contract, step.days, basis, forced=forced, accept=accept)
     return Work(
         platform,
         spark,
@@ -152,8 +152,8 @@ def begin(
             _sizes(basis, contract),
             platform.settings.batch_bytes,
         ),
-        reasons_now(basis, contract, state.ready, asked=force),
-        force,
+        reasons_now(basis, contract, state.ready, asked=forced),
+        frozenset(forced),
         frozenset(accept),
         schema_to_replace(platform.lake, basis.release, step.table, spark_schema(contract).json()),
         all_days,
@@ -191,17 +191,17 @@ def compute(
     """
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, _Session(work.spark)
-    state = readiness(platform, contract, days, basis, force=work.force, accept=work.accept)
+    state = readiness(platform, contract, days, basis, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
         contract.name,
-        held={day: (_refused_before(hold),) for day, hold in state.held.items()},
+        held={day: (refused_before(hold),) for day, hold in state.held.items()},
         blocked=state.blocked,
         up_to_date=frozenset(state.up_to_date),
     )
     if not state.ready:
         return Computed("", (), left_alone)
 
-    dead = quarantine_table(contract)
+    dead = quarantine_table(contract.name)
     with new_stage(platform, (contract.name, dead)) as (publication, folders):
         new_code = not _has_rows_by(state, platform.code_versions[contract.name])
         staged = stage_days(
@@ -269,7 +269,7 @@ def _changes(
     contents = replaced(*_files(basis, contract.name, publication), found, state.made_from, figures)
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
-    dead = quarantine_table(contract)
+    dead = quarantine_table(contract.name)
     if contract.rules or basis.has(dead):  # what rules of before refused may be there still
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
         contents = replaced(*_files(basis, dead, publication), bad, state.made_from, {})
@@ -302,7 +302,7 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
     )
 
 
-def _refused_before(hold: Hold) -> Finding:
+def refused_before(hold: Hold) -> Finding:
     """Why a day stays held that is not tried again."""
     return Finding(
         check=cast("Check", hold.gate),

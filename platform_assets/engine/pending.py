@@ -167,7 +167,8 @@ def quiet_days(
 
 def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:
     """Stale days, without those that wait for the hold of a day they read to be lifted."""
-    held = {(hold.table, hold.day) for hold in platform.ledger.holds() if not hold.is_of_good_content}
+    newest = {(hold.table, hold.day): hold for hold in platform.ledger.holds()}
+    held = {day for day, hold in newest.items() if not hold.is_of_good_content}
     found: dict[str, dict[date, str]] = {}
     for contract in tables:
         if days := every_stale_day.get(contract.name):

@@ -139,14 +139,16 @@ def _views_at(basis: Basis, table: str, read_at: Mapping[str, Mapping[date, Mapp
     return found
 
 
-def reasons_now(basis: Basis, contract: Contract, days: Collection[date], *, asked: bool) -> dict[date, Reasons]:
+def reasons_now(
+    basis: Basis, contract: Contract, days: Collection[date], *, asked: Collection[date]
+) -> dict[date, Reasons]:
     """Why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
         basis: what to look at.
         contract: of the table.
         days: of it.
-        asked: they were asked for whatever their state.
+        asked: those of them that were asked for whatever their state.
     """
     standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
     found = stale(contract, days, standing)
@@ -154,7 +156,7 @@ def reasons_now(basis: Basis, contract: Contract, days: Collection[date], *, ask
     by_data = through_data(contract, found, standing, past)
     by_version = through_version(contract, days, standing)
     reasons = {day: {*by_data.get(day, ()), *by_version.get(day, ())} for day in days}
-    return {day: ordered({*why, "asked for"} if asked or not why else why) for day, why in reasons.items()}
+    return {day: ordered({*why, "asked for"} if day in asked or not why else why) for day, why in reasons.items()}
 
 
 def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:

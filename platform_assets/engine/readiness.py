@@ -59,7 +59,7 @@ def readiness(
     days: Collection[date],
     basis: Basis,
     *,
-    force: bool = False,
+    forced: Collection[date] = (),
     accept: Collection[Check] = (),
 ) -> Readiness:
     """Where some days of a silver or gold table stand.
@@ -69,7 +69,7 @@ def readiness(
         contract: of the table.
         days: days of it.
         basis: to read.
-        force: nothing counts as up to date or as refused before.
+        forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
     digests = {read.table: basis.digests(read.table) for read in contract.inputs}
@@ -87,23 +87,20 @@ def readiness(
     views = views_read([contract], basis)
     now = fingerprints(contract, {*left, *(root for _, root in tied)}, digests, platform.calendar, views)
     made_from = {day: now[day] for day in left if day in now}
-    held: dict[date, Hold] = {}
-    up_to_date: tuple[date, ...] = ()
-    if not force:
-        version = platform.version(contract.name)
-        by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
-        refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
-        held = {hold.day: hold for hold in holds if hold.day in refused.intersection(left)}
-        # Of a day whose configuration nobody recorded, the columns on disk tell whether it was another one.
-        columns_fit = not changes_on_disk(basis, contract)
-        still_right = {
-            day
-            for day, found in before.items()
-            if made_from.get(day) == found.fingerprint
-            and found.code_version == version.code
-            and (found.configuration == version.configuration or (columns_fit and not found.configuration))
-        }
-        up_to_date = tuple(day for day in left if day in still_right - {hold.day for hold in holds})
+    version, free = platform.version(contract.name), set(left).difference(forced)
+    by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
+    refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
+    held = {hold.day: hold for hold in holds if hold.day in refused & free}
+    # Of a day whose configuration nobody recorded, the columns on disk tell whether it was another one.
+    columns_fit = not (free and changes_on_disk(basis, contract))
+    still_right = {
+        day
+        for day in free & before.keys() - {hold.day for hold in holds}
+        if made_from.get(day) == (found := before[day]).fingerprint
+        and found.code_version == version.code
+        and (found.configuration == version.configuration or (columns_fit and not found.configuration))
+    }
+    up_to_date = tuple(sorted(still_right))
     ready = tuple(day for day in left if day not in held and day not in up_to_date)
     return Readiness(
         ready=ready,

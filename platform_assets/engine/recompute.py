@@ -6,20 +6,23 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.failures import full_disk_explained
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.computing import Computed, Work, begin, compute
+from platform_assets.engine.computing import Computed, Work, begin, compute, refused_before
 from platform_assets.engine.half_moves import moved_meanwhile
+from platform_assets.engine.holding import write_holds
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.settled_by import has_ties
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.manifest import TableChange, new_publication
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.fingerprints import parse_attempt
 from platform_assets.planning.progress import OnProgress, Progress, no_progress
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.quality.findings import Check
@@ -65,7 +68,8 @@ def recompute_step(
     """
     now = Progress("computing", step.table, 0, len(step.days))
     progress(now)
-    work = begin(Basis.now(platform), spark, step, author, force=force, accept=accept, at_once=False)
+    forced = step.days if force else ()
+    work = begin(Basis.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
     result = StepResult(step.table)
     left = list(work.batches)
     while left:
@@ -95,43 +99,65 @@ class _Done(NamedTuple):
 def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> _Done:
-    platform = work.platform
-    basis = Basis.now(platform)
+    table, basis = work.contract.name, Basis.now(work.platform)
     computed = compute(work, basis, days, to_come, so_far)
-    again = _publish(work, computed, basis, last=last) if computed.publication else ()
-    platform.ledger.hold(computed.holds)
-    platform.ledger.drop([hold for hold in computed.over if hold.day not in again])
-    return _Done(computed.result.without(again), again, computed.put_off)
+    met = _publish(work, computed, basis, last=last) if computed.publication else _Met()
+    good = computed.result.published.keys() - met.again - met.put_back.keys()
+    over = [hold for hold in computed.over if hold.day in good]
+    overtaken = write_holds(basis, computed.holds, {table: good}, over)
+    again = met.again | (set() if last else {hold.day for hold in overtaken})
+    put_back = StepResult(table, held={day: (refused_before(hold),) for day, hold in met.put_back.items()})
+    result = computed.result.without(again | put_back.held.keys()) + put_back
+    return _Done(result, tuple(sorted(again)), computed.put_off)
 
 
-def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> tuple[date, ...]:
-    """Publish a batch; returns the days of it that have to be computed again.
+class _Met(NamedTuple):
+    """Days of a batch that were not published: those to compute again, and those that somebody put back meanwhile."""
 
-    Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Whatever
-    else they did leaves the days that they did not replace as good as they were.
+    again: frozenset[date] = frozenset()
+    put_back: Mapping[date, Hold] = MappingProxyType({})
+
+
+def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> _Met:
+    """Publish a batch on the release that it was computed over, or on a later one if it is as good there.
+
+    Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Nor what
+    somebody put back meanwhile: the files that this batch found are there again then, as if nothing had been. Whatever
+    else others did leaves the days that they did not replace as good as they were.
     """
     platform, publication, changes = work.platform, computed.publication, computed.changes
-    tied = has_ties(platform, work.contract)
-    now, met = basis, tuple[date, ...]()
+    now, again, put_back = basis, set[date](), dict[date, Hold]()
     for turn in range(1, TURNS + 1):
-        on_release = now.number if tied else None
         try:
-            publish_changes(platform, publication, "recompute", changes, work.author, on_release=on_release)
+            publish_changes(platform, publication, "recompute", changes, work.author, on_release=now.number)
         except Conflict as conflict:
             if last:
                 raise
-            met += tuple(changes[0].days) if computed.moves else tuple(conflict.days)
+            again.update(changes[0].days if computed.moves else conflict.days)
         except OvertakenError:
             now = Basis.now(platform)
+            put_back |= _put_back(platform, changes[0], computed.over)
             half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, basis, now)
             if turn == TURNS or (half and last):
                 raise
-            met += tuple(changes[0].days) if half else ()
+            again.update(changes[0].days if half else ())
         else:
-            return met
-        changes = without(changes, met)
+            return _Met(frozenset(again - put_back.keys()), put_back)
+        changes = without(changes, again | put_back.keys())
         if not changes:
             discard_stage(platform, computed.publication, [change.table for change in computed.changes])
-            return met
+            return _Met(frozenset(again - put_back.keys()), put_back)
         publication = new_publication()  # the manifest of the first is written
     raise AssertionError("unreachable")
+
+
+def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
+    """Days that are to become just what somebody rolled back since they were computed."""
+    return {
+        hold.day: hold
+        for hold in platform.ledger.holds(change.table)
+        if hold.is_of_good_content
+        and hold not in known
+        and hold.day in change.days
+        and parse_attempt(hold.refused)[0] == change.days[hold.day].fingerprint
+    }

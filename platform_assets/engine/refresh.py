@@ -115,8 +115,8 @@ def fill(
         if unchanged:
             struck[step.table] = unchanged
         if days:
-            asked = any("asked for" in step.reasons[day] for day in days)
-            done.append(stage.step(spark, Step(step.table, days), progress, force=asked))
+            asked = [day for day in days if "asked for" in step.reasons[day]]
+            done.append(stage.step(spark, Step(step.table, days), progress, forced=asked))
     return tuple(done), struck
 
 

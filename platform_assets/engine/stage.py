@@ -20,6 +20,7 @@ from platform_assets.engine.changes import files_at
 from platform_assets.engine.columns import refuse_days_left
 from platform_assets.engine.computing import Computed, begin, compute
 from platform_assets.engine.half_moves import moved_meanwhile
+from platform_assets.engine.holding import write_holds
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
@@ -91,11 +92,12 @@ class Stage:
         step: Step,
         progress: OnProgress = no_progress,
         *,
-        force: bool = False,
+        forced: Collection[date] = (),
         accept: Collection[Check] = (),
     ) -> StepResult:
         """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
 
+        Only the `forced` of its days are computed whatever their state.
         Days of the stage between which and those of the step records have moved are computed again with them.
         `published` of the result are the days that the stage will publish.
 
@@ -106,7 +108,7 @@ class Stage:
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
-        work = begin(self.basis, spark, step, self.author, force=force, accept=accept, at_once=True)
+        work = begin(self.basis, spark, step, self.author, forced=forced, accept=accept, at_once=True)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
@@ -142,11 +144,7 @@ class Stage:
         """
         failpoint("stage.before_publish")
         number = self._publish(spark, progress)
-        failpoint("gate.before_holds")
-        self.platform.ledger.hold(self.holds.values())
-        failpoint("gate.held")
-        self.platform.ledger.drop(self.over)
-        failpoint("gate.lifted")
+        write_holds(Basis(self.platform, self.release), self.holds.values(), self._days(), self.over)
         return number
 
     def discard(self) -> None:
@@ -158,11 +156,14 @@ class Stage:
         for turn in range(1, TURNS + 1):
             now = self.platform.current_release()
             if now.number != self.release.number:
+                refused = {table: self._refused_since(table) for table in self.changes}
                 for table, days in self._rebase(now).items():
                     self.again.setdefault(table, set()).update(days)
-                    why = self.results[table].reasons
-                    asked = any("asked for" in why.get(day, ()) for day in days)
-                    self.step(spark, Step(table, days), progress, force=asked)
+                    why = self.results[table].reasons if table in self.results else {}
+                    # What somebody put back since they were asked for is not.
+                    wanted = set(days).difference(refused.get(table, ()))
+                    asked = [day for day in wanted if "asked for" in why.get(day, ())]
+                    self.step(spark, Step(table, days), progress, forced=asked)
             if not self._days():  # or others published just what was staged
                 return None
             publication = new_publication()
@@ -195,11 +196,11 @@ class Stage:
             staged = self.changes[table].days
             for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
                 changed[table].update(staged.keys() & set(tie))
-        again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
+        mine = self._days_and_held()
+        again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
-            tied = partners(self.platform, self.platform.catalogue[table], days, self.changes[table].days, before)
-            changed[table] |= tied
-        again = overtaken(self.platform.catalogue, self._days(), changed, self.platform.calendar)
+            changed[table] |= partners(self.platform, self.platform.catalogue[table], days, self._staged(table), before)
+        again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
             self._forget(table, days)
         basis = self.basis
@@ -210,7 +211,7 @@ class Stage:
         return again
 
     def _with_partners(self, step: Step) -> Step:
-        staged = self.changes[step.table].days if step.table in self.changes else {}
+        staged = self._staged(step.table)
         lies_over = Basis(self.platform, self.release)
         contract = self.platform.catalogue[step.table]
         tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
@@ -218,7 +219,7 @@ class Stage:
 
     def _refused_since(self, table: str) -> tuple[date, ...]:
         """Staged days that somebody rolled back, or a gate refused, in just the content they have here."""
-        staged = self.changes[table].days if table in self.changes else {}
+        staged = self._staged(table)
         return tuple(
             hold.day
             for hold in self.platform.ledger.holds(table)
@@ -231,6 +232,16 @@ class Stage:
             day: content.model_copy(update={"base": tuple(file.path for file in live.get(day, ()))})
             for day, content in change.days.items()
         }
+
+    def _staged(self, table: str) -> Mapping[date, DayContent]:
+        return self.changes[table].days if table in self.changes else {}
+
+    def _days_and_held(self) -> dict[str, set[date]]:
+        """What this stage has an opinion of; others may have made it another one."""
+        found = {table: set(days) for table, days in self._days().items()}
+        for table, day in self.holds:
+            found.setdefault(table, set()).add(day)
+        return found
 
     def _days(self) -> dict[str, tuple[date, ...]]:
         return {table: tuple(change.days) for table, change in self.changes.items() if change.days}
@@ -247,7 +258,7 @@ class Stage:
 
     def _forget(self, table: str, days: Collection[date]) -> None:
         """Take days out again, with what gates said of them and what was quarantined."""
-        for name in (table, quarantine_table(self.platform.catalogue[table])):
+        for name in (table, quarantine_table(table)):
             if change := self.changes.pop(name, None):
                 self.changes |= {left.table: left for left in without([change], days)}
         self.over = {hold for hold in self.over if hold.table != table or hold.day not in days}

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.engine.readiness import readiness
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import chosen_publications
 from platform_assets.lakehouse.index import rebuild
-from platform_assets.ledger.records import ROLL_BACK
+from platform_assets.ledger.records import ROLL_BACK, Hold
 from platform_assets.planning.configuration import Configuration
+from platform_assets.planning.fingerprints import attempt, fingerprints
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
+from platform_assets_tests.support.history import DAILY
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
@@ -162,3 +165,31 @@ def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> 
     assert again.digest == "0-2-0-0-0"
     made = again.fingerprint
     assert [hold for hold in platform.ledger.holds(SILVER) if hold.refused.startswith(made)] == []
+
+
+def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> None:
+    corrected_and_put_back(platform)
+    contract, other = platform.catalogue[SILVER], DAYS[0]
+    state = readiness(platform, contract, [other, DAY], Basis.now(platform), forced=[other])
+    assert (state.ready, list(state.held)) == ((other,), [DAY])
+    assert readiness(platform, contract, [DAY], Basis.now(platform), forced=[DAY]).ready == (DAY,)
+
+
+def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_newer_rows_of_it(tmp_path: Path) -> None:
+    raw, silver, gold = "raw.transactions", "silver.transactions", "gold.daily_sales"
+    settings = load_settings(
+        state=tmp_path / "sales", domains=DAILY, calendar_first=DAYS[0], calendar_last=DAY, today=DAY
+    )
+    with open_platform(settings) as platform:
+        for table in (raw, "raw.products", silver, "silver.products", gold):
+            publish(platform, table, DAYS[:8], 1)
+        publish(platform, raw, [DAY], 2)
+        wrong = publish(platform, silver, [DAY], 2)
+        publish(platform, gold, [DAY], 2)
+        publish(platform, raw, [DAY], 3)
+        basis = Basis.now(platform)
+        refused = fingerprints(platform.catalogue[silver], [DAY], {raw: basis.digests(raw)}, platform.calendar, {})[DAY]
+        mark = attempt(refused, platform.version(silver))
+        platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC))])
+        put_back(platform, wrong)
+        assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}

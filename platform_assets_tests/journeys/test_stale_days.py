@@ -257,4 +257,4 @@ def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(world:
         assert numbers(everything.steps[0].published) == set(range(1, DAYS + 1)) - {3, 4}
         assert outlook(platform).everything.steps == ()
         contract = platform.catalogue["gold.daily_sales"]
-        assert reasons_now(Basis.now(platform), contract, [day(1)], asked=True) == {day(1): ("asked for",)}
+        assert reasons_now(Basis.now(platform), contract, [day(1)], asked=[day(1)]) == {day(1): ("asked for",)}
