@@ -12,6 +12,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.cut import cut_of, require_whole
 from platform_assets.lakehouse.errors import BeyondWindowError
+from platform_assets.lakehouse.going import going
 from platform_assets.lakehouse.manifest import TableChange
 from platform_assets.ledger.records import COMPACTION, DayRecord, PublicationRecord
 from platform_assets.planning.rollback import Restoration, TableDay
@@ -85,11 +86,11 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
     Raises:
         BeyondWindowError: naming the table and the day.
     """
-    cut = cut_of(platform.lake)
+    cut, gone = cut_of(platform.lake), going(platform.lake)
     for change in changes if cut.before else ():
-        path = platform.lake.table_path(change.table)
+        path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
         for day, content in change.days.items():
-            if not all(storage.exists(path / file.path) for file in content.files):
+            if not all(file.path not in of_table and storage.exists(path / file.path) for file in content.files):
                 raise BeyondWindowError(
                     f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
                     f"with what only releases before {cut.before} needed; nothing was rolled back.",

@@ -2,7 +2,8 @@
 
 Looked for without a lock, and deleted under the publish lock, a slice at a time: in between anybody may publish, and
 whatever was referred to since is left out. A file that went is never referred to again, because a publication looks
-for all of its files under the same lock before its first commit.
+for all of its files under the same lock before its first commit; and one that is going is not either, even if the lock
+was lost, because it is announced.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.cut import cut_of, write_cut
 from platform_assets.lakehouse.errors import StillNeededError
+from platform_assets.lakehouse.going import announced
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import snapshot
@@ -99,6 +101,7 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
     Raises:
         ForeignCommitError: a table was changed by something else than a publication.
         LockTimeoutError: somebody else held the lock for too long.
+        LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
     """
     done: list[Removal] = []
     for some in _slices(gone):
@@ -109,10 +112,11 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
             protected = _protected_since(lake, found, kept)
             todo = [one for removal in some if (one := _without(removal, protected.get(removal.table, set())))]
             if any(one.is_history for one in todo):
+                still_held()
                 _move_cut(lake, kept)
-            still_held()
-            for one in todo:
-                _delete(lake, one)
+            with announced(lake, _paths(todo), still_held):
+                for one in todo:
+                    _delete(lake, one)
             done += todo
         failpoint("delete.done")
     return done
@@ -169,6 +173,13 @@ def _without(one: Removal, protected: set[str]) -> Removal | None:
     return None if one.orphan or not left else replace(one, files=left, whole=False)
 
 
+def _paths(gone: Iterable[Removal]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in gone:
+        found.setdefault(one.table, set()).update(one.files)
+    return found
+
+
 def _move_cut(lake: Lake, kept: Kept) -> None:
     before = cut_of(lake)
     after = before.moved(kept, datetime.now(UTC))
@@ -179,14 +190,14 @@ def _move_cut(lake: Lake, kept: Kept) -> None:
 
 
 def _delete(lake: Lake, one: Removal) -> None:
-    """The files first: as long as there is a folder, the next run finds what is left in it."""
+    """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
     path = lake.table_path(one.table)
     for file in one.files:
         storage.unlink(path / file)
         failpoint("delete.after_file")
     if one.whole:
         failpoint("delete.before_folder")
-        storage.remove(path / one.publication)
+        storage.remove_empty_tree(path / one.publication)
         failpoint("delete.after_folder")
         return
     for folder in {(path / file).parent for file in one.files}:

@@ -70,6 +70,11 @@ class Lake:
         """Says from which release on the history is whole; not there while nothing was ever deleted."""
         return self.root / "_cut.json"
 
+    @property
+    def deletions_path(self) -> Path:
+        """The folder of the lists of files that are being deleted."""
+        return self.root / "_deletions"
+
     def table_path(self, name: str) -> Path:
         """The folder of a table `<layer>.<table>`.
 

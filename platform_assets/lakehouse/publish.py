@@ -17,6 +17,7 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
     lock_lost_to,
 )
+from platform_assets.lakehouse.going import drop_drafts, require_files
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
@@ -30,7 +31,7 @@ from platform_assets.lakehouse.releases import (
     parsed,
     released_as,
 )
-from platform_assets.lakehouse.replace import changed_since, check_file
+from platform_assets.lakehouse.replace import changed_since
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
 
@@ -61,14 +62,14 @@ def publish(
         OvertakenError: another release is current than it was made for; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
         SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
-        StagedFileError: a file is missing, short or misplaced; nothing was published.
+        StagedFileError: a file is missing, short, misplaced or being deleted; nothing was published.
         ManifestError: the manifest names a table twice, or another one has its name.
         LockTimeoutError: somebody else held the lock for too long.
         LockLostError: somebody else has published since a lock was taken; nothing was published.
         InterruptedPublicationError: it failed half-way; the next publisher finishes it.
     """
     _check(manifest)
-    _require_files(lake, manifest)
+    require_files(lake, manifest)
     failpoint("publish.before_manifest")
     before = newest_release(lake)
     after = before if _write(lake, manifest) else -1
@@ -85,8 +86,9 @@ def publish(
             raise OvertakenError(manifest.on_release, now.number)
         _require_versions(lake, now, manifest.on_versions)
         heads = _require_unchanged(lake, manifest)
-        # Once more: files of before, put back by a rollback, may have been deleted since.
-        _require_files(lake, manifest)
+        # Once more: files of before, put back by a rollback, may have been deleted since, or be going.
+        drop_drafts(lake)
+        require_files(lake, manifest)
         failpoint("publish.checked")
         try:
             return finish(lake, manifest, still_held, now, heads)
@@ -116,13 +118,6 @@ def _check(manifest: Manifest) -> None:
             f"Publication {manifest.publication} changes {', '.join(sorted(twice))} twice.",
             "Merge the days of a table into one TableChange.",
         )
-
-
-def _require_files(lake: Lake, manifest: Manifest) -> None:
-    for change in manifest.tables:
-        for day, content in change.days.items():
-            for file in content.files:
-                check_file(lake.table_path(change.table), change.table, file, day.isoformat())
 
 
 def _write(lake: Lake, manifest: Manifest) -> bool:

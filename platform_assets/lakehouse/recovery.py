@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import commits, storage
 from platform_assets.lakehouse.difference import drop_torn_checkpoint
-from platform_assets.lakehouse.errors import DamagedTableError, lock_lost_to
+from platform_assets.lakehouse.errors import DamagedTableError, StagedFileError, lock_lost_to
+from platform_assets.lakehouse.going import require_files
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
@@ -75,7 +76,7 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
 
 
 def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
-    """Whether a publication was made from what the release shows, and its days are as it read them or left them."""
+    """Whether a publication was made from what the release shows, and its files and days are as it left them."""
     if manifest.on_release not in (None, now.number):
         return False
     if any(now.versions.get(table, -1) != version for table, version in manifest.on_versions.items()):
@@ -86,6 +87,15 @@ def _follows(lake: Lake, manifest: Manifest, now: Release) -> bool:
         path = lake.table_path(change.table)
         if changed_since(change, head_of(path)):
             return False
+    return _is_whole(lake, manifest)
+
+
+def _is_whole(lake: Lake, manifest: Manifest) -> bool:
+    """Whether its files are there: who committed after losing the lock may refer to what others deleted meanwhile."""
+    try:
+        require_files(lake, manifest)
+    except StagedFileError:
+        return False
     return True
 
 

@@ -127,6 +127,16 @@ def write(path: Path, content: bytes) -> None:
     sync([path.parent])
 
 
+def rename(file: Path, new: Path) -> None:
+    """Give a file in the same folder another name, also after a power cut.
+
+    Raises:
+        FileNotFoundError: somebody else has removed it.
+    """
+    file.rename(new)
+    sync([new.parent])
+
+
 def copy(source: Path, target: Path) -> None:
     """Copy a file so that the target is either not there or whole; `sync` it and its folder before relying on it."""
     make_folder(target.parent)
@@ -183,6 +193,12 @@ def remove_empty(folder: Path) -> None:
     except OSError:
         if not names(folder):
             raise
+
+
+def remove_empty_tree(folder: Path) -> None:
+    """Remove a folder and those below it, as far as nothing but folders is in them."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        remove_empty(Path(path))
 
 
 def _sync(path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,17 +15,27 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from platform_assets.failpoints import POINTS
+from platform_assets.lakehouse import deletion
 from platform_assets.lakehouse.cut import cut_of, require_whole
 from platform_assets.lakehouse.deletion import delete, removals, removals_asked_for
-from platform_assets.lakehouse.errors import BeyondWindowError, StagedFileError, StillNeededError
+from platform_assets.lakehouse.errors import (
+    BeyondWindowError,
+    DamagedTableError,
+    LockLostError,
+    StagedFileError,
+    StillNeededError,
+)
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import stage_lock
 from platform_assets.lakehouse.log import live_files
 from platform_assets.lakehouse.manifest import Manifest, new_publication
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
+from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.lakehouse.usage import Usage, released_at, usage
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -32,6 +44,7 @@ from platform_assets_tests.support.shelf import (
     content,
     contents,
     day,
+    everything,
     in_process,
     killed,
     live,
@@ -270,6 +283,89 @@ def test_a_publication_that_waited_for_the_lock_looks_for_its_files_again(
         publish(lake, back)
     assert current_release(lake).number == 2
     publish(lake, staged_manifest(lake, {SALES: {day(5): [("e", 1)]}}))
+
+
+def lock_lost_at(monkeypatch: pytest.MonkeyPatch, asked: int, meanwhile: Callable[[], object]) -> None:
+    """Who deletes is suspended right after it was told for the n-th time that it holds the lock; others take it."""
+    times = count(1)
+
+    @contextmanager
+    def lock(*_: object) -> Iterator[Callable[[], None]]:
+        def still_held() -> None:
+            match next(times):
+                case number if number == asked:
+                    meanwhile()
+                case number if number > asked:
+                    raise LockLostError("The database session that held the lock was lost.", "Run it again.")
+
+        yield still_held
+
+    monkeypatch.setattr(deletion, "publish_lock", lock)
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_who_lost_the_lock_before_the_first_file_deletes_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, asked: int
+) -> None:
+    corrected(lake, 3)
+    was = contents(lake, SALES, 0)
+    back = put_back(lake, SALES, 0)
+    found = look(lake, 2)
+    lock_lost_at(monkeypatch, asked, lambda: publish(lake, back))
+    with pytest.raises(LockLostError):
+        delete(lake, found, removals(found, SAFE), tuple)
+    assert contents(lake, SALES) == was
+    assert not any(lake.deletions_path.iterdir())
+
+
+def test_who_lost_the_lock_between_two_files_takes_nothing_from_what_is_put_back_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [("old", n)] for n in range(3)}}))
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [("new", n)] for n in range(3)}}))
+    path = lake.table_path(SALES)
+    old = live_files(path, release(lake, 0).versions[SALES])
+    refused: list[date] = []
+
+    def some_of_it_is_put_back() -> None:
+        back, now = put_back(lake, SALES, 0), live(lake, SALES)
+        for when, files in old.items():
+            if all((path / file.path).exists() for file in files):
+                only = back.tables[0].model_copy(update={"days": {when: content(files, now[when])}})
+                with pytest.raises(StagedFileError, match=f"{SALES} {when}: .* is being deleted"):
+                    publish(lake, manifest(new_publication(), only))
+                refused.append(when)
+
+    once_at(monkeypatch, deletion, "delete.after_file", some_of_it_is_put_back)
+    found = look(lake, 1)
+    delete(lake, found, removals(found, SAFE), tuple)
+    assert len(refused) >= 2, "files that were still there"
+    assert contents(lake, SALES) == {day(n): [("new", n)] for n in range(3)}
+    assert not any(lake.deletions_path.iterdir())
+
+
+def test_what_a_dead_deleter_announced_is_refused_until_it_is_gone_and_live_days_are_not(lake: Lake) -> None:
+    corrected(lake, 3)
+    back = put_back(lake, SALES, 0)
+    assert killed(in_process(delete_before, lake, 2, failpoint="delete.after_file"))
+    with pytest.raises(StagedFileError, match=r"is being deleted|is missing"):
+        publish(lake, back)
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 9)]}}))
+    assert any(lake.deletions_path.iterdir())
+    delete_before(lake, 3)
+    assert not any(lake.deletions_path.iterdir())
+    assert contents(lake, SALES) == {day(0): [("a", 9)], day(1): [("b", 0)]}
+
+
+def test_a_publication_whose_files_went_after_it_lost_the_lock_is_not_finished(lake: Lake, tmp_path: Path) -> None:
+    corrected(lake, 3)
+    was = everything(lake)
+    publish_elsewhere(lake, put_back(lake, SALES, 0), tmp_path, "replace.after_commit")
+    (lake.table_path(SALES) / _first_files(lake)[0]).unlink()
+    with pytest.raises(DamagedTableError, match="publishers lost their lock and died"):
+        recover(lake)
+    assert undo_unreleased(lake)
+    assert everything(lake) == was
 
 
 def test_what_a_dead_publisher_began_is_finished_before_anything_is_deleted(lake: Lake, tmp_path: Path) -> None:
