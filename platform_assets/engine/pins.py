@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.cut import require_whole
 from platform_assets.lakehouse.errors import UnknownReleaseError
 from platform_assets.lakehouse.lake import GIVEN_NAME
 from platform_assets.lakehouse.lock import publish_lock
@@ -69,6 +70,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
 
     Raises:
         UnknownReleaseError: there is no such release.
+        BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
         PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
     """
     if name is not None and not GIVEN_NAME.fullmatch(name):
@@ -84,6 +86,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         taken = next((other for other in pins.values() if name and other.name == name), None)
         if taken is not None:
             raise PinError(f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it.")
+        require_whole(platform.lake, number)
         _refuse_incomplete(platform, wanted)
         [publication] = [one for one, shown in platform.ledger.indexed().items() if shown == number]
         _decide(platform, _PIN, f"{publication} {name or ''}".strip(), author)
