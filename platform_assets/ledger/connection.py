@@ -93,6 +93,8 @@ def open_engine(url: URL, *, writable: bool) -> Engine:
         return create_engine(
             url,
             connect_args={} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_TIMEOUT_S},
+            # Whoever waited for the other writer has to see what that one wrote, whatever the server's default is.
+            isolation_level="READ COMMITTED",
             pool_pre_ping=True,  # a run that computes for an hour finds its idle connection cut by then
             execution_options={} if writable else {"postgresql_readonly": True},
         )
