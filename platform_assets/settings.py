@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -23,7 +23,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
-from sqlalchemy import URL
 
 from platform_assets.errors import PlatformError
 from platform_assets.sql_settings import problems_of
@@ -184,8 +183,7 @@ class Settings(BaseSettings):
         for name in ("lake", "landing", "jars"):
             set_(self, name, self.state / getattr(self, name).expanduser())
         if not self.ledger_url.get_secret_value():
-            url = URL.create("sqlite", database=str(self.state / "ledger.db"))
-            set_(self, "ledger_url", SecretStr(url.render_as_string()))
+            set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))
         if self.calendar_last is not None and self.calendar_last < self.calendar_first:
             raise ValueError(f"calendar_last {self.calendar_last} is before calendar_first {self.calendar_first}")
         return self

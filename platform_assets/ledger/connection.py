@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
@@ -37,7 +37,7 @@ _WRITERS = int.from_bytes(b"ledger", "big")
 
 
 def parse_url(url: str) -> URL:
-    """The URL with the driver we ship.
+    """The URL with the driver we ship, and a path as it is on disk: SQLAlchemy decodes everything but that.
 
     Raises:
         LedgerError: it is not a URL, or of a database the ledger does not know.
@@ -50,12 +50,12 @@ def parse_url(url: str) -> URL:
         raise LedgerError(
             "The ledger's URL cannot be understood (it is not shown, because it may hold a password).",
             "Write PLATFORM_LEDGER_URL as postgresql://user:password@host:5432/database or sqlite:////path/ledger.db; "
-            "special characters in the password are percent-encoded.",
+            "special characters in the password, and ? and % in the path, are percent-encoded.",
         ) from None
     if backend in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if backend == "sqlite":
-        return parsed.set(drivername="sqlite")
+        return parsed.set(drivername="sqlite", database=parsed.database and unquote(parsed.database))
     raise LedgerError(
         f"The ledger {masked(parsed)} is neither SQLite nor PostgreSQL.",
         "Give PLATFORM_LEDGER_URL a sqlite:/// or postgresql:// URL.",

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from platform_assets.ledger.connection import parse_url
+from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.errors import (
     LedgerCorruptError,
     LedgerError,
@@ -23,6 +24,7 @@ from platform_assets.ledger.errors import (
     said,
 )
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.settings import load_settings
 from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple, year
 
 SECRET = "s3cr/t%pw"
@@ -113,6 +115,18 @@ def test_odd_names_of_the_folder_do_not_matter(tmp_path: Path, name: str) -> Non
         ledger.record(simple(1, 0))
     with Ledger.open(url, read_only=True) as ledger:
         assert ledger.indexed() == {name_of(1): 1}
+
+
+@pytest.mark.parametrize(("one", "other"), [("why?", "why?not"), ("50%41", "50A"), ("a#b", "a#c"), ("?x=y", "?x=z")])
+def test_two_state_folders_have_two_ledgers_whatever_they_are_called(tmp_path: Path, one: str, other: str) -> None:
+    first, second = (load_settings(state=tmp_path / name) for name in (one, other))
+    with Ledger.open(first.ledger_url.get_secret_value()) as ledger:
+        ledger.record(simple(1, 0))
+    with Ledger.open(second.ledger_url.get_secret_value()) as ledger:
+        assert ledger.indexed() == {}
+    for settings in (first, second):
+        assert (settings.state / "ledger.db").is_file()
+    assert copy_ledger(first.ledger_url.get_secret_value(), tmp_path / "copy.db")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
