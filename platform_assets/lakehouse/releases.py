@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -28,7 +28,6 @@ _SCHEMA_JSON = (
 )
 _VERSIONS = "platform.versions"
 """The key of a release's metadata that holds its versions: to read them there takes no library."""
-_CLOCK_SKEW = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -190,21 +189,16 @@ def manifest_file(lake: Lake, publication: str) -> Path:
 
 
 def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
-    """The release that already shows a publication; looks no further back than to where it was made.
+    """The release that already shows a publication, by no clock: that by which it was made may have been another.
 
     Args:
         lake: the lake.
         manifest: of the publication.
         after: the newest release from before its manifest was stored, where that is known.
     """
-    oldest_ms = (manifest.created_at - _CLOCK_SKEW).timestamp() * 1000
-    for number in range(newest_release(lake), after, -1):
-        found = commits.commit(lake.releases_path, number)
-        if found.publication == manifest.publication:
-            return number
-        if found.timestamp_ms < oldest_ms:
-            return None
-    return None
+    newest_first = range(newest_release(lake), after, -1)
+    shows = (n for n in newest_first if commits.commit(lake.releases_path, n).publication == manifest.publication)
+    return next(shows, None)
 
 
 def write_release(lake: Lake, before: Release, versions: Mapping[str, int], manifest: Manifest) -> Release:

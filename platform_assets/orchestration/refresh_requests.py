@@ -84,12 +84,17 @@ def earlier_tries(instance: dg.DagsterInstance, work: str) -> Sequence[dg.RunRec
 
 
 def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
-    """Seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 hours."""
-    if not tries:
+    """Seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 hours.
+
+    What ended by a clock that was ahead says nothing about how long ago that was, so nobody waits for it.
+    """
+    now = time.time()
+    ends = (record.end_time or record.update_timestamp.replace(tzinfo=UTC).timestamp() for record in tries)
+    ended = max((end for end in ends if end <= now), default=None)
+    if ended is None:
         return 0.0
     pause_s = min(_FIRST_PAUSE_S * 4.0 ** (len(tries) - 1), _LONGEST_PAUSE_S)
-    ended = max(record.end_time or record.update_timestamp.replace(tzinfo=UTC).timestamp() for record in tries)
-    return max(ended + pause_s - time.time(), 0.0)
+    return max(ended + pause_s - now, 0.0)
 
 
 def request(found: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:

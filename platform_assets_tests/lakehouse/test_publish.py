@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -124,6 +124,16 @@ def test_publishing_again_does_not_undo_who_came_later(lake: Lake) -> None:
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 2)]}}))
     assert publish(lake, first) == 0
     assert contents(lake, SALES) == {day(0): [("a", 2)]}
+
+
+def test_publishing_again_what_a_clock_made_that_was_ahead_releases_nothing_twice(lake: Lake) -> None:
+    ahead = {"created_at": datetime.now(UTC) + timedelta(days=2)}
+    first = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}).model_copy(update=ahead)
+    publish(lake, first)
+    second = staged_manifest(lake, {STORES: {day(0): [("s", 1)]}})
+    publish(lake, second)
+    assert publish(lake, first) == 0
+    assert [name for _, name in published(lake)] == [first.publication, second.publication]
 
 
 def test_replacing_a_day_by_the_files_it_has_commits_nothing(lake: Lake) -> None:
