@@ -135,7 +135,12 @@ def _names(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
         if number <= now.number:
             yield manifest_file(lake, publication)
     for table, version in now.versions.items():
-        yield from _log(lake.table_path(table), had.versions.get(table, -1), version)
+        path, after = lake.table_path(table), had.versions.get(table, -1)
+        begun = {commits.commit(path, number).publication for number in range(after + 1, version + 1)}
+        # Also of those that were undone before a release showed them: the log still names them.
+        manifests = (manifest_file(lake, publication) for publication in sorted(filter(None, begun)))
+        yield from (file for file in manifests if storage.exists(file))
+        yield from _log(path, after, version)
 
 
 def _log(path: Path, after: int, version: int) -> Iterator[Path]:

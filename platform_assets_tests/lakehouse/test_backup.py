@@ -17,6 +17,7 @@ from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_file
+from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,
@@ -220,3 +221,17 @@ def test_a_publication_made_from_what_the_release_does_not_show_is_not_finished(
     assert manifest_file(lake, later.publication).exists()
     with pytest.raises(DamagedTableError, match="ahead of release 0"):
         recover(lake)
+
+
+def test_a_copy_has_the_manifests_that_its_logs_name_also_of_what_no_release_shows(
+    lake: Lake, copy: Lake, tmp_path: Path
+) -> None:
+    """A publication died half-way and was undone; its commit stays in the table's log."""
+    publish(lake, staged_manifest(lake, SEEN))
+    copied(lake, copy)
+    publish_elsewhere(lake, staged_manifest(lake, both(1)), tmp_path, "replace.after_commit")
+    assert undo_unreleased(lake)
+    assert faults(lake) == []
+    copied(lake, copy)
+    assert everything(copy) == everything(lake)
+    assert faults(copy) == []
