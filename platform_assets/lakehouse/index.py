@@ -18,7 +18,7 @@ from platform_assets.lakehouse.manifest import STAGED, Arrival, Manifest, TableC
 from platform_assets.lakehouse.releases import manifest_of, publication_of, published
 from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord, kept_text
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.planning.rollback import back_again
@@ -205,8 +205,8 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
         created_at=manifest.created_at,
         kind=manifest.kind,
         run=manifest.run,
-        who=manifest.who,
-        why=manifest.why,
+        who=kept_text(manifest.who),
+        why=kept_text(manifest.why),
         git_commit=manifest.git_commit,
         days=tuple(
             day
@@ -246,4 +246,5 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
 
 
 def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:
-    return ArrivalRecord(**dict(arrival), publication=publication)
+    reason = None if arrival.reason is None else kept_text(arrival.reason)
+    return ArrivalRecord(**dict(arrival) | {"reason": reason}, publication=publication)

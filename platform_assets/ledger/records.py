@@ -8,6 +8,11 @@ from datetime import date, datetime
 from platform_assets.planning.code_version import Version
 
 
+def kept_text(text: str) -> str:
+    """Text that may quote a broken file, as the ledger keeps it: PostgreSQL refuses NUL, and all of a publication."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 @dataclass(frozen=True)
 class DayRecord:
     """What one publication made of one day of a table.

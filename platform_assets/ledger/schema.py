@@ -26,6 +26,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from platform_assets.ledger.records import kept_text
+
 VERSION_TABLE = "ledger_version"
 """Where Alembic keeps the revision; its default name is Dagster's already."""
 
@@ -52,14 +54,14 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class FreeText(TypeDecorator[str]):
-    """Text that may quote a broken file: PostgreSQL refuses NUL, which would refuse the whole publication."""
+    """Text of people, or that quotes a broken file."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace NUL by the replacement character, on every database alike."""
-        return None if value is None else value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        """Without NUL, on every database alike."""
+        return None if value is None else kept_text(value)
 
 
 metadata = MetaData()

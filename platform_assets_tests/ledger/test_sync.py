@@ -93,6 +93,17 @@ def test_a_manifest_is_flattened_without_its_files() -> None:
     assert [arrival.notes for arrival in record.arrivals] == [("x",)]
 
 
+def test_a_reason_with_a_nul_is_indexed_as_the_manifest_is_flattened(ledger: Ledger) -> None:
+    """The audit compares the two: what the ledger cannot keep is no fault that no rebuild mends."""
+    manifest = _manifest(1)
+    refused = manifest.arrivals[0].model_copy(update={"reason": "the columns are 'id, a\0b'"})
+    texts = {"arrivals": (refused,), "who": "a\0da", "why": "file 'a\0b'"}
+    record = flattened(manifest.model_copy(update=texts), 0, lambda name: pytest.fail(name))
+    assert record.arrivals[0].reason == "the columns are 'id, a\N{REPLACEMENT CHARACTER}b'"
+    ledger.record(record)
+    assert ledger.publication(record.publication) == record
+
+
 def test_a_lake_without_releases_gives_an_empty_ledger(ledger: Ledger, releases: Releases) -> None:
     assert sync(releases.lake, ledger) == SyncResult()
     assert rebuild(releases.lake, ledger) == RebuildResult((), (), (), ())
