@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -11,54 +11,41 @@ import pytest
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.planner import plan_steps
-from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.platform import Platform, open_platform
 from platform_assets.engine.readiness import readiness
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.ledger.records import ROLL_BACK, Hold
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import attempt, fingerprints
 from platform_assets.planning.reasons import Reasons
-from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
+from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import DAILY
-
-RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
-DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
-DAY = DAYS[7]
-"""With a day on either side, whose week it is in, too."""
+from platform_assets_tests.support.readings import (
+    DAY,
+    DAYS,
+    GOLD,
+    RAW,
+    SILVER,
+    correct,
+    opened,
+    publish_all,
+    put_back,
+    taken,
+)
 
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Iterator[Platform]:
-    """Nine days of readings without rows, computed by today's code. Nobody needs Spark to know what is stale."""
-    first, last = DAYS[0], DAYS[-1]
-    settings = load_settings(
-        state=tmp_path / "state", domains="platform_assets_tests.support.domains.sensors",
-        calendar_first=first, calendar_last=last, today=last,
-    )  # fmt: skip
-    with open_platform(settings) as opened:
-        for table in (RAW, SILVER, GOLD):
-            publish(opened, table, DAYS, 1)
-        yield opened
-
-
-def put_back(platform: Platform, publication: str) -> None:
-    rollback(platform, chosen_publications(platform, publication), Author("undo", "it was wrong", "Zoë"))
+    with opened(tmp_path / "state") as found:
+        publish_all(found)
+        yield found
 
 
 def corrected_and_put_back(platform: Platform) -> None:
     """A correction of a day is computed, and what came of it is rolled back."""
-    publish(platform, RAW, [DAY], 2)
-    put_back(platform, publish(platform, SILVER, [DAY], 2))
-
-
-def taken(platform: Platform, table: str, request: Request) -> dict[date, Reasons]:
-    """The days of a table that a refresh would compute."""
-    plan = plan_steps(platform, request)
-    return {day: why for step in plan.steps if step.table == table for day, why in step.reasons.items()}
+    put_back(platform, correct(platform))
 
 
 def waiting(platform: Platform, table: str) -> dict[date, Reasons]:

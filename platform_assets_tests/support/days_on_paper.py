@@ -18,8 +18,25 @@ from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange
 from platform_assets.planning.fingerprints import fingerprints
 
 
-def publish(platform: Platform, table: str, days: Collection[date], number: int, told: date | None = None) -> str:
-    """Publish days whose digest has a number in it, made from what is there; of raw, perhaps with a tombstone."""
+def publish(
+    platform: Platform,
+    table: str,
+    days: Collection[date],
+    number: int,
+    told: date | None = None,
+    *,
+    filed: bool = False,
+) -> str:
+    """Publish days whose digest has a number in it, made from what is there.
+
+    Args:
+        platform: where.
+        table: its name.
+        days: of it.
+        number: for the digest.
+        told: of raw, the day to which a tombstone says that a record has gone.
+        filed: each day gets a file that nobody reads; else the table's own log has nothing to say.
+    """
     contract, basis, publication = platform.catalogue[table], Basis.now(platform), new_publication()
     digests = {read.table: basis.digests(read.table) for read in contract.inputs}
     made_from = fingerprints(contract, days, digests, platform.calendar, {}) if digests else dict.fromkeys(days, "")
@@ -27,7 +44,9 @@ def publish(platform: Platform, table: str, days: Collection[date], number: int,
     contents: dict[date, DayContent] = {}
     for day in days:
         base = tuple(file.path for file in live.get(day, ()))
-        files = (*live.get(day, ()), *((tombstone(platform.lake, table, publication, day, told),) if told else ()))
+        files = live.get(day, ())
+        if told or filed:
+            files = (*files, _file(platform.lake, table, publication, day, told))
         contents[day] = DayContent(
             files=files, base=base, digest=f"0-{number}-0-0-0", rows=0, bytes=0, fingerprint=made_from[day]
         )
@@ -43,8 +62,7 @@ def publish(platform: Platform, table: str, days: Collection[date], number: int,
     return publication
 
 
-def tombstone(lake: Lake, table: str, publication: str, day: date, told: date) -> DataFile:
-    """A file that says that a record of the day has gone to another one."""
+def _file(lake: Lake, table: str, publication: str, day: date, told: date | None) -> DataFile:
     path = f"{publication}/event_date={day}/told.parquet"
     file = lake.table_path(table) / path
     file.parent.mkdir(parents=True)

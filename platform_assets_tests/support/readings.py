@@ -1,0 +1,67 @@
+"""Nine days of readings without rows, computed by today's code: nobody needs Spark to know what a rollback keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+
+from platform_assets.engine.planner import plan_steps
+from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.rollback import rollback
+from platform_assets.engine.undoable import chosen_publications
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.requests import AUTOMATIC, Request
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support.days_on_paper import publish
+
+RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
+DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
+DAY = DAYS[7]
+"""With a day on either side, whose week it is in, too."""
+
+
+def settings_in(state: Path) -> Settings:
+    """Of an installation that has its state in a folder."""
+    return load_settings(
+        state=state, domains="platform_assets_tests.support.domains.sensors",
+        calendar_first=DAYS[0], calendar_last=DAYS[-1], today=DAYS[-1],
+    )  # fmt: skip
+
+
+@contextmanager
+def opened(state: Path) -> Iterator[Platform]:
+    """The platform as any command opens it."""
+    with open_platform(settings_in(state)) as platform:
+        yield platform
+
+
+def publish_all(platform: Platform) -> None:
+    """All days of all tables."""
+    for table in (RAW, SILVER, GOLD):
+        publish(platform, table, DAYS, 1)
+
+
+def correct(platform: Platform) -> str:
+    """Raw gets a correction of the day, and silver is computed from it; the publication of silver."""
+    publish(platform, RAW, [DAY], 2)
+    return publish(platform, SILVER, [DAY], 2, filed=True)
+
+
+def put_back(platform: Platform, publication: str, days: Collection[date] | None = None) -> None:
+    """Roll back what a publication made of its days, or of some of them; what others made of them since goes, too."""
+    publications = chosen_publications(platform, publication)
+    rollback(platform, publications, Author("undo", "it was wrong", "Zoë"), days=days, cascade=days is not None)
+
+
+def digest(platform: Platform) -> str:
+    """Of silver's day, as readers see it; empty where it is as if never computed."""
+    found = platform.ledger.current_days(SILVER, among=[DAY]).get(DAY)
+    return found.digest if found else ""
+
+
+def taken(platform: Platform, table: str = SILVER, request: Request = AUTOMATIC) -> dict[date, Reasons]:
+    """The days of a table that a refresh would compute, by default the next of a schedule."""
+    plan = plan_steps(platform, request)
+    return {day: why for step in plan.steps if step.table == table for day, why in step.reasons.items()}
