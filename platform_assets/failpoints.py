@@ -74,9 +74,7 @@ POINTS: Mapping[str, tuple[str, ...]] = {
     ),
     "rollback": (
         "rollback.planned",
-        "rollback.held",
         "rollback.published",
-        "rollback.done",
     ),
     "compaction": (
         "compact.planned",

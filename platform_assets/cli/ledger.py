@@ -10,9 +10,7 @@ import typer
 
 from platform_assets.cli.console import console, print_json, say
 from platform_assets.cli.progress import telling
-from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.catching_up import hold_again
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.catching_up import held_again
 from platform_assets.lakehouse.index import rebuild as rebuild_index
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.ledger.ledger import Ledger
@@ -35,10 +33,9 @@ def rebuild(
     settings = load_settings()
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
-        lake = Lake(settings.lake)
         with telling(context, "ledger rebuild") as progress:
-            result = rebuild_index(lake, ledger, progress)
-            held = hold_again(Platform(settings, load_catalogue(settings), lake, ledger), result.added)
+            result = rebuild_index(Lake(settings.lake), ledger, progress)
+            held = held_again(ledger, result.added)
     finally:
         ledger.close()
     seconds = time.monotonic() - started

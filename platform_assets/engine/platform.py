@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from platform_assets.contracts import Catalogue, Contract, ContractError
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.catching_up import caught_up
 from platform_assets.engine.sources import UserCode, table_version, transform_module
 from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
@@ -147,12 +148,8 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
         platform = Platform(settings, catalogue, lake, ledger)
-        synced = sync(lake, ledger)
-        if synced.added:
-            from platform_assets.engine.catching_up import caught_up
-
-            for sentence in caught_up(platform, synced):
-                notice(sentence)
+        for sentence in caught_up(ledger, sync(lake, ledger)):
+            notice(sentence)
         yield platform
     finally:
         ledger.close()

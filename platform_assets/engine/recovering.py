@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.catching_up import caught_up
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.lakehouse.index import SyncResult, sync
+from platform_assets.lakehouse.index import sync
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import newest_release
@@ -48,11 +48,11 @@ def recover_installation(settings: Settings, undo: Author | None = None) -> Reco
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
         platform = Platform(settings, load_catalogue(settings), Lake(settings.lake), ledger)
         before = sync(platform.lake, ledger)
+        mended = caught_up(ledger, before)
         if undo is None:
             done = recover(platform.lake, platform.lock_url)
         else:
             done = undo_unreleased(platform.lake, platform.lock_url, undo.why, undo.who)
         added = (*before.added, *sync(platform.lake, ledger).added)
-        mended = caught_up(platform, SyncResult(added, before.known)) if added else ()
         known = ledger.indexed()
         return Recovered(newest_release(platform.lake), tuple(done), {name: known[name] for name in added}, mended)

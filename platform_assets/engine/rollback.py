@@ -1,22 +1,22 @@
 """Roll back: exactly the days of some publications put back as they were before, as metadata, and held there.
 
-No row is read or written: the files of before are still in the table's folder, and the log refers to them again.
+No row is read or written: the files of before are still in the table's folder, and the log refers to them again. The
+days are held by whoever indexes the publication, in the same moment: nobody decides on the one without the other.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 
-from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.planner import standing_of
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, publish_changes
+from platform_assets.engine.refusing import with_refusals
 from platform_assets.engine.undoable import (
     built_upon,
     nothing_to_undo,
@@ -26,16 +26,14 @@ from platform_assets.engine.undoable import (
 from platform_assets.engine.undone_columns import refuse_what_would_not_read, schema_before
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.columns import types_in
-from platform_assets.lakehouse.errors import OvertakenError
+from platform_assets.lakehouse.errors import OvertakenError, StagedFileError
 from platform_assets.lakehouse.lake import DELIVERED
 from platform_assets.lakehouse.log import files_of_days, snapshot
 from platform_assets.lakehouse.manifest import DayContent, Manifest, TableChange, change_of, new_publication
 from platform_assets.lakehouse.releases import Release, manifest_of
-from platform_assets.ledger.records import COMPACTION, ROLL_BACK, DayRecord, Hold, PublicationRecord
-from platform_assets.planning.code_version import Version
+from platform_assets.ledger.records import COMPACTION, DayRecord, PublicationRecord
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.planning.rollback import Restoration, TableDay, following, refusals, restoration
-from platform_assets.planning.standing import unchanged
+from platform_assets.planning.rollback import Restoration, TableDay, following, restoration
 from platform_assets.planning.windows import union_reached
 
 
@@ -80,8 +78,8 @@ def rollback(
 
     A day is held where its inputs would make of it what was rolled back; it is computed again as soon as its input or
     its code is another one, or by force. Days that read what changes are stale afterwards and taken up by the next
-    refresh. Raw is append-only and stays: `withdraw` takes a bad
-    delivery out. A compaction is no work on a day: it goes with what it compacted, and by itself it cannot be undone.
+    refresh. Raw is append-only and stays: `withdraw` takes a bad delivery out. A compaction is no work on a day: it
+    goes with what it compacted, and by itself it cannot be undone.
 
     Args:
         platform: what to work with.
@@ -151,7 +149,9 @@ def _roll_back(
     if dry_run:
         return planned
     with meanwhile(progress, "publishing"):
-        number = _publish(platform, planned, changes, found, histories, now, author)
+        gone = {day: [one for one in histories[day] if one.publication in found.undone[day]] for day in records}
+        becomes = {day: then for day, (_, then) in records.items()}
+        number = _publish(platform, with_refusals(platform, now, changes, gone, becomes), author, now.number)
     for change in changes:
         days_done, rows = len(change.days), sum(content.rows for content in change.days.values())
         progress(Progress("rolling back", change.table, days_done, days_done, rows=rows, finished=True))
@@ -174,66 +174,15 @@ def _loaded(record: DayRecord | None) -> DayRecord | None:
     return record if record and record.digest else None
 
 
-def _publish(
-    platform: Platform,
-    planned: Rollback,
-    changes: Sequence[TableChange],
-    found: Restoration,
-    histories: Mapping[TableDay, tuple[DayRecord, ...]],
-    now: Release,
-    author: Author,
-) -> int:
-    # Held before anybody sees the old content: a tick in between would compute it anew. What was held stays so until
-    # then: should this process die, neither this rollback nor an earlier one is undone by the next tick.
-    tables = {table: days for table, days in planned.days.items() if table in platform.catalogue.names}
-    then = Basis(platform, now, {change.table: change for change in changes})
-    free = {
-        table: as_they_would_be(then, platform.catalogue[table], {day: _made_by(planned, table, day) for day in days})
-        for table, days in tables.items()
-    }
-    holds = [hold for hold in _holds(platform, found, histories, author) if hold.day not in free[hold.table]]
-    before = [hold for table, days in tables.items() for hold in platform.ledger.holds(table) if hold.day in days]
+def _publish(platform: Platform, changes: Sequence[TableChange], author: Author, on_release: int) -> int:
     failpoint("rollback.planned")
-    platform.ledger.hold(holds)
-    failpoint("rollback.held")
-    renewed = {(hold.table, hold.day, hold.refused, hold.gate) for hold in holds}
     try:
-        number = publish_changes(platform, new_publication(), "roll back", changes, author, on_release=now.number)
-    except Exception:
-        platform.ledger.drop(holds)
-        # Only what these had replaced: somebody may have lifted others meanwhile.
-        platform.ledger.hold(one for one in before if (one.table, one.day, one.refused, one.gate) in renewed)
+        number = publish_changes(platform, new_publication(), "roll back", changes, author, on_release=on_release)
+    except StagedFileError:
         refuse_what_is_deleted(platform, changes)
         raise
     failpoint("rollback.published")
-    # What a gate refused since stays refused; what an earlier rollback did not want back may be what came back now.
-    platform.ledger.drop([one for one in before if one.is_of_good_content or one.day in free[one.table]])
-    failpoint("rollback.done")
     return number
-
-
-def as_they_would_be(basis: Basis, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
-    """Days whose inputs went back with them, so that nothing has to keep them as they are.
-
-    Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
-    back; but where the table has to follow its contract, only all of its days together can be kept from it.
-
-    Args:
-        basis: with the days as they were before.
-        contract: of the table.
-        made_by: by what each of the days was computed, as far as that is known.
-    """
-    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
-    now = basis.platform.version(contract.name)
-    other = {day for day, version in made_by.items() if any(version.differs(now))}
-    return tuple(
-        day for day in unchanged(contract, made_by, standing) if day not in other or contract.name in standing.changing
-    )
-
-
-def _made_by(planned: Rollback, table: str, day: date) -> Version:
-    before = planned.records[table, day][1]
-    return before.made_by if before else Version()
 
 
 def _undone(found: Restoration, table: str) -> set[str]:
@@ -266,19 +215,6 @@ def _change(
 
 def _compactions(platform: Platform, names: Collection[str]) -> set[str]:
     return {name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION}
-
-
-def _holds(
-    platform: Platform, found: Restoration, histories: Mapping[TableDay, tuple[DayRecord, ...]], author: Author
-) -> Iterator[Hold]:
-    """Neither what was rolled back nor the same by today's code is published again."""
-    moment = datetime.now(UTC)
-    reason = f"rolled back by {author.who}: {author.why}"
-    for (table, day), gone in found.undone.items():
-        if table in platform.catalogue.names:
-            undone = [(one.fingerprint, one.made_by) for one in histories[table, day] if one.publication in gone]
-            for refused in sorted(refusals(undone, platform.version(table))):
-                yield Hold(table, day, refused, ROLL_BACK, reason, author.run, moment)
 
 
 def _reached(

@@ -21,7 +21,6 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord, kept_text
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.progress import OnProgress, Progress, meanwhile, no_progress
-from platform_assets.planning.rollback import back_again
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
 
     Decisions stay, all of them. Holds stay unless they are about something that is gone: a rollback that the lake does
-    not have and whose day is again what was rolled back, or anything of another lake.
+    not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not indexed
+    before hold their days.
 
     Args:
         lake: the lake.
@@ -126,17 +126,14 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
         progress(Progress("reading", "manifests", len(records), len(released), "publication"))
         records.append(record_of(name))
     with meanwhile(progress, "writing the ledger"):
-        ledger.reindex(tuple(indexed), records)
+        lifted = ledger.reindex(tuple(indexed), records, lift=is_of_another_lake(indexed, released))
     for table, rows in _rows_by_table(records).items():
         progress(Progress("indexing", table, len(rows), len(rows), rows=sum(rows.values()), finished=True))
-    holds = ledger.holds()
-    gone = holds if is_of_another_lake(indexed, released) else _undone(ledger, holds)
-    ledger.drop(gone)
     return RebuildResult(
         publications=tuple(released),
         added=tuple(name for name in released if name not in indexed),
         forgotten=tuple(name for name in indexed if name not in released),
-        lifted=gone,
+        lifted=lifted,
     )
 
 
@@ -146,20 +143,6 @@ def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date,
     for day in (day for one in records for day in one.days):
         found.setdefault(day.table, {})[day.day] = day.rows
     return found
-
-
-def _undone(ledger: Ledger, holds: Iterable[Hold]) -> tuple[Hold, ...]:
-    """Those of days that a person put back, and of which readers see all the same what is refused."""
-    put_back: dict[tuple[str, date], list[Hold]] = {}
-    for hold in holds:
-        if hold.is_of_good_content:
-            put_back.setdefault((hold.table, hold.day), []).append(hold)
-    found: list[Hold] = []
-    for (table, day), of_day in put_back.items():
-        if now := ledger.current_days(table, among=[day]).get(day):
-            again = back_again([hold.refused for hold in of_day], now.fingerprint, now.made_by)
-            found += [hold for hold in of_day if hold.refused in again]
-    return tuple(found)
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
@@ -217,6 +200,7 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
             _arrival(arrival, manifest.publication)
             for arrival in sorted(manifest.arrivals, key=lambda arrival: (arrival.table, arrival.path))
         ),
+        refuses={(change.table, day): refused for change in manifest.tables for day, refused in change.refuses.items()},
     )
 
 

@@ -84,6 +84,8 @@ class TableChange(_Value):
             empty where the columns stay.
         software: version of what computed the days, by name: `platform`, and where it was used `spark` and `delta`;
             empty for days that are put back, and where nobody recorded it.
+        refuses: for each day that a rollback puts back, what must not be made of it again, as holds write it down;
+            nothing where the inputs went back too, so that nothing has to keep the day.
     """
 
     table: str
@@ -95,6 +97,7 @@ class TableChange(_Value):
     configuration: dict[str, Any] = {}
     replaces_schema: str = ""
     software: dict[str, str] = {}
+    refuses: dict[date, tuple[str, ...]] = {}
 
 
 class Arrival(_Value):

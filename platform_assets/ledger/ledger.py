@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Select, insert, select
+from sqlalchemy import Connection, Engine, Select, delete, insert, select
 
-from platform_assets.failpoints import failpoint
 from platform_assets.ledger import schema, statements
 from platform_assets.ledger.connection import (
     memory_engine,
@@ -23,6 +22,8 @@ from platform_assets.ledger.connection import (
     writing,
 )
 from platform_assets.ledger.errors import LedgerError, LedgerVersionError, masked, read_only_error
+from platform_assets.ledger.holds import renew
+from platform_assets.ledger.indexing import index
 from platform_assets.ledger.migrate import schema_state, upgrade
 from platform_assets.ledger.records import (
     ArrivalRecord,
@@ -33,10 +34,7 @@ from platform_assets.ledger.records import (
 )
 from platform_assets.ledger.statements import (
     delete_each,
-    drop_put_back,
-    insert_all,
     insert_new,
-    mark_replaced,
     to_arrival,
     to_day,
 )
@@ -114,7 +112,8 @@ class Ledger:
     def record(self, *records: PublicationRecord) -> int:
         """Index publications; those already indexed are left as they are.
 
-        What people had refused and one of them puts back is refused no more.
+        Days that one of them, a rollback, put back are held. What people had refused and one of them puts back is
+        refused no more.
 
         Returns:
             How many were new.
@@ -123,48 +122,29 @@ class Ledger:
             LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
         """
         with self._writing() as connection:
-            new = self._index(connection, (), records)
-            drop_put_back(connection, {(day.table, day.day) for record in new for day in record.days})
-        return len(new)
+            return index(connection, (), records).new
 
-    def reindex(self, forget: Collection[str], records: Iterable[PublicationRecord]) -> int:
+    def reindex(
+        self, forget: Collection[str], records: Iterable[PublicationRecord], *, lift: bool = False
+    ) -> tuple[Hold, ...]:
         """Forget some publications and index others, in one transaction.
 
+        Args:
+            forget: names.
+            records: to index; what is among the forgotten is indexed anew.
+            lift: every hold, first: they are about something else.
+
         Returns:
-            How many were new.
+            The holds that ended with it.
 
         Raises:
             LedgerError: as for `record`.
         """
         with self._writing() as connection:
-            return len(self._index(connection, forget, records))
-
-    def _index(
-        self, connection: Connection, forget: Collection[str], records: Iterable[PublicationRecord]
-    ) -> list[PublicationRecord]:
-        given = {record.publication: record for record in records}
-        touched = {(row[0], row[1]) for name in forget for row in connection.execute(statements.days_of(name))}
-        delete_each(connection, schema.publications, [{"publication": name} for name in forget])
-        indexed = connection.execute(statements.indexed(given, [record.release for record in given.values()])).all()
-        new = self._not_in(given, {row.publication: row.release for row in indexed})
-        insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
-        failpoint("ledger.recording")
-        insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
-        insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
-        since = None if forget else min((record.release for record in new), default=None)
-        mark_replaced(connection, touched | {(day.table, day.day) for record in new for day in record.days}, since)
-        return new
-
-    def _not_in(self, given: Mapping[str, PublicationRecord], indexed: Mapping[str, int]) -> list[PublicationRecord]:
-        owners = {release: publication for publication, release in indexed.items()}
-        for name, record in given.items():
-            if indexed.get(name, record.release) != record.release or owners.get(record.release, name) != name:
-                raise LedgerError(
-                    f"Release {record.release} with publication {name} contradicts the ledger "
-                    f"{masked(self._engine.url)}, which was made from another lake or another state of this one.",
-                    "Run `platform-assets ledger rebuild`.",
-                )
-        return [record for name, record in given.items() if name not in indexed]
+            lifted = tuple(Hold(**row) for row in connection.execute(select(schema.holds)).mappings()) if lift else ()
+            if lifted:
+                connection.execute(delete(schema.holds))
+            return (*lifted, *index(connection, forget, records).lifted)
 
     def forget(self, publications: Collection[str]) -> None:
         """Take publications out of the index, with their days and arrivals."""
@@ -295,12 +275,8 @@ class Ledger:
 
     def hold(self, holds: Iterable[Hold]) -> None:
         """Hold days. A day may have several refused fingerprints; the same one refused again is renewed."""
-        key = [column.name for column in schema.holds.primary_key]
-        newest = {tuple(getattr(hold, name) for name in key): vars(hold) for hold in holds}
         with self._writing() as connection:
-            delete_each(connection, schema.holds, [{name: row[name] for name in key} for row in newest.values()])
-            failpoint("ledger.holding")
-            insert_all(connection, schema.holds, list(newest.values()))
+            renew(connection, holds)
 
     def drop(self, holds: Collection[Hold]) -> None:
         """Lift exactly these holds, as somebody read them; others of their days stay, and those renewed since.

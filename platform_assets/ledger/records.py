@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from platform_assets.planning.code_version import Version
@@ -112,6 +113,8 @@ class PublicationRecord:
         git_commit: of the code, where known.
         days: what it made of which days, by table and day.
         arrivals: files taken or refused with it, by table and path.
+        refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
+            where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
     """
 
     publication: str
@@ -124,6 +127,7 @@ class PublicationRecord:
     git_commit: str | None
     days: tuple[DayRecord, ...] = ()
     arrivals: tuple[ArrivalRecord, ...] = ()
+    refuses: Mapping[tuple[str, date], tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)

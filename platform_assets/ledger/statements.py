@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
 from importlib import import_module
@@ -24,10 +24,8 @@ from sqlalchemy import (
     update,
 )
 
-from platform_assets.ledger.records import ROLL_BACK, ArrivalRecord, DayRecord, PublicationRecord
-from platform_assets.ledger.schema import arrivals, days, holds, publications
-from platform_assets.planning.code_version import Version
-from platform_assets.planning.rollback import back_again
+from platform_assets.ledger.records import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.ledger.schema import arrivals, days, publications
 from platform_assets.planning.standing import DayMark
 
 Row = Mapping[str, Any]
@@ -155,12 +153,26 @@ def to_day(row: Row) -> DayRecord:
 
 def publication_row(record: PublicationRecord) -> Row:
     """The row of a publication, without its days and arrivals."""
-    return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals")}
+    return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals", "refuses")}
 
 
 def days_of(publication: str) -> Select[Any]:
     """Which days of which tables a publication made."""
     return select(days.c.table, days.c.day).where(days.c.publication == publication)
+
+
+def made_last_by(publication: str) -> Select[Any]:
+    """The days of a publication of which nothing else was made since; fewer files of them are nothing else."""
+    later, its = days.alias(), publications.alias()
+    since = (
+        select(later.c.day)
+        .join_from(later, its)
+        .where(later.c.table == days.c.table, later.c.day == days.c.day)
+        .where(its.c.release > _release, its.c.kind != COMPACTION)
+        .correlate(days, publications)
+    )
+    query = select(days.c.table, days.c.day).join_from(days, publications)
+    return query.where(days.c.publication == publication, ~since.exists())
 
 
 def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]], since: int | None) -> None:
@@ -186,22 +198,6 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
     may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
     keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
     connection.execute(update(days).where(*one, *may_change).values(replaced_at=following), keys)
-
-
-def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> None:
-    """Drop the holds of people that refuse exactly what some days, each a table's, are now."""
-    by_people = select(holds.c.table, holds.c.day, holds.c.refused).where(holds.c.gate == ROLL_BACK)
-    refused: dict[tuple[str, date], list[str]] = {}
-    for table, day, what in connection.execute(by_people).all():
-        if (table, day) in touched:
-            refused.setdefault((table, day), []).append(what)
-    of_day = select(days.c.fingerprint, days.c.code_version, days.c.configuration).where(days.c.replaced_at.is_(None))
-    gone: list[Row] = []
-    for (table, day), all_of_it in refused.items():
-        for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
-            again = back_again(all_of_it, fingerprint, Version(*made_by)) if fingerprint else ()
-            gone += [{"table": table, "day": day, "refused": what, "gate": ROLL_BACK} for what in sorted(again)]
-    delete_each(connection, holds, gone)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

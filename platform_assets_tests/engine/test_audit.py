@@ -99,11 +99,11 @@ def test_the_life_of_a_day_is_told_from_its_first_content_to_its_rollback(story:
     with story.world.open() as platform:
         newest = platform.ledger.current_days(SILVER)[DAY].publication
         rollback(platform, chosen_publications(platform, newest), person("a wrong till"))
-    first, corrected, held, undone = life(story, SILVER)
+    first, corrected, undone, held = life(story, SILVER)
     assert isinstance(first, Published)
     assert isinstance(corrected, Published)
-    assert isinstance(held, Held), "before anybody sees the old content"
     assert isinstance(undone, Published)
+    assert isinstance(held, Held), "with what it keeps"
     assert (first.before, corrected.before) == (None, first.after)
     assert (corrected.after or first.after, undone.after) != (first.after, corrected.after)
     assert [one.after.rows for one in (first, corrected, undone) if one.after] == [2, 3, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,22 +10,27 @@ from pathlib import Path
 import pytest
 
 from platform_assets.engine.audit import audit_installation
-from platform_assets.engine.catching_up import CAUGHT_UP, hold_again
+from platform_assets.engine.catching_up import CAUGHT_UP, held_again
 from platform_assets.engine.platform import Platform, open_platform
+from platform_assets.engine.recovering import recover_installation
 from platform_assets.engine.rollback import rollback
 from platform_assets.engine.undoable import chosen_publications
+from platform_assets.lakehouse import commits
 from platform_assets.lakehouse.audit.faults import Scope
 from platform_assets.lakehouse.backup import copy_lake
-from platform_assets.lakehouse.errors import OtherHistoryError
+from platform_assets.lakehouse.errors import ForeignCommitError, OtherHistoryError
 from platform_assets.lakehouse.index import rebuild
 from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.records import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support import readings
 from platform_assets_tests.support.history import History, Version, person
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
+from platform_assets_tests.support.shelf import in_process, killed
 
 SILVER, DAY = "silver.transactions", date(2017, 1, 3)
 
@@ -44,7 +50,7 @@ def restore_lake(settings: Settings, folder: Path) -> None:
     shutil.copytree(folder / "lake", settings.lake)
 
 
-def restore_ledger(settings: Settings, folder: Path | None) -> None:
+def restore_ledger(settings: Settings, folder: Path | None = None) -> None:
     for file in settings.state.glob("ledger.db*"):
         file.unlink()
     if folder is not None:
@@ -54,6 +60,24 @@ def restore_ledger(settings: Settings, folder: Path | None) -> None:
 def correct(story: History, day: int = 3) -> None:
     story.deliver("2017-01-05", f"more{day}.jsonl", Version(90 + day, day, 1, "9.00"))
     story.refresh()
+
+
+def rolled_back(state: Path, copy: Path) -> Settings:
+    """An installation on paper whose ledger was copied before a correction was rolled back, and restored since."""
+    with readings.opened(state) as platform:
+        readings.publish_all(platform)
+        bad = readings.correct(platform)
+        copy.mkdir()
+        assert copy_ledger(platform.settings.ledger_url.get_secret_value(), copy / "ledger.db")
+        readings.put_back(platform, bad)
+        assert readings.taken(platform) == {}, "with the ledger that was there"
+        restore_ledger(platform.settings, copy)
+        return platform.settings
+
+
+def is_undone_by_a_tick(state: Path) -> bool:
+    with readings.opened(state) as platform:
+        return readings.taken(platform) != {}
 
 
 def noticed(settings: Settings) -> list[str]:
@@ -132,9 +156,7 @@ def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
     restore_ledger(settings, tmp_path if ledger == "older" else None)
     if ledger == "rebuilt":
         with Ledger.open(settings.ledger_url.get_secret_value()) as opened:
-            result = rebuild(Lake(settings.lake), opened)
-            with story.world.open() as platform:
-                said = list(hold_again(platform, result.added))
+            said = list(held_again(opened, rebuild(Lake(settings.lake), opened).added))
     else:
         said = noticed(settings)
         assert "The ledger lacked releases" in said[0]
@@ -153,3 +175,52 @@ def test_a_process_that_died_before_it_indexed_is_nothing_to_speak_of(story: His
         newest = list(platform.ledger.indexed())[-1]
         platform.ledger.forget([newest])
     assert noticed(story.world.settings) == []
+
+
+@pytest.mark.parametrize("point", ["ledger.holding", "ledger.recording", "ledger.behind"])
+def test_killed_while_it_catches_up_it_catches_up_the_next_time(tmp_path: Path, point: str) -> None:
+    settings = rolled_back(tmp_path / "state", tmp_path / "copy")
+    assert killed(in_process(noticed, settings, failpoint=point))
+    assert not is_undone_by_a_tick(tmp_path / "state")
+
+
+def test_a_run_at_work_that_indexes_a_rollback_holds_its_days_as_well(tmp_path: Path) -> None:
+    """It asks for the newest release when its ledger has just been exchanged for an older one."""
+    with readings.opened(tmp_path / "state") as platform:
+        readings.publish_all(platform)
+        bad = readings.correct(platform)
+        with readings.opened(tmp_path / "state") as person_at_work:
+            readings.put_back(person_at_work, bad)
+        platform.ledger.drop(platform.ledger.holds())
+        platform.ledger.forget([list(platform.ledger.indexed())[-1]])
+        platform.current_release()
+    assert not is_undone_by_a_tick(tmp_path / "state")
+
+
+def test_a_recovery_that_was_refused_keeps_nobody_from_catching_up(tmp_path: Path) -> None:
+    """The first command after the restore is `recover`; another tool's commit makes it fail."""
+    settings = rolled_back(tmp_path / "state", tmp_path / "copy")
+    path = Lake(settings.lake).table_path(readings.GOLD)
+    said = {"commitInfo": {"timestamp": 1, "operation": "WRITE", "engineInfo": "another tool"}}
+    commits.commit_file(path, commits.head_version(path) + 1).write_text(json.dumps(said) + "\n")
+    with pytest.raises(ForeignCommitError):
+        recover_installation(settings)
+    revert_foreign(Lake(settings.lake), readings.GOLD, why="put back, as the message says")
+    recover_installation(settings)
+    assert not is_undone_by_a_tick(tmp_path / "state")
+
+
+def test_everything_that_a_cascade_rolled_back_is_held_again(tmp_path: Path) -> None:
+    """A correction is rolled back; then what the day was before, too. The ledger is lost."""
+    with readings.opened(tmp_path / "state") as platform:
+        readings.publish_all(platform)
+        readings.put_back(platform, readings.correct(platform))
+        first = platform.ledger.history(readings.SILVER, readings.DAY)[-1].publication
+        readings.put_back(platform, first, days={readings.DAY})
+        assert readings.digest(platform) == "", "as if it had never been computed"
+        assert readings.taken(platform) == {}, "with the ledger that was there"
+        held = platform.ledger.holds()
+    restore_ledger(platform.settings)
+    with readings.opened(tmp_path / "state") as platform:
+        assert platform.ledger.holds() == held
+        assert readings.taken(platform) == {}, "nor the correction that was rolled back first"

@@ -31,7 +31,7 @@ SAMPLE = (
     "publish.after_table",
     "release.after_file",
     "ledger.recording",
-    "rollback.held",
+    "rollback.planned",
     "compact.counted",
     "checkpoint.written",
     "delete.after_file",
@@ -76,7 +76,7 @@ def test_a_rollback_that_dies_unseen_leaves_what_an_earlier_one_refused(on_paper
     state = Path(shutil.copytree(on_paper.before[command.name], tmp_path / "state"))
     before = look(PAPER, state).holds
     assert before
-    assert killed(in_process(command.run, state, SEED, None, failpoint="rollback.held"))
+    assert killed(in_process(command.run, state, SEED, None, failpoint="publish.before_release"))
     assert look(PAPER, state).holds >= before, "or the next tick would undo it"
 
 

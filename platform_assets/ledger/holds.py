@@ -1,0 +1,69 @@
+"""Holds in a transaction: renewed, brought by a rollback with its place in the index, ended by what is there again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Set
+from datetime import date
+
+from sqlalchemy import Connection, select
+
+from platform_assets.failpoints import failpoint
+from platform_assets.ledger.records import ROLL_BACK, Hold, PublicationRecord
+from platform_assets.ledger.schema import days, holds
+from platform_assets.ledger.statements import delete_each, insert_all, made_last_by
+from platform_assets.planning.code_version import Version
+from platform_assets.planning.rollback import TableDay, back_again
+
+_KEY = [column.name for column in holds.primary_key]
+
+
+def renew(connection: Connection, given: Iterable[Hold]) -> None:
+    """Hold days; what refused the same already is replaced."""
+    newest = {tuple(getattr(hold, name) for name in _KEY): vars(hold) for hold in given}
+    delete_each(connection, holds, [{name: row[name] for name in _KEY} for row in newest.values()])
+    failpoint("ledger.holding")
+    insert_all(connection, holds, list(newest.values()))
+
+
+def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Collection[TableDay]) -> None:
+    """Hold the days that a rollback put back, except those of which something else was made since.
+
+    What earlier rollbacks refused of them may be what came back now, and is refused no more. What gates refused stays
+    so, unless nothing has to keep the day.
+
+    Args:
+        connection: to the ledger, in the transaction that indexes the rollback.
+        rollback: that is indexed by now.
+        among: only these of its days.
+    """
+    last = {(row.table, row.day) for row in connection.execute(made_last_by(rollback.publication)).all()}
+    kept = {key: refused for key, refused in rollback.refuses.items() if key in among and key in last}
+    by_people = [{"table": table, "day": day, "gate": ROLL_BACK} for table, day in kept]
+    by_anybody = [{"table": table, "day": day} for (table, day), refused in kept.items() if not refused]
+    delete_each(connection, holds, by_people)
+    delete_each(connection, holds, by_anybody)
+    reason = f"rolled back by {rollback.who}: {rollback.why}"
+    renew(
+        connection,
+        [
+            Hold(table, day, one, ROLL_BACK, reason, rollback.run, rollback.created_at)
+            for (table, day), refused in kept.items()
+            for one in refused
+        ],
+    )
+
+
+def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> tuple[Hold, ...]:
+    """Drop the holds of people that refuse exactly what some days, each a table's, are now; returns them."""
+    refused: dict[TableDay, list[Hold]] = {}
+    for row in connection.execute(select(holds).where(holds.c.gate == ROLL_BACK)).mappings():
+        if (row["table"], row["day"]) in touched:
+            refused.setdefault((row["table"], row["day"]), []).append(Hold(**row))
+    of_day = select(days.c.fingerprint, days.c.code_version, days.c.configuration).where(days.c.replaced_at.is_(None))
+    gone: list[Hold] = []
+    for (table, day), of_it in refused.items():
+        for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
+            again = back_again([hold.refused for hold in of_it], fingerprint, Version(*made_by)) if fingerprint else ()
+            gone += [hold for hold in of_it if hold.refused in again]
+    delete_each(connection, holds, [{name: getattr(hold, name) for name in _KEY} for hold in gone])
+    return tuple(gone)
