@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -164,6 +164,27 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
     }
 
 
+def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> Iterator[str]:
+    """Days that nothing brings up to date while what they read is gone, one line for each table."""
+    for table, lost in plan.bereft.items():
+        shown = {day: lacking for day, lacking in lost.items() if days is None or day in days}
+        if shown and table in tables:
+            gone = next(iter(shown.values()))
+            yield (
+                f"{table} {which(shown)}: made from more than is there; {gone.table} has nothing of {gone.day}. "
+                f"Compute that day, or roll back {table} too"
+            )
+
+
+def bereft_json(plan: Plan) -> list[dict[str, Any]]:
+    """The same for programs, day by day."""
+    return [
+        {"table": table, "day": day, "reads": lacking.table, "gone": lacking.day}
+        for table, days in plan.bereft.items()
+        for day, lacking in days.items()
+    ]
+
+
 def plan_json(plan: Plan) -> dict[str, Any]:
     """A plan for programs."""
     return {
@@ -185,6 +206,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             for table, days in plan.unready.items()
             for day, lacking in days.items()
         ],
+        "bereft": bereft_json(plan),
     }
 
 

@@ -19,7 +19,7 @@ from platform_assets.cli.console import (
     reading,
     say,
 )
-from platform_assets.cli.plan_view import estimate_line, intake_lines, plan_grid, plan_json
+from platform_assets.cli.plan_view import bereft_lines, estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
@@ -158,6 +158,8 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
     for line in _unready_lines(plan):
         say("[yellow]cannot be computed[/]", line)
+    for line in bereft_lines(plan, plan.bereft):
+        say("[yellow]out of date[/]", line)
     for line in intake_lines(plan.intakes):
         say("[bold]take[/]", line)
     if plan.steps:

@@ -66,7 +66,10 @@ def _print(done: Rollback) -> None:
     lines = [
         f"{counted(never, 'day')} had no content before and are as if never computed." if never else "",
         f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
-        *(f"{table}: days that read these are stale then; the next refresh takes them up." for table in done.stale),
+        *(
+            f"{table}: days that read these are stale then; the next refresh takes up those whose input is there."
+            for table in done.stale
+        ),
     ]
     if done.release is None:
         lines.append("Nothing was changed: this was a dry run.")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days, print_json, reading, say
-from platform_assets.cli.plan_view import intake_lines, stale_grid, step_json, year_calendars
+from platform_assets.cli.plan_view import bereft_json, bereft_lines, intake_lines, stale_grid, step_json, year_calendars
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.planner import Outlook, outlook
 from platform_assets.planning.configuration import ContractChange, need_of
@@ -35,6 +35,7 @@ def stale(
     planned = {(step.table, day) for step in steps for day in step.days}
     left_alone = len({(hold.table, hold.day) for hold in held} - planned)
     changes = {name: some for name, some in found.changes.items() if name in tables}
+    bereft = list(bereft_lines(found.everything, tables, only))
     if as_json:
         print_json(
             {
@@ -43,12 +44,13 @@ def stale(
                     name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
+                "bereft": [one for one in bereft_json(found.everything) if one["table"] in tables],
                 "waiting_files": sum(intake.files for intake in found.everything.intakes),
             }
         )
     else:
-        _print(steps, waits, changes, intake_lines(found.everything.intakes), left_alone, calendar)
-    if steps or any(need_of(some) in ("all days", "another table") for some in changes.values()):
+        _print(steps, waits, changes, intake_lines(found.everything.intakes), bereft, left_alone, calendar)
+    if steps or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -71,6 +73,7 @@ def _print(
     waits: Mapping[str, Collection[date]],
     changes: Mapping[str, tuple[ContractChange, ...]],
     files: list[str],
+    bereft: list[str],
     held: int,
     calendar: Calendar,
 ) -> None:
@@ -79,8 +82,10 @@ def _print(
         for text in year_calendars(steps, calendar):
             console.print(text, highlight=False)
             console.print()
-    else:
+    elif not bereft:
         console.print("[green]Nothing is stale.[/]")
+    for line in bereft:
+        say("[yellow]out of date[/]", line)
     for table, some in changes.items():
         for change in some:
             colour = "red" if change.needs == "another table" else "yellow"

@@ -6,7 +6,7 @@ it was; none are added.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -97,6 +97,8 @@ class Plan:
         unready: days asked for by name, or needed together with others, that cannot be computed, by table, each with
             an input day that was never loaded.
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
+        bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
+            table, each with that one. They stay as they are until it is there.
     """
 
     intakes: tuple[Intake, ...] = ()
@@ -104,6 +106,7 @@ class Plan:
     waiting: tuple[PlannedStep, ...] = ()
     unready: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
+    bereft: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
 
     @property
     def estimate(self) -> Estimate | None:
@@ -145,6 +148,7 @@ def make_plan(
     steps: dict[str, PlannedStep] = {}
     waiting: list[PlannedStep] = []
     unready: dict[str, dict[date, Lacking]] = {}
+    bereft: dict[str, dict[date, Lacking]] = {}
     for contract in catalogue:
         table, known = contract.name, standing.marks.get(contract.name, {})
         days = wanted.get(table, frozenset())
@@ -152,6 +156,8 @@ def make_plan(
             continue
         by_version = through_version(contract, days, standing)
         missing = _missing(contract, standing, steps)
+        if lost := _lacking_each(contract, _read_what_is_gone(contract, known, missing, calendar), missing, calendar):
+            bereft[table] = lost
         found = _through_inputs(contract, days, standing, stale_days.get(table, {}), past, steps, missing)
         if table in by_people:
             left = {day: ordered({*found[day], *by_version.get(day, ())}) for day in sorted({*found, *by_version})}
@@ -175,7 +181,7 @@ def make_plan(
         if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
     takes = tuple(one for one in intakes if wanted.get(one.table) and one.table not in by_people)
-    return Plan(takes, tuple(steps.values()), tuple(waiting), unready, tuple(sorted(by_people)))
+    return Plan(takes, tuple(steps.values()), tuple(waiting), unready, tuple(sorted(by_people)), bereft)
 
 
 def left_to_do(
@@ -253,6 +259,18 @@ def _lacking_each(
     contract: Contract, days: Collection[date], missing: Mapping[str, list[date]], calendar: Calendar
 ) -> dict[date, Lacking]:
     return {day: found for day in sorted(days) if (found := _lacking(contract, day, missing, calendar))}
+
+
+def _read_what_is_gone(
+    contract: Contract, known: Collection[date], missing: Mapping[str, list[date]], calendar: Calendar
+) -> set[date]:
+    """Days that are there and read a missing one: that had been there when they were computed."""
+    last, found = max(known, default=date.min), set[date]()
+    for read in contract.inputs:
+        gone = missing[read.table][: bisect_right(missing[read.table], last)]
+        for span in union_reached(read.window, gone, calendar) if gone else ():
+            found.update(day_range(*span))
+    return found.intersection(known)
 
 
 def _lacking(contract: Contract, day: date, missing: Mapping[str, list[date]], calendar: Calendar) -> Lacking | None:

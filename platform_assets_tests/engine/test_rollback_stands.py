@@ -162,6 +162,14 @@ def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> Non
     assert readiness(platform, contract, [DAY], Basis.now(platform), forced=[DAY]).ready == (DAY,)
 
 
+def test_what_was_made_from_a_day_that_is_gone_is_named_until_it_is_there_again(platform: Platform) -> None:
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication, days=[DAY])
+    assert DAY not in platform.ledger.current_days(SILVER)
+    plan = plan_steps(platform, BY_PERSON)
+    assert plan.is_empty
+    assert plan.bereft == {GOLD: dict.fromkeys(DAYS[DAYS.index(DAY) :], (SILVER, DAY))}
+
+
 def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_newer_rows_of_it(tmp_path: Path) -> None:
     raw, silver, gold = "raw.transactions", "silver.transactions", "gold.daily_sales"
     settings = load_settings(
