@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from platform_assets.compute.jars import DELTA
+from platform_assets.compute.jars import NEEDED
 from platform_assets.compute.java import Java
 from platform_assets.settings import Settings
 
@@ -63,7 +63,7 @@ class ClassArchive:
 def archive_path(settings: Settings, java: Java) -> Path:
     """Where the archive lies: another Java, other jars or another installation of Spark have another one."""
     parts = (java.build, str(java.executable.resolve()), version("pyspark"), sys.prefix, str(settings.jars))
-    key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in DELTA))).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in NEEDED))).encode()).hexdigest()
     return settings.jars / f"classes-{key[:16]}.jsa"
 
 

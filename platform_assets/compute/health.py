@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from platform_assets.compute.cds import archive_path
-from platform_assets.compute.jars import DELTA, faults
+from platform_assets.compute.jars import NEEDED, faults
 from platform_assets.compute.java import Java, JavaError, find_java
 from platform_assets.settings import Settings
 
@@ -47,14 +47,14 @@ def _java() -> Java | Finding:
 
 def check_jars(settings: Settings) -> Finding:
     """Delta's jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
-    if not any((settings.jars / jar.file).exists() for jar in DELTA):
+    if not any((settings.jars / jar.file).exists() for jar in NEEDED):
         return Finding("Delta jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
     found = faults(settings.jars)
     if found:
         return Finding(
             "Delta jars", False, f"{'; '.join(found)}.", "Start anything that uses Spark with the network at hand."
         )
-    return Finding("Delta jars", True, f"{len(DELTA)} files in {settings.jars}, as released.")
+    return Finding("Delta jars", True, f"{len(NEEDED)} files in {settings.jars}, as released.")
 
 
 def check_class_archive(settings: Settings, java: Java) -> Finding:

@@ -1,4 +1,4 @@
-"""Delta's jars: resolved once by Spark's own Ivy into a folder, afterwards local files known by their sha256.
+"""Delta's jars and one more: resolved once by Spark's own Ivy, afterwards local files known by their sha256.
 
 A session start that asks a registry for its jars depends on the network and on whatever half-filled caches lie in the
 user's home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
@@ -79,8 +79,18 @@ DELTA = (
 """All that reading and writing Delta tables needs; the other 31 artefacts of the dependency tree come with Spark or
 serve Unity Catalog and the Kernel connectors."""
 
+LOCAL_FILES = Jar(
+    "com.globalmentor",
+    "hadoop-bare-naked-local-fs",
+    "0.1.0",
+    "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+)
+"""Hadoop's local file system with permissions set by Java: Hadoop's own starts a `chmod` for every file and folder."""
 
-def faults(folder: Path, jars: tuple[Jar, ...] = DELTA) -> tuple[str, ...]:
+NEEDED = (*DELTA, LOCAL_FILES)
+
+
+def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
     """What is wrong with a folder of jars, one sentence each; nothing when it can be used."""
     found = []
     for jar in jars:
@@ -102,7 +112,7 @@ def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgres
         JavaError: there is no usable Java to run Ivy with.
     """
     folder = settings.jars
-    paths = tuple(folder / jar.file for jar in DELTA)
+    paths = tuple(folder / jar.file for jar in NEEDED)
     if not faults(folder):
         return paths
     try:
@@ -131,12 +141,12 @@ def _resolve(settings: Settings, java: Java) -> None:
         reason = _run_ivy(settings, java, Path(scratch), brought)
         wrong = faults(brought)
         if wrong:
-            names = " and ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in DELTA)
+            names = ", ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in NEEDED)
             raise JarsError(
                 f"Delta's jars could not be brought: {reason or '; '.join(wrong)} (all of it in {log_file(settings)}).",
                 f"They are needed once: connect to the network and start again, or put {names} into {settings.jars}.",
             )
-        for jar in DELTA:
+        for jar in NEEDED:
             (brought / jar.file).replace(settings.jars / jar.file)
 
 
@@ -144,7 +154,7 @@ def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path) -> st
     """Run Ivy; what to tell a person when it failed."""
     (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
     (scratch / "ivy.xml").write_text(
-        _IVY_MODULE.format(dependencies="".join(_IVY_DEPENDENCY.format(**vars(jar)) for jar in DELTA))
+        _IVY_MODULE.format(dependencies="".join(_IVY_DEPENDENCY.format(**vars(jar)) for jar in NEEDED))
     )
     ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))
     command = [

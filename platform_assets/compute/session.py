@@ -57,8 +57,9 @@ _LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
     "spark.sql.adaptive.enabled": "false",
-    # No .crc file beside each file we write: disks and Parquet have checksums of their own
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # No .crc file beside each file we write: disks and Parquet have checksums of their own. Nor a process for each,
+    # only to set its permissions: a seventh of ingest.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 """What only holds when everything runs in one process on this machine."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.compute.health import check_jars
-from platform_assets.compute.jars import DELTA, JarsError, delta_jars, faults
+from platform_assets.compute.jars import NEEDED, JarsError, delta_jars, faults
 from platform_assets.compute.java import Java, find_java
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.installation import JARS
@@ -35,7 +35,7 @@ def brought() -> Path:
 def registry(brought: Path, tmp_path: Path) -> str:
     """A registry in a folder: the real files, in the layout of Maven, with the real Ivy reading them."""
     root = tmp_path / "registry"
-    for jar in DELTA:
+    for jar in NEEDED:
         folder = root / jar.organisation.replace(".", "/") / jar.module / jar.revision
         folder.mkdir(parents=True)
         shutil.copy(brought / jar.file, folder)
@@ -56,11 +56,11 @@ def settings_with(registry: str, tmp_path: Path) -> Settings:
 def test_jars_are_brought_once_and_then_need_neither_network_nor_java(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
     paths = delta_jars(settings)
-    assert [path.name for path in paths] == [jar.file for jar in DELTA]
+    assert [path.name for path in paths] == [jar.file for jar in NEEDED]
     shutil.rmtree(tmp_path / "registry")
     no_java = Java(tmp_path / "no-java", 17, "")
     assert delta_jars(settings, no_java) == paths
-    assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in DELTA)])
+    assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in NEEDED)])
 
 
 @pytest.mark.parametrize("damage", [b"PK\x03\x04 half a jar", pytest.param(b"", marks=pytest.mark.proof)])
@@ -77,23 +77,23 @@ def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str
 def test_a_damaged_jar_without_a_network_is_an_error_that_says_what_to_put_where(tmp_path: Path, brought: Path) -> None:
     settings = settings_with("http://localhost:1/", tmp_path)
     settings.jars.mkdir(parents=True)
-    for jar in DELTA:
+    for jar in NEEDED:
         shutil.copy(brought / jar.file, settings.jars)
-    (settings.jars / DELTA[0].file).write_bytes(b"damaged")
+    (settings.jars / NEEDED[0].file).write_bytes(b"damaged")
     with pytest.raises(JarsError, match="cannot be reached") as caught:
         delta_jars(settings)
-    assert f"{DELTA[0].organisation}:{DELTA[0].module}:{DELTA[0].revision}" in caught.value.todo
+    assert f"{NEEDED[0].organisation}:{NEEDED[0].module}:{NEEDED[0].revision}" in caught.value.todo
     assert str(settings.jars) in caught.value.todo
     assert not list(settings.jars.glob(".resolving-*"))
 
 
 def test_a_registry_that_delivers_other_files_is_refused(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    for path in (tmp_path / "registry").rglob(DELTA[1].file):
+    for path in (tmp_path / "registry").rglob(NEEDED[1].file):
         path.write_bytes(b"PK\x03\x04 something else")
     with pytest.raises(JarsError, match="another content than the release it is named after"):
         delta_jars(settings)
-    assert not (settings.jars / DELTA[1].file).exists()
+    assert not (settings.jars / NEEDED[1].file).exists()
 
 
 def test_a_leftover_of_a_killed_process_does_not_matter(registry: str, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_ivy_says_goes_to_the_log_and_not_to_the_screen(
     settings = settings_with(registry, tmp_path)
     delta_jars(settings)
     assert capfd.readouterr() == ("", "")
-    assert DELTA[0].module in (settings.state / "logs" / "spark.log").read_text()
+    assert NEEDED[0].module in (settings.state / "logs" / "spark.log").read_text()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

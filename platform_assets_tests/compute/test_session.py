@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.compute.cds import archive_path, class_archive
-from platform_assets.compute.jars import DELTA, delta_jars
+from platform_assets.compute.jars import NEEDED, delta_jars
 from platform_assets.compute.java import find_java
 from platform_assets.compute.session import configuration, create_session
 from platform_assets.settings import Settings, load_settings
@@ -182,7 +182,7 @@ print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
 def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
-    for jar in DELTA:
+    for jar in NEEDED:
         (state / "jars" / jar.file).symlink_to(JARS / jar.file)
     settings = load_settings(state=state)
     code = """
@@ -237,7 +237,7 @@ def own_jars(tmp_path: Path) -> Settings:
     settings = load_settings(state=tmp_path / "state", spark_driver_memory="1g")
     settings.jars.mkdir(parents=True)
     delta_jars(load_settings(jars=JARS))
-    for jar in DELTA:
+    for jar in NEEDED:
         shutil.copy(JARS / jar.file, settings.jars)
     return settings
 

@@ -10,7 +10,7 @@ from threading import Event, get_ident
 import pytest
 from sqlalchemy import text
 
-from platform_assets.ledger import ledger as ledger_module
+from platform_assets.ledger import indexing
 from platform_assets.ledger.ledger import Ledger
 from platform_assets_tests.support.ledger_records import TABLE, name_of, nth, simple
 from platform_assets_tests.support.postgres import PostgresServer, postgres_server
@@ -63,7 +63,7 @@ def test_of_two_publications_indexed_at_once_the_later_one_is_what_the_day_is(
 ) -> None:
     """The second writer waits for the first one's lock, and then has to see what that one wrote."""
     inside, goes_on = Event(), Event()
-    monkeypatch.setattr(ledger_module, "failpoint", first_waits(inside, goes_on))
+    monkeypatch.setattr(indexing, "failpoint", first_waits(inside, goes_on))
     with Ledger.open(repeatable_read) as one, Ledger.open(repeatable_read) as other, ThreadPoolExecutor(2) as threads:
         first = threads.submit(one.record, simple(0, 0))
         assert inside.wait(ENDS_WITHIN_S)
