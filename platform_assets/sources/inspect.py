@@ -104,6 +104,8 @@ def _inspect_parquet(file: LandedFile, contract: Contract) -> Inspection:
         codecs = _codecs(parquet.metadata)
     except (pa.ArrowException, OSError) as error:
         return _refused(f"is not a Parquet file: {_first_line(error)}")
+    except UnicodeDecodeError:
+        return _refused("has a column whose name is not UTF-8; rename it")
     found = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
     if found.reason is not None:
         return found

@@ -6,6 +6,7 @@ A listing opens files and reads none: a terabyte costs as much as nothing. What 
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,10 @@ from platform_assets.contracts.landing import FORMATS
 _CHUNK = 1 << 20
 _REMEMBERED = 4096
 """Changed files whose content a process remembers."""
+
+
+State = tuple[int, int, int, int]
+"""Size, inode, and when content and inode changed last, in nanoseconds; the last of these no tool can set back."""
 
 
 class _ChangedError(Exception):
@@ -36,6 +41,7 @@ class LandedFile:
         format: parquet, csv or json.
         size: bytes.
         modified_ns: last change, nanoseconds since 1970.
+        state: by which it is told from another one, also from one of the same size and time that took its place.
         sha256: of its content, once `hashed` has read it; empty in a listing.
     """
 
@@ -45,6 +51,7 @@ class LandedFile:
     format: str
     size: int
     modified_ns: int
+    state: State
     sha256: str = ""
 
 
@@ -111,7 +118,7 @@ def list_landing(
             continue
         known_problems = len(problems)
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
-        if source.complete and not source.marks_files and not (entry / source.complete).exists():
+        if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
                 growing.append(Problem(f"{folder}/{entry.name}", _not_complete(source.complete)))
             continue
@@ -119,7 +126,7 @@ def list_landing(
         for file in files:
             path = f"{folder}/{entry.name}/{file.name}"
             had = known.get(path)
-            if had is None and source.marks_files and not (entry / f"{file.name}{source.complete}").exists():
+            if had is None and source.marks_files and not _is_there(entry / f"{file.name}{source.complete}"):
                 growing.append(Problem(path, _not_complete(f"{file.name}{source.complete}")))
                 left = True
                 continue
@@ -132,6 +139,14 @@ def list_landing(
         if not left and (files or (source.complete and not source.marks_files)):
             delivered.add(day)
     return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
+
+
+def _is_there(marker: Path) -> bool:
+    """Whether somebody put it there; one whose name is too long, or in a folder that is closed to us, nobody did."""
+    try:
+        return marker.exists()
+    except OSError:
+        return False
 
 
 def _without_markers(files: Iterable[Path], source: LandingFiles) -> list[Path]:
@@ -173,8 +188,12 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
             Problem(f"{folder}/{entry.name}", "is not a folder named after an arrival date, such as 2017-03-31")
         )
         return None
-    if entry.is_symlink() or not entry.is_dir():
-        problems.append(Problem(f"{folder}/{entry.name}", "is a link or a file where a folder should be"))
+    try:
+        if entry.is_symlink() or not entry.is_dir():
+            problems.append(Problem(f"{folder}/{entry.name}", "is a link or a file where a folder should be"))
+            return None
+    except OSError as error:
+        problems.append(_unreadable(f"{folder}/{entry.name}", error))
         return None
     return day
 
@@ -182,16 +201,14 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
 def _look(
     root: Path, path: str, file: Path, day: date, known: Known | None, settle_s: float
 ) -> LandedFile | Problem | None:
-    if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
-        return Problem(path, "is a symbolic link; only files inside the landing root are taken")
-    if not file.is_file():
-        return Problem(path, "is not a file")
-    if (kind := FORMATS.get(file.suffix.lower())) is None:
-        return Problem(
-            path,
-            f"has the unknown ending {file.suffix!r}; known are {', '.join(FORMATS)}",
-        )
+    kind = FORMATS.get(file.suffix.lower())
     try:
+        if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
+            return Problem(path, "is a symbolic link; only files inside the landing root are taken")
+        if not file.is_file():
+            return Problem(path, "is not a file")
+        if kind is None:
+            return Problem(path, f"has the unknown ending {file.suffix!r}; known are {', '.join(FORMATS)}")
         before = file.stat()
         if known and (known.size, known.modified_ns) == (
             before.st_size,
@@ -199,16 +216,16 @@ def _look(
         ):
             return None
         age_s = time.time() - before.st_mtime
-        if 0 <= age_s < settle_s:
+        if -settle_s < age_s < settle_s:  # a file server's clock may be a moment ahead
             return Problem(
                 path,
-                f"is still growing, changed {age_s:.1f} s ago; it is taken once it rests {settle_s} s",
+                f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
             )
-        found = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns)
+        found = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
         if known is None or (known.refused and known.size != found.size):
             with file.open("rb"):
                 return found
-        sha256 = _remembered(file, found.size, found.modified_ns)
+        sha256 = _remembered(file, found.state)
     except OSError as error:
         return _unreadable(path, error)
     except _ChangedError:
@@ -230,7 +247,7 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
     problems: list[Problem] = []
     for landed in files:
         try:
-            found.append(replace(landed, sha256=_sha256(landed.file, landed.size, landed.modified_ns)))
+            found.append(replace(landed, sha256=_sha256(landed.file, landed.state)))
         except OSError as error:
             problems.append(_unreadable(landed.path, error))
         except _ChangedError:
@@ -239,17 +256,16 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(file: Path, size: int, modified_ns: int) -> str:
-    return _sha256(file, size, modified_ns)
+def _remembered(file: Path, state: State) -> str:
+    return _sha256(file, state)
 
 
-def _sha256(file: Path, size: int, modified_ns: int) -> str:
+def _sha256(file: Path, state: State) -> str:
     digest = hashlib.sha256()
     with file.open("rb") as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
-    after = file.stat()
-    if (after.st_size, after.st_mtime_ns) != (size, modified_ns):
+    if _state(file.stat()) != state:
         raise _ChangedError
     return digest.hexdigest()
 
@@ -265,7 +281,10 @@ def _changed(path: str) -> Problem:
 def unchanged(landed: LandedFile) -> bool:
     """Whether the file is still the one that was looked at."""
     try:
-        now = landed.file.stat()
+        return _state(landed.file.stat()) == landed.state
     except OSError:
         return False
-    return (now.st_size, now.st_mtime_ns) == (landed.size, landed.modified_ns)
+
+
+def _state(found: os.stat_result) -> State:
+    return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns

@@ -368,3 +368,10 @@ def test_a_file_that_vanished_is_refused_and_can_come_back(look, tmp_path):
 def test_a_name_that_spark_cannot_open_is_refused(look):
     reason = "has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it"
     assert look("10:05 [a].csv", f"{HEADER}\n{ROW}\n").reason == reason
+
+
+def test_a_parquet_file_with_a_columns_name_that_is_not_utf8_is_refused(look):
+    """As a writer leaves it that takes its names from a source in Latin 1."""
+    content = parquet(columns(QQcafeQQ=pa.array([7])), store_schema=False, compression="none")
+    assert b"QQcafeQQ" in content
+    assert look("a.parquet", content.replace(b"QQcafeQQ", b"QQcaf\xe9QQ")).reason is not None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -25,14 +27,37 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def open_root() -> Iterator[Path]:
+    """A landing root that somebody else can look into."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for path in (folder, folder / "sales", folder / "sales" / DAY):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o755)
+        yield folder
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Root may look everywhere; become a user who may not."""
+    user = os.geteuid()
+    if not user:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files whose content was read, as often as it was."""
     seen: list[Path] = []
     read = landing._sha256
 
-    def counted(file: Path, size: int, modified_ns: int) -> str:
+    def counted(file: Path, state: landing.State) -> str:
         seen.append(file)
-        return read(file, size, modified_ns)
+        return read(file, state)
 
     monkeypatch.setattr(landing, "_sha256", counted)
     return seen
@@ -108,6 +133,45 @@ def test_a_file_that_changed_just_now_is_left_for_later(root):
     assert listing.delivered == frozenset()
     os.utime(file, (time.time() - 31,) * 2)
     assert len(look(root, settle_s=30).pending) == 1
+
+
+def test_a_file_changed_just_now_by_a_clock_a_moment_ahead_is_left_for_later(root):
+    deliver(root, "a.csv", age_s=-1)
+    assert not look(root).pending
+    assert said(look(root))[f"sales/{DAY}/a.csv"].startswith("is still growing, changed 0.0 s ago")
+
+
+def test_a_file_of_the_same_size_and_time_in_place_of_one_that_was_looked_at_is_another(root):
+    first = deliver(root, "a.csv", b"a\n1\n")
+    [listed] = hashed(look(root).pending)[0]
+    other = deliver(root, "other", b"a\n2\n")
+    when = first.stat().st_mtime_ns
+    os.utime(other, ns=(when, when))
+    other.replace(first)
+    assert not unchanged(listed)
+    assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read")]
+
+
+def test_a_file_whose_name_leaves_no_room_for_its_marker_keeps_no_other_from_being_taken(root):
+    """A name has 255 bytes, and the system refuses to look for a longer one."""
+    for name in ("a" * 251 + ".csv", "b.csv", "b.csv.done"):
+        deliver(root, name)
+    assert [file.path for file in look(root, complete=".done").pending] == [f"sales/{DAY}/b.csv"]
+
+
+@pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
+def test_a_folder_that_may_be_listed_and_not_looked_into_keeps_no_other_from_being_taken(
+    open_root: Path, complete: str | None
+) -> None:
+    other = "2017-01-03"
+    deliver(open_root, "a.csv")
+    for name in ("b.csv", "b.csv.done" if complete == ".done" else "_SUCCESS"):
+        deliver(open_root, name, day=other)
+    (open_root / "sales" / DAY).chmod(0o744)
+    with as_somebody_else():
+        listing = look(open_root, complete=complete)
+    assert [file.path for file in listing.pending] == [f"sales/{other}/b.csv"]
+    assert [path for path in said(listing) if DAY in path]
 
 
 def test_a_file_dated_in_the_future_is_taken(root):
