@@ -176,12 +176,13 @@ def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | N
             )
 
 
-def bereft_json(plan: Plan) -> list[dict[str, Any]]:
+def bereft_json(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> list[dict[str, Any]]:
     """The same for programs, day by day."""
     return [
         {"table": table, "day": day, "reads": lacking.table, "gone": lacking.day}
-        for table, days in plan.bereft.items()
-        for day, lacking in days.items()
+        for table, lost in plan.bereft.items()
+        for day, lacking in lost.items()
+        if table in tables and (days is None or day in days)
     ]
 
 
@@ -206,7 +207,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             for table, days in plan.unready.items()
             for day, lacking in days.items()
         ],
-        "bereft": bereft_json(plan),
+        "bereft": bereft_json(plan, plan.bereft),
     }
 
 

@@ -44,7 +44,7 @@ def stale(
                     name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
-                "bereft": [one for one in bereft_json(found.everything) if one["table"] in tables],
+                "bereft": bereft_json(found.everything, tables, only),
                 "waiting_files": sum(intake.files for intake in found.everything.intakes),
             }
         )

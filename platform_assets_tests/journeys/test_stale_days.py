@@ -106,7 +106,7 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(
         assert said.code in (0, 1), said.err
         return said.code, said.json if "--json" in args else said.out
 
-    assert told("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "waiting_files": 0})
+    assert told("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "bereft": [], "waiting_files": 0})
     correct(world, 2)
     correct(world, 35)
     code, found = told("stale", "--json")
