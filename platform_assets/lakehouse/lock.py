@@ -11,7 +11,8 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -148,12 +149,15 @@ def _stage(publication: str) -> str:
 def _lock(lake: Lake, name: str, lock_url: str | None, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
     _require_writable(lake, holder)
-    held = _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
-    with held as still_held:
-        # Beside the lock, for people only: whether it is held, the lock itself says.
-        who = {"host": socket.gethostname(), "pid": os.getpid()}
-        holder.write_text(json.dumps(who), encoding="utf-8")
-        yield still_held
+    held: AbstractContextManager[StillHeld | None] = (
+        _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
+    )
+    with held as session_holds:
+        # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
+        # of whoever took it since tells the one who held it.
+        turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
+        holder.write_text(turn, encoding="utf-8")
+        yield session_holds or partial(_require_turn, holder, turn)
 
 
 def _require_writable(lake: Lake, holder: Path) -> None:
@@ -171,8 +175,18 @@ def _require_writable(lake: Lake, holder: Path) -> None:
         ) from error
 
 
+def _require_turn(holder: Path, turn: str) -> None:
+    """Raise unless whoever took the lock last is still the one who was given this turn."""
+    if storage.read(holder) != turn.encode():
+        raise LockLostError(
+            f"The lock of {holder} was lost: somebody else took it, or removed it, while it was held.",
+            "Run the same command again: whoever takes the lock next finishes what was begun. The file system of the "
+            "lake has to keep locks (`flock`) until they are given back; nobody may delete the files of a lock.",
+        )
+
+
 @contextmanager
-def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
+def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
     # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
     lock = FileLock(
         lake.locks_path / f"{name}.lock",
@@ -185,7 +199,7 @@ def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     except Timeout as error:
         raise _timed_out(lake, name, timeout_s) from error
     try:
-        yield lambda: None
+        yield
     finally:
         lock.release()
 

@@ -318,6 +318,28 @@ def test_who_lost_the_lock_before_the_first_file_deletes_nothing(
     assert not any(lake.deletions_path.iterdir())
 
 
+@pytest.mark.parametrize("point", ["delete.before_cut", "delete.after_cut"])
+def test_who_lost_the_lock_because_its_file_was_forgotten_deletes_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str
+) -> None:
+    """A file system that forgets locks, here: the file goes; another process rolls back meanwhile."""
+    corrected(lake, 3)
+    was = contents(lake, SALES, 0)
+    back = put_back(lake, SALES, 0)
+
+    def lock_is_forgotten() -> None:
+        (lake.locks_path / "publish.lock").unlink()
+        publish_elsewhere(lake, back, tmp_path)
+        assert contents(lake, SALES) == was
+
+    once_at(monkeypatch, deletion, point, lock_is_forgotten)
+    found = look(lake, 2)
+    with pytest.raises(LockLostError, match=r"publish\.holder\.json was lost"):
+        delete(lake, found, removals(found, SAFE), tuple)
+    assert contents(lake, SALES) == was
+    assert not any(lake.deletions_path.iterdir())
+
+
 def test_who_lost_the_lock_between_two_files_takes_nothing_from_what_is_put_back_meanwhile(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
