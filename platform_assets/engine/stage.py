@@ -218,12 +218,17 @@ class Stage:
         return replace(step, days=tuple(sorted({*step.days, *tied})))
 
     def _refused_since(self, table: str) -> tuple[date, ...]:
-        """Staged days that somebody rolled back, or a gate refused, in just the content they have here."""
+        """Staged days that somebody rolled back, or a gate refused, in just the content they have here.
+
+        Not through what was known when they were computed, and overruled then.
+        """
         staged = self._staged(table)
         return tuple(
             hold.day
             for hold in self.platform.ledger.holds(table)
-            if hold.day in staged and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
+            if hold not in self.over
+            and hold.day in staged
+            and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
         )
 
     def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
