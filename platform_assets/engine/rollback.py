@@ -21,6 +21,7 @@ from platform_assets.engine.undoable import (
     built_upon,
     nothing_to_undo,
     refuse_half_a_move,
+    refuse_unknown_tables,
     refuse_what_is_deleted,
 )
 from platform_assets.engine.undone_columns import refuse_what_would_not_read, schema_before
@@ -92,7 +93,7 @@ def rollback(
 
     Raises:
         RollbackError: a later publication builds on it, or on the columns it brought; records moved between a day and
-            another that would stay; or there is nothing to roll back.
+            another that would stay; a table has no contract here; or there is nothing to roll back.
         OvertakenError: others kept publishing; nothing was changed.
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
@@ -136,6 +137,7 @@ def _roll_back(
     if found.in_the_way:
         raise built_upon(platform, found)
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
+    refuse_unknown_tables(platform, {table for table, _ in records})
     refuse_half_a_move(basis, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
     manifests = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.half_moves import moves_undone
 from platform_assets.engine.platform import Platform
@@ -53,6 +54,24 @@ def chosen_publications(
         if not names:
             raise RollbackError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
     return tuple(found for name in names if (found := platform.ledger.publication(name)))
+
+
+def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
+    """Refuse tables without a contract here: which of their days belong together, and what makes them, is not known.
+
+    Raises:
+        RollbackError: naming one of them.
+    """
+    names = platform.catalogue.names
+    known = {*names, *(quarantine_table(name) for name in names if name.startswith("silver."))}
+    if unknown := sorted(set(tables) - known):
+        more = f", and of {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise RollbackError(
+            f"There is no contract of {unknown[0]}{more} in the domains {', '.join(platform.settings.domains)}; "
+            "nothing was rolled back.",
+            "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
+            "it again, or leave its days out with --days.",
+        )
 
 
 def refuse_half_a_move(basis: Basis, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:

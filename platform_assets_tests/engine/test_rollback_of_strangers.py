@@ -1,0 +1,30 @@
+"""A table without a contract here is not rolled back: not by half, nor for the next tick to undo. No Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from platform_assets.engine.platform import open_platform
+from platform_assets.engine.undoable import RollbackError
+from platform_assets_tests.support.history import TILLS
+from platform_assets_tests.support.readings import correct, digest, opened, publish_all, put_back, settings_in, taken
+
+
+def test_a_table_without_a_contract_here_is_not_rolled_back(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        wrong = correct(platform)
+        was = digest(platform)
+    without = settings_in(tmp_path / "state").model_copy(update={"domains": (TILLS,)})
+    with (
+        open_platform(without) as platform,
+        pytest.raises(RollbackError, match=r"(?s)no contract of silver\.readings .*PLATFORM_DOMAINS"),
+    ):
+        put_back(platform, wrong)
+    with opened(tmp_path / "state") as platform:
+        assert digest(platform) == was
+        put_back(platform, wrong)
+        assert digest(platform) != was
+        assert not taken(platform)
