@@ -13,6 +13,7 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.late_queue import days_due
 from platform_assets.engine.planner import past_of, stale_days, standing_of
 from platform_assets.engine.platform import Platform
+from platform_assets.ledger.records import hold_of_each_day
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.standing import Stale
@@ -167,8 +168,7 @@ def quiet_days(
 
 def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:
     """Stale days, without those that wait for the hold of a day they read to be lifted."""
-    newest = {(hold.table, hold.day): hold for hold in platform.ledger.holds()}
-    held = {day for day, hold in newest.items() if not hold.is_of_good_content}
+    held = {day for day, hold in hold_of_each_day(platform.ledger.holds()).items() if not hold.is_of_good_content}
     found: dict[str, dict[date, str]] = {}
     for contract in tables:
         if days := every_stale_day.get(contract.name):

@@ -16,7 +16,7 @@ from platform_assets.engine.basis import Basis
 from platform_assets.engine.columns import changes_on_disk
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.views import views_read
-from platform_assets.ledger.records import DayRecord, Hold
+from platform_assets.ledger.records import DayRecord, Hold, hold_of_each_day
 from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
 from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.ties import still_refused
@@ -116,8 +116,8 @@ def readiness(
 
 
 def _holds(basis: Basis, table: str) -> HoldsByDay:
-    """The newest hold of every held day, oldest day first."""
-    return {hold.day: hold for hold in basis.holds(table)}
+    """The hold that counts for readers of every held day, oldest day first."""
+    return {day: hold for (_, day), hold in hold_of_each_day(basis.holds(table)).items()}
 
 
 def _blocks(basis: Basis, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:

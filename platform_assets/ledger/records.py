@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -177,6 +177,22 @@ class Hold:
         """The held day that keeps this one."""
         word, _, day = self.refused.partition(" ")
         return date.fromisoformat(day) if word == "with" else None
+
+
+def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
+    """Of every held day the hold that says what readers have: a person's if there is one, else the newest.
+
+    What a person put back is there whatever gates refuse of the day, before or since, and by whichever clock.
+
+    Args:
+        holds: oldest first.
+    """
+    found: dict[tuple[str, date], Hold] = {}
+    for hold in holds:
+        had = found.get((hold.table, hold.day))
+        if had is None or hold.is_of_good_content or not had.is_of_good_content:
+            found[hold.table, hold.day] = hold
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -170,7 +170,10 @@ def test_what_was_made_from_a_day_that_is_gone_is_named_until_it_is_there_again(
     assert plan.bereft == {GOLD: dict.fromkeys(DAYS[DAYS.index(DAY) :], (SILVER, DAY))}
 
 
-def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_newer_rows_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(minutes=5)], ids=["clocks agree", "the gate's is ahead"])
+def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_newer_rows_of_it(
+    tmp_path: Path, ahead: timedelta
+) -> None:
     raw, silver, gold = "raw.transactions", "silver.transactions", "gold.daily_sales"
     settings = load_settings(
         state=tmp_path / "sales", domains=DAILY, calendar_first=DAYS[0], calendar_last=DAY, today=DAY
@@ -185,6 +188,7 @@ def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_ne
         basis = Basis.now(platform)
         refused = fingerprints(platform.catalogue[silver], [DAY], {raw: basis.digests(raw)}, platform.calendar, {})[DAY]
         mark = attempt(refused, platform.version(silver))
-        platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC))])
+        platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC) + ahead)])
         put_back(platform, wrong)
+        assert readiness(platform, platform.catalogue[gold], [DAY], Basis.now(platform)).ready == (DAY,)
         assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}
