@@ -1,9 +1,8 @@
-"""Holds in a transaction: renewed, brought by a rollback with its place in the index, ended by what is there again."""
+"""Holds in a transaction: renewed, brought by a rollback with its place in the index, ended by what is there now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
-from datetime import date
 
 from sqlalchemy import Connection, select
 
@@ -53,17 +52,30 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
     )
 
 
-def drop_put_back(connection: Connection, touched: Set[tuple[str, date]]) -> tuple[Hold, ...]:
-    """Drop the holds of people that refuse exactly what some days, each a table's, are now; returns them."""
-    refused: dict[TableDay, list[Hold]] = {}
-    for row in connection.execute(select(holds).where(holds.c.gate == ROLL_BACK)).mappings():
-        if (row["table"], row["day"]) in touched:
-            refused.setdefault((row["table"], row["day"]), []).append(Hold(**row))
+def drop_contradicted(connection: Connection, touched: Set[TableDay], published: Set[TableDay]) -> tuple[Hold, ...]:
+    """Drop the holds that refuse exactly what days are now.
+
+    Args:
+        connection: to the ledger, in the transaction that changes the index.
+        touched: days that are something else now: what people refused of them may be there again.
+        published: those of them that were computed and indexed for the first time: who published them knew what gates
+            refused, and may die before saying so.
+
+    Returns:
+        The holds of people among those that ended.
+    """
+    asked_for = select(holds).where(holds.c.table.in_({table for table, _ in touched}))
+    refused: dict[tuple[TableDay, bool], list[Hold]] = {}
+    for row in connection.execute(asked_for).mappings():
+        hold = Hold(**row)
+        by_person = hold.is_of_good_content
+        if (hold.table, hold.day) in (touched if by_person else published):
+            refused.setdefault(((hold.table, hold.day), by_person), []).append(hold)
     of_day = select(days.c.fingerprint, days.c.code_version, days.c.configuration).where(days.c.replaced_at.is_(None))
     gone: list[Hold] = []
-    for (table, day), of_it in refused.items():
+    for ((table, day), _), of_it in refused.items():
         for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
             again = back_again([hold.refused for hold in of_it], fingerprint, Version(*made_by)) if fingerprint else ()
             gone += [hold for hold in of_it if hold.refused in again]
     delete_each(connection, holds, [{name: getattr(hold, name) for name in _KEY} for hold in gone])
-    return tuple(gone)
+    return tuple(hold for hold in gone if hold.is_of_good_content)

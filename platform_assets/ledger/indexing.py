@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 from platform_assets.failpoints import failpoint
 from platform_assets.ledger import schema, statements
 from platform_assets.ledger.errors import LedgerError, masked
-from platform_assets.ledger.holds import drop_put_back, hold_put_back
-from platform_assets.ledger.records import Hold, PublicationRecord
+from platform_assets.ledger.holds import drop_contradicted, hold_put_back
+from platform_assets.ledger.records import COMPACTION, Hold, PublicationRecord
 from platform_assets.ledger.statements import delete_each, insert_all, mark_replaced
 
 
@@ -58,7 +58,9 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     for record in new:
         if among := record.refuses.keys() & bared if record.publication in known else record.refuses.keys():
             hold_put_back(connection, record, among)
-    return Indexed(len(new), drop_put_back(connection, touched))
+    computed = [record for record in new if record.publication not in known and record.kind != COMPACTION]
+    published = {(day.table, day.day) for record in computed for day in record.days}
+    return Indexed(len(new), drop_contradicted(connection, touched, published))
 
 
 def _new(

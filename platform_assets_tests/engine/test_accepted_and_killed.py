@@ -1,0 +1,56 @@
+"""Who publishes a day that a gate had refused, as a person accepted it, may die before it lifts the hold. No Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from platform_assets.engine.basis import Basis
+from platform_assets.engine.pending import waiting as all_that_waits
+from platform_assets.engine.platform import open_platform
+from platform_assets.engine.readiness import readiness
+from platform_assets.ledger.records import Hold
+from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.days_on_paper import publish
+from platform_assets_tests.support.history import DAILY
+
+RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.daily_sales"
+DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(8)]
+DAY = DAYS[7]
+
+
+def test_what_reads_an_accepted_day_follows_though_who_accepted_it_died_before_lifting_the_hold(tmp_path: Path) -> None:
+    settings = load_settings(
+        state=tmp_path / "sales", domains=DAILY, calendar_first=DAYS[0], calendar_last=DAY, today=DAY
+    )
+    with open_platform(settings) as platform:
+        for table in (RAW, "raw.products", SILVER, "silver.products", GOLD):
+            publish(platform, table, DAYS, 1)
+        publish(platform, RAW, [DAY], 2)
+        basis = Basis.now(platform)
+        made = fingerprints(platform.catalogue[SILVER], [DAY], {RAW: basis.digests(RAW)}, platform.calendar, {})[DAY]
+        mark = attempt(made, platform.version(SILVER))
+        platform.ledger.hold([Hold(SILVER, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC))])
+        # Published by somebody who accepted it, and who was killed at "gate.before_holds"
+        publish(platform, SILVER, [DAY], 2)
+    with open_platform(settings) as platform:
+        assert platform.ledger.current_days(SILVER)[DAY].fingerprint == made
+        state = readiness(platform, platform.catalogue[GOLD], [DAY], Basis.now(platform))
+        assert state.blocked == {}
+        assert DAY in all_that_waits(platform, 100).stale.get(GOLD, {})
+
+
+def test_a_hold_of_other_rows_stays_when_a_day_is_published(tmp_path: Path) -> None:
+    """A gate refused newer rows than those that were just published."""
+    settings = load_settings(
+        state=tmp_path / "sales", domains=DAILY, calendar_first=DAYS[0], calendar_last=DAY, today=DAY
+    )
+    with open_platform(settings) as platform:
+        for table in (RAW, "raw.products", SILVER, "silver.products", GOLD):
+            publish(platform, table, DAYS, 1)
+        other = attempt("of other rows", platform.version(SILVER))
+        platform.ledger.hold([Hold(SILVER, DAY, other, "volume", "too few rows", "r", datetime.now(UTC))])
+        publish(platform, RAW, [DAY], 2)
+        publish(platform, SILVER, [DAY], 2)
+        assert [hold.refused for hold in platform.ledger.holds(SILVER)] == [other]
