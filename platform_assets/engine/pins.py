@@ -15,7 +15,7 @@ from platform_assets.engine.intact import Intact
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.cut import require_whole
-from platform_assets.lakehouse.errors import UnknownReleaseError
+from platform_assets.lakehouse.errors import LockLostError, UnknownReleaseError
 from platform_assets.lakehouse.lake import GIVEN_NAME
 from platform_assets.lakehouse.lock import publish_lock
 from platform_assets.lakehouse.read import released
@@ -71,6 +71,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
     Raises:
         UnknownReleaseError: there is no such release.
         BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
+        LockLostError: the publish lock was lost meanwhile; the release is not pinned.
         PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
     """
     if name is not None and not GIVEN_NAME.fullmatch(name):
@@ -78,7 +79,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
             f"{name!r} cannot name a pin.", "Use letters, digits, dots, hyphens and underscores, a letter first."
         )
     wanted = release(platform.lake, number)
-    with publish_lock(platform.lake, platform.lock_url):
+    with publish_lock(platform.lake, platform.lock_url) as still_held:
         platform.sync()
         pins = pinned_releases(platform)
         if number in pins:
@@ -90,6 +91,11 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         _refuse_incomplete(platform, wanted)
         [publication] = [one for one, shown in platform.ledger.indexed().items() if shown == number]
         _decide(platform, _PIN, f"{publication} {name or ''}".strip(), author)
+        try:
+            still_held()  # or history may have been deleted by somebody who saw no pin
+        except LockLostError:
+            _decide(platform, _UNPIN, publication, author)
+            raise
     return pinned_releases(platform)[number]
 
 

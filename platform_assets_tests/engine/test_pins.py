@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from platform_assets.engine import pins
 from platform_assets.engine.pins import Pin, pin, pinned_releases
 from platform_assets.engine.platform import Author, Platform, open_platform
 from platform_assets.lakehouse import deletion
 from platform_assets.lakehouse.cut import cut_of
 from platform_assets.lakehouse.deletion import delete, removals
-from platform_assets.lakehouse.errors import BeyondWindowError
+from platform_assets.lakehouse.errors import BeyondWindowError, LockLostError
 from platform_assets.lakehouse.publish import publish
+from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.meanwhile import once_at
@@ -33,11 +37,11 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 def delete_history(platform: Platform) -> int:
     """In a year, when only the current release and pins stay."""
 
-    def pins() -> list[int]:
+    def pinned() -> list[int]:
         return [*pinned_releases(platform)]
 
-    found = usage_later(platform.lake, WINDOW, pins)
-    return len(delete(platform.lake, found, removals(found, SAFE), pins))
+    found = usage_later(platform.lake, WINDOW, pinned)
+    return len(delete(platform.lake, found, removals(found, SAFE), pinned))
 
 
 def pin_the_first(platform: Platform) -> Pin:
@@ -93,3 +97,33 @@ def test_a_release_pinned_before_history_is_deleted_is_kept(
     delete_history(platform)
     assert list(pinned_releases(platform)) == [0]
     assert contents(platform.lake, SALES, 0) == FIRST
+
+
+def test_who_lost_the_lock_while_pinning_has_pinned_nothing(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suspended between the look at the release and the decision; maintenance, which knew no pin, deletes it."""
+    replaced_twice(platform)
+    lost: list[bool] = []
+
+    @contextmanager
+    def lock(*_: object) -> Iterator[Callable[[], None]]:
+        def still_held() -> None:
+            if lost:
+                raise LockLostError("The database session that held the lock was lost.", "Run it again.")
+
+        yield still_held
+
+    decide = Ledger.decide
+
+    def suspended(self: Ledger, kind: str, *subject: Any, **values: Any) -> Any:
+        if not lost:
+            lost.append(True)
+            assert delete_history(platform)
+        return decide(self, kind, *subject, **values)
+
+    monkeypatch.setattr(pins, "publish_lock", lock)
+    monkeypatch.setattr(Ledger, "decide", suspended)
+    with pytest.raises(LockLostError):
+        pin_the_first(platform)
+    assert not pinned_releases(platform)
