@@ -49,8 +49,8 @@ def published_elsewhere(
         since: a release, what it and those before it show has been told; -1 before anything was.
         most_events: to stop after, at the end of a publication.
     """
-    indexed = platform.ledger.indexed()
-    newest = max(indexed.values(), default=-1)
+    newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
+    indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     until = since if since <= newest else -1  # another lake, or an older state of this one
     events: list[Event] = []
     days = 0

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 import pytest
 
+from platform_assets.compute.schemas import raw_schema
 from platform_assets.engine.platform import Author
-from platform_assets.orchestration.elsewhere import come_since, published_elsewhere
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.lakehouse import index
+from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.orchestration.elsewhere import Elsewhere, come_since, published_elsewhere
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
 from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import DAYS, land
+from platform_assets_tests.support.readings import correct, opened, publish_all, put_back
 from platform_assets_tests.support.world import World
 
 SILVER = dg.AssetKey(["silver", "readings"])
@@ -120,3 +127,30 @@ def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
     refresh(readings.on(DAYS[1]), "refresh-2")
     assert told(DAYS[1]) == DAYS[1:2]
     assert told(DAYS[1]) == []
+
+
+def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its release and the ledger somebody else publishes, and the sensor looks."""
+    with opened(tmp_path / "state") as platform, opened(tmp_path / "state") as other:
+        publish_all(platform)
+        wrong = correct(platform)
+        since = max(platform.ledger.indexed().values())
+        instance, seen = dg.DagsterInstance.ephemeral(), list[Elsewhere]()
+        contract = platform.catalogue["raw.readings"]
+        empty = DayContent(files=(), base=(), digest="0-7-0-0-0", rows=0, bytes=0)
+        change = TableChange(
+            table=contract.name, schema_string=raw_schema(contract).json(), days={date.fromisoformat(DAYS[0]): empty}
+        )
+
+        def published_and_looked_at() -> None:
+            publish_changes(other, new_publication(), "ingest", [change], Author("ingest", "a file came"))
+            seen.append(published_elsewhere(instance, other, since))
+
+        once_at(monkeypatch, index, "ledger.before_record", published_and_looked_at)
+        put_back(platform, wrong)
+        [found] = seen
+        assert found.until == since + 2
+        told = {event.asset_key for event in found.events if isinstance(event, dg.AssetMaterialization)}
+        assert SILVER in told, "or its page shows what was rolled back for ever"
