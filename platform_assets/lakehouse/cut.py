@@ -5,11 +5,13 @@ Written before the first file is deleted, and only ever moved forward: a longer 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.drafts import put
 from platform_assets.lakehouse.errors import BeyondWindowError, LakeError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.planning.maintenance import Kept
@@ -58,9 +60,13 @@ def cut_of(lake: Lake) -> Cut:
         ) from error
 
 
-def write_cut(lake: Lake, cut: Cut) -> None:
-    """Move the cut; to be called under the publish lock."""
-    storage.write(lake.cut_file, cut.model_dump_json().encode())
+def write_cut(lake: Lake, cut: Cut, still_held: Callable[[], None]) -> None:
+    """Move the cut; to be called under the publish lock.
+
+    Raises:
+        LockLostError: the lock was lost; the cut is where it was.
+    """
+    put(lake, lake.cut_file, cut.model_dump_json().encode(), still_held)
 
 
 def require_whole(lake: Lake, number: int) -> None:

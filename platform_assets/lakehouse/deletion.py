@@ -8,7 +8,7 @@ was lost, because it is announced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -112,8 +112,7 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
             protected = _protected_since(lake, found, kept)
             todo = [one for removal in some if (one := _without(removal, protected.get(removal.table, set())))]
             if any(one.is_history for one in todo):
-                still_held()
-                _move_cut(lake, kept)
+                _move_cut(lake, kept, still_held)
             with announced(lake, _paths(todo), still_held):
                 for one in todo:
                     _delete(lake, one)
@@ -180,12 +179,12 @@ def _paths(gone: Iterable[Removal]) -> dict[str, set[str]]:
     return found
 
 
-def _move_cut(lake: Lake, kept: Kept) -> None:
+def _move_cut(lake: Lake, kept: Kept, still_held: Callable[[], None]) -> None:
     before = cut_of(lake)
     after = before.moved(kept, datetime.now(UTC))
     if (before.before, before.kept) != (after.before, after.kept):
         failpoint("delete.before_cut")
-        write_cut(lake, after)
+        write_cut(lake, after, still_held)
         failpoint("delete.after_cut")
 
 

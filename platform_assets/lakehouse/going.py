@@ -3,14 +3,13 @@
 A lock can end without its holder: who deletes may be suspended, lose it, and go on while others publish. So that a file
 is either deleted or referred to all the same, the lock is not relied on between two files:
 
-1. Who deletes writes the list of a slice as a draft, asks whether it still holds the lock, and then announces the draft
-   by renaming it. Only what is announced is deleted, file by file, and nothing else.
-2. Who publishes drops all drafts under the lock, and refers to no file that is announced.
+1. Who deletes announces the list of a slice, if it still holds the lock then (`drafts`). Only what is announced is
+   deleted, file by file, and nothing else.
+2. Who publishes refers to no file that is announced.
 3. A list is forgotten once none of its files is there.
 
-Whoever takes the lock after it was asked about finds either the announced list and heeds it, or the draft and drops it;
-then the renaming fails and nothing is deleted. A draft written after the lock was lost is never announced. Nobody needs
-to know whether the writer of a list is alive: until it is forgotten nobody refers to its files, and then they are gone.
+Nobody needs to know whether the writer of a list is alive: until it is forgotten nobody refers to its files, and then
+they are gone.
 """
 
 from __future__ import annotations
@@ -23,12 +22,13 @@ from secrets import token_hex
 from pydantic import TypeAdapter, ValidationError
 
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.errors import LakeError, LockLostError, StagedFileError
+from platform_assets.lakehouse.drafts import put
+from platform_assets.lakehouse.errors import LakeError, StagedFileError
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.manifest import Manifest
 from platform_assets.lakehouse.replace import check_file
 
-_DRAFT, _ANNOUNCED = ".draft", ".json"
+_ANNOUNCED = ".json"
 _FILES = TypeAdapter(dict[str, set[str]])
 
 
@@ -44,29 +44,12 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
     Raises:
         LockLostError: the lock was lost; nothing may be deleted.
     """
-    draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
-    storage.write(draft, _FILES.dump_json({table: set(paths) for table, paths in files.items()}))
-    try:
-        still_held()
-        storage.rename(draft, draft.with_suffix(_ANNOUNCED))
-    except FileNotFoundError as error:
-        raise LockLostError(
-            f"Somebody else has published in {lake.root} since the publish lock was taken; nothing was deleted.",
-            "Run it again: what nobody needs is found anew.",
-        ) from error
-    finally:
-        storage.unlink(draft)
+    listed = _FILES.dump_json({table: set(paths) for table, paths in files.items()})
+    put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
     yield
     for file, announcement in _announcements(lake):
         if not any(storage.exists(lake.table_path(table) / path) for table, path in _each(announcement)):
             storage.unlink(file)
-
-
-def drop_drafts(lake: Lake) -> None:
-    """Keep whoever has lost the publish lock from announcing anything; to be called under it."""
-    for name in storage.names(lake.deletions_path):
-        if name.endswith(_DRAFT):
-            storage.unlink(lake.deletions_path / name)
 
 
 def going(lake: Lake) -> dict[str, set[str]]:

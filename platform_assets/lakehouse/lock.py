@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.lake import Lake, checked_publication
 
@@ -50,7 +51,7 @@ StillHeld = Callable[[], None]
 
 @contextmanager
 def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
-    """Be the only publisher of a lake.
+    """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
 
     Args:
         lake: the lake.
@@ -63,6 +64,7 @@ def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUB
         LakeError: the lake cannot be written, or the database cannot be reached.
     """
     with _lock(lake, "publish", lock_url, timeout_s) as still_held:
+        drop_drafts(lake)
         yield still_held
 
 

@@ -17,7 +17,7 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
     lock_lost_to,
 )
-from platform_assets.lakehouse.going import drop_drafts, require_files
+from platform_assets.lakehouse.going import require_files
 from platform_assets.lakehouse.lake import Lake
 from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.log import Snapshot, head_of
@@ -87,7 +87,6 @@ def publish(
         _require_versions(lake, now, manifest.on_versions)
         heads = _require_unchanged(lake, manifest)
         # Once more: files of before, put back by a rollback, may have been deleted since, or be going.
-        drop_drafts(lake)
         require_files(lake, manifest)
         failpoint("publish.checked")
         try:

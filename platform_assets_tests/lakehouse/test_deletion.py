@@ -315,6 +315,7 @@ def test_who_lost_the_lock_before_the_first_file_deletes_nothing(
     with pytest.raises(LockLostError):
         delete(lake, found, removals(found, SAFE), tuple)
     assert contents(lake, SALES) == was
+    assert cut_of(lake).before == (0 if asked == 1 else 2), "the cut is moved by who holds the lock, or not at all"
     assert not any(lake.deletions_path.iterdir())
 
 

@@ -1,0 +1,51 @@
+"""What only the holder of the publish lock may put in its place, however long it was suspended on the way.
+
+A lock can end without its holder. So what must not be written by whoever has lost it is written as a draft first, then
+the lock is asked for, and then the draft gets its place by a rename. Whoever takes the lock next removes all drafts:
+either that comes after the rename, and finds what was written, or before, and then there is nothing to rename.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_hex
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import LockLostError
+from platform_assets.lakehouse.lake import Lake
+
+_DRAFT = ".draft"
+
+
+def put(lake: Lake, file: Path, content: bytes, still_held: Callable[[], None]) -> None:
+    """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
+
+    Args:
+        lake: the lake.
+        file: in the lake's own folder or below it.
+        content: of the file.
+        still_held: raises if the lock was lost.
+
+    Raises:
+        LockLostError: it was; the file is as it was.
+    """
+    draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
+    storage.write(draft, content)
+    try:
+        still_held()
+        storage.rename(draft, file)
+    except FileNotFoundError as error:
+        raise LockLostError(
+            f"Somebody else has taken the publish lock of {lake.root} meanwhile; {file.name} is as it was.",
+            "Run it again: what is to be done is found anew.",
+        ) from error
+    finally:
+        storage.unlink(draft)
+
+
+def drop_drafts(lake: Lake) -> None:
+    """Keep whoever has lost the publish lock from putting anything in its place; for whoever has just taken it."""
+    for name in storage.names(lake.deletions_path):
+        if name.endswith(_DRAFT):
+            storage.unlink(lake.deletions_path / name)
