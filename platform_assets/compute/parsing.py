@@ -26,6 +26,11 @@ from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 
 _LINE = "_line"
+_HALF_A_CHARACTER = (
+    rf"(contains({_LINE}, r'\ud') OR contains({_LINE}, r'\uD')) AND replace({_LINE}, r'\\', ' ') RLIKE "
+    r"r'(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}'"
+)
+"""Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
 _IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
 
 
@@ -176,12 +181,17 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
     """Why a row is refused; null where it can enter raw. The first reason found is given."""
     checks: list[tuple[str, str]] = []
+    if layout.format == "json":
+        checks.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
+    if layout.format == "parquet":  # text files are decoded when they are looked at
+        texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
+        checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
     if "_broken" in types:
         what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
         checks.append(("_broken IS NOT NULL", f"'broken line: {what}'"))
     for n, column in enumerate(contract.columns):
         if column.name in losses:
-            text = f"substring(CAST({_as_delivered(n)} AS string), 1, 40)"
+            text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
             checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
     for needed in (*contract.key, contract.event_time, contract.updated_at):
         if needed is not None:

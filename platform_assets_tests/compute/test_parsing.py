@@ -241,6 +241,11 @@ def void_files() -> dict[str, bytes | str]:
     return files
 
 
+def undecoded(texts: list[bytes]) -> pa.Array:
+    """A column of text as programs write it that do not look at the bytes."""
+    return pa.Array.from_buffers(pa.string(), len(texts), pa.array(texts, pa.binary()).buffers())
+
+
 class Taken:
     """What one refresh made of all files."""
 
@@ -312,6 +317,11 @@ def taken(tmp_path_factory, spark):
         "\t \x00",
         "",
         good_json % 3108 + ', "label": "a } b"}  ',
+        good_json % 3110 + r', "label": "a\ud83d"}',
+        good_json % 3111 + r', "label": "\uDE00a"}',
+        good_json % 3112 + r', "label": "\ud83d\\\ude00"}',
+        good_json % 3113 + r', "label": "\ud83d\uDE00"}',
+        good_json % 3114 + r', "label": "\\ud83d"}',
     ]
     deliver("lines.jsonl", b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
 
@@ -365,6 +375,9 @@ def taken(tmp_path_factory, spark):
     )
     deliver("nulls.parquet", parquet_of(typed([5500, 5501], id=pa.array([5500, None], pa.int64()), n=pa.nulls(2))))
     deliver("none.parquet", parquet_of({name: values[:0] for name, values in typed([1]).items()}))
+    labels = [b"caf\xe9", b"caf\xc3\xa9"]
+    deliver("latin.parquet", parquet_of(typed([5600, 5601], label=undecoded(labels))))
+    deliver("latin_number.parquet", parquet_of(typed([5602], n=undecoded([b"7\xe9"]))))
     for name, content in void_files().items():
         world.deliver("voids", ARRIVAL, name, content)
     kinds, voids = world.refresh().ingests
@@ -372,8 +385,8 @@ def taken(tmp_path_factory, spark):
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
-    """The first of the module: it waits for the fifteen files that all its tests look at."""
-    assert len(taken.arrivals) == 15
+    """The first of the module: it waits for the seventeen files that all its tests look at."""
+    assert len(taken.arrivals) == 17
     for arrival in taken.arrivals.values():
         assert arrival.reason is None
         assert arrival.landed == arrival.taken + arrival.refused + arrival.late, arrival
@@ -444,6 +457,18 @@ def test_a_json_line_is_one_object_or_refused(taken):
     assert sorted(map(str, starts)) == ["12", "3100", "3102", "3103", "3104", "3105", "3106", "null"]
     assert [row["_reason"] for row in whole if row["_payload"] == "{}"] == ["id: no value"]
     assert taken.raw[3108]["label"] == "a } b"
+
+
+def test_half_of_a_character_is_no_text(taken):
+    """A text that was cut names it; Java makes the same question mark of every one."""
+    assert {taken.reason(number) for number in (3110, 3111, 3112)} == {"broken line: half of a character"}
+    assert (taken.raw[3113]["label"], taken.raw[3114]["label"]) == ("\N{GRINNING FACE}", r"\ud83d")
+
+
+def test_a_text_in_parquet_that_is_no_utf8_is_refused_as_it_is_in_other_files(taken):
+    assert taken.reason(5600) == "label: not UTF-8"
+    assert taken.raw[5601]["label"] == "caf\N{LATIN SMALL LETTER E WITH ACUTE}"
+    assert taken.reason(5602).startswith("n: not int: 7\N{REPLACEMENT CHARACTER}")
 
 
 def test_what_the_contract_does_not_declare_is_kept(taken):
