@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -30,6 +29,8 @@ def amounts(contract: Contract) -> tuple[str, ...]:
 
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:
     """Rows added, removed and changed by key, and the sums of all amounts, of every day that either frame has.
+
+    An amount whose sum has no such type, before or after, is left out: what is only shown stops nobody.
 
     Args:
         before: content of the days until now; one row per key and day.
@@ -58,8 +59,9 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
     )
 
     def total(side: str, at: int, name: str) -> Column:
-        value = F.col(f"{side}_{at}")
-        return F.sum(value.cast(_WHOLE) if name in whole else value).alias(f"{side}_{at}")
+        value = F.col(f"{side}_{at}").cast(_WHOLE) if name in whole else F.col(f"{side}_{at}")
+        there = F.count(value) > 0
+        return F.when(there, F.try_sum(value)).otherwise(F.lit(0)).alias(f"{side}_{at}")
 
     rows = (
         per_key.groupBy(DAY)
@@ -72,11 +74,10 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
         .collect()
     )
 
-    def sums(row: Row, side: str) -> dict[str, int | Decimal]:
-        found = {name: row[f"{side}_{at}"] or Decimal(0) for at, name in enumerate(names)}
-        return {name: int(value) if name in whole else value for name, value in found.items()}
+    def change(row: Row) -> DayChange:
+        sums = [{name: row[f"{side}_{at}"] for at, name in enumerate(names)} for side in ("_before", "_after")]
+        known = [name for name in names if all(found[name] is not None for found in sums)]
+        before, after = ({n: int(found[n]) if n in whole else found[n] for n in known} for found in sums)
+        return DayChange(row["added"], row["removed"], row["changed"], before, after)
 
-    return {
-        row[DAY]: DayChange(row["added"], row["removed"], row["changed"], sums(row, "_before"), sums(row, "_after"))
-        for row in rows
-    }
+    return {row[DAY]: change(row) for row in rows}

@@ -33,6 +33,9 @@ from platform_assets.planning.late_queue import (
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+_SMALL_DIGITS = 29
+"""Digits of an amount of which a billion have a sum of 38, the most there are."""
+
 
 class LateQueueError(PlatformError):
     """A decision about late rows cannot be taken."""
@@ -133,22 +136,33 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     decisions = _decisions(platform)
     gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    found = _grouped(contract.name, dataset(platform.lake, table, release=release), names)
+    found = added_up(contract.name, dataset(platform.lake, table, release=release), names)
     return sorted((_with_state(rows, decisions, gone) for rows in found), key=lambda rows: (rows.day, rows.arrival))
 
 
-def _grouped(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
-    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory."""
+def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
+    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
+
+    Args:
+        table: the raw table.
+        queue: rows that wait for it.
+        names: decimals to sum up; roughly, where there may be no exact sum.
+    """
     import duckdb
 
     there = [name for name in names if name in queue.schema.names]
-    sums = "".join(f', sum("{name}")' for name in there)
+    sums = "".join(
+        f', sum("{name}") FILTER ({small}), sum("{name}"::DOUBLE) FILTER (NOT {small})'
+        for name in there
+        for small in [f'abs("{name}"::DOUBLE) < 1e{_SMALL_DIGITS - queue.schema.field(name).type.scale}']
+    )
     with duckdb.connect() as database:
         grouped = database.from_arrow(queue).aggregate(
             f"_arrival, _arrival_date, {DAY}, count(*){sums}", f"_arrival, _arrival_date, {DAY}"
         )
         for arrival, arrival_date, day, rows, *amounts in grouped.fetchall():
-            by_name = {name: amount or Decimal(0) for name, amount in zip(there, amounts, strict=True)}
+            parts = zip(there, amounts[::2], amounts[1::2], strict=True)
+            by_name = {name: (exact or Decimal(0)) + Decimal(rough or 0) for name, exact, rough in parts}
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -58,6 +59,16 @@ def test_changes_are_counted_by_key_and_summed_without_overflow(spark: SparkSess
         C: DayChange(0, 1, 0, {"n": 1, "x": Decimal("1.00")}, {"n": 0, "x": Decimal(0)}),
     }
     assert all(isinstance(change.sums_after["n"], int) for change in found.values())
+
+
+def test_what_a_correction_changed_is_told_where_amounts_are_too_large_for_a_sum(spark: SparkSession) -> None:
+    columns = (CONTRACT.column("k"), Column("x", "decimal(38,2)", "Money."), CONTRACT.column("n"))
+    contract = replace(CONTRACT, columns=columns, key=("k",))
+    huge = Decimal("900000000000000000000000000000000000.00")
+    schema = "k long, x decimal(38,2), n long, event_date date"
+    before = rows_as_frame(spark, [(1, huge, 1, A), (2, huge, 1, A)], schema)
+    after = rows_as_frame(spark, [(1, huge, 1, A), (2, Decimal("1.00"), 2, A)], schema)
+    assert day_changes(before, after, contract) == {A: DayChange(0, 0, 1, {"n": 2}, {"n": 3})}
 
 
 def test_only_columns_that_measure_are_summed() -> None:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.approvals import Approval, approve
-from platform_assets.engine.late_queue import LateQueueError, late_queue, refuse
+from platform_assets.engine.late_queue import LateQueueError, added_up, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, Selection
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -216,3 +218,20 @@ def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(late: H
     raw = [row for row in late.world.rows("raw.transactions") if row["_kind"] == "record"]
     assert len(raw) == 4 + 4 + 1
     assert late.kept() == late.expected(late=["transactions/2017-04-06/more.jsonl"])
+
+
+def test_rows_that_wait_are_listed_though_their_amounts_are_too_large_for_an_exact_sum() -> None:
+    huge = Decimal("900000000000000000000000000000000000.00")
+    day, arrived = date(2017, 1, 2), date(2017, 6, 1)
+    rows = pa.table(
+        {
+            "_arrival": ["t/a.jsonl"] * 2,
+            "_arrival_date": pa.array([arrived] * 2, pa.date32()),
+            "event_date": pa.array([day] * 2, pa.date32()),
+            "x": pa.array([huge] * 2, pa.decimal128(38, 2)),
+            "y": pa.array([Decimal("0.10"), Decimal("0.20")], pa.decimal128(12, 2)),
+        }
+    )
+    [found] = added_up("raw.t", ds.dataset(rows), ["x", "y"])
+    assert (found.rows, found.amounts["y"]) == (2, Decimal("0.30"))
+    assert found.amounts["x"] == pytest.approx(2 * huge)
