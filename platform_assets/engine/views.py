@@ -84,10 +84,10 @@ def _computed(
     files = {day: found for day, found in basis.files(table).items() if day in days}
     rows = rows_of_files(basis.platform.lake.table_path(table), files)
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
-    # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns.
+    # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns. Nothing
+    # for a null, so that a column that only some rows have yet says nothing about the others.
     values = " || ".join(
-        f"'{name}=' || coalesce(length({text}) || ':' || {text}, '-')"
-        for name, text in zip(columns, texts, strict=True)
+        f"coalesce('{name}=' || length({text}) || ':' || {text}, '')" for name, text in zip(columns, texts, strict=True)
     )
     by_key, in_order = (", ".join(f'"{name}"' for name in names) for names in (key, order))
     before = f"OVER (PARTITION BY {by_key} ORDER BY {in_order})"
