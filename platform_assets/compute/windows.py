@@ -61,12 +61,13 @@ class History:
     """Effective-dated rows: each holds from its day until the day of its key's next row.
 
     Args:
-        frame: the rows with `event_date`, the first day on which they hold.
+        _frame: the rows with `event_date`, the first day on which they hold. Not for transforms: a day is made from
+            what is valid on it, so what was replaced before must not count.
         key: columns that name the thing whose attributes change.
         order: columns by which its rows follow each other; of several on one day the last holds from that day on.
     """
 
-    frame: DataFrame
+    _frame: DataFrame
     key: Sequence[str]
     order: Sequence[str] = (DAY,)
 
@@ -79,8 +80,8 @@ class History:
             All rows, in any order; attributes are null where nothing was known of the key by that day.
         """
         ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
-        history = self.frame.select(
-            *(name for name in self.frame.columns if name != DAY),
+        history = self._frame.select(
+            *(name for name in self._frame.columns if name != DAY),
             F.col(DAY).alias("_valid_from"),
             F.lead(DAY).over(ordered).alias("_valid_to"),
         )

@@ -212,6 +212,13 @@ class Contract:
                 "reads something else than a silver table as of a day",
                 "Use as_of() on silver tables.",
             )
+        ahead = [i.table for i in self.inputs if isinstance(i.window, Span) and i.window.after]
+        if ahead and any(isinstance(i.window, AsOf) for i in self.inputs):
+            raise self._error(
+                f"reads days of {ahead[0]} that lie ahead beside a table that it reads as of the day",
+                "Join what is valid as of the day in a table of its own, which reads both on the same day, and read "
+                "that table through the span.",
+            )
 
     def _check_reconciliation(self, declared: Reconciliation) -> None:
         windows = {read.table: read.window for read in self.inputs}

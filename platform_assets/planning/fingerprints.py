@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from itertools import accumulate
 from typing import cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
 from platform_assets.planning.code_version import Version
-from platform_assets.planning.windows import Calendar, day_range, days_around
+from platform_assets.planning.windows import Calendar, day_range, days_around, days_read
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
@@ -29,6 +29,8 @@ def fingerprints(
     """A hash of the digests of every input day that each of the days reads through the declared windows.
 
     Of an input read as of the day counts what is valid on the day: a row that another one replaced before does not.
+    Beside an input that is read through several days it counts what is valid on any of those, since their rows may be
+    joined as of the day they lie on.
 
     Args:
         contract: of the table.
@@ -47,7 +49,8 @@ def fingerprints(
         parts: Mapping[date, str]
         match read.window:
             case AsOf():
-                parts = _valid(have, calendar, found, views.get(read.table, {}))
+                since = {day: joined_since(contract, day, calendar) for day in found}
+                parts = _valid(have, calendar, since, views.get(read.table, {}))
             case AllHistory():
                 parts = _running(have, calendar, max(found, default=calendar.first))
             case window:
@@ -82,17 +85,35 @@ def parse_attempt(refused: str) -> tuple[str, Version]:
     return fingerprint, Version.parse(tried)
 
 
-def valid_on(view: View, days: Iterable[date]) -> dict[date, str]:
-    """The digest of what is valid on each of some days; empty before anything is."""
+def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
+    """The first day as of which rows that a day reads may be joined: the first that it reads of any other input."""
+    windows = [read.window for read in contract.inputs if read.window not in (AsOf(), Span(0, 0))]
+    return min((days_read(window, day, calendar)[0] for window in windows), default=day)
+
+
+def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
+    """What is valid on each of some days, or on any since another day; empty before anything is.
+
+    Args:
+        view: of the table.
+        days: for each day the first as of which its rows may be joined, mostly the day itself.
+
+    Returns:
+        The digest of what is valid on the first of them, then those of what changes up to the day, with when.
+    """
     changes = list(view)
-    places = ((day, bisect_right(changes, day)) for day in days)
-    return {day: view[changes[place - 1]] if place else "" for day, place in places}
+    found: dict[date, str] = {}
+    for day, since in days.items():
+        first, last = bisect_right(changes, min(since, day)), bisect_right(changes, day)
+        valid = view[changes[first - 1]] if first else ""
+        found[day] = "".join([valid, *(f",{change}={view[change]}" for change in changes[first:last])])
+    return found
 
 
-def _valid(have: Mapping[date, str], calendar: Calendar, days: Collection[date], view: View) -> dict[date, str]:
-    """For each day what is valid on it, up to the first day that was never loaded."""
+def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, date], view: View) -> dict[date, str]:
+    """For each day what is valid on it, or since another day, up to the first day that was never loaded."""
     unknown = next((day for day in calendar.days() if day not in have), date.max)
-    return valid_on(view, (day for day in days if day < unknown))
+    return valid_on(view, {day: first for day, first in since.items() if day < unknown})
 
 
 def _joined(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
-from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets.planning.fingerprints import View, joined_since, valid_on
 from platform_assets.planning.standing import Standing, outdated
 from platform_assets.planning.windows import Calendar, days_read
 
@@ -157,7 +157,8 @@ def _by_inputs(contract: Contract, day: date, standing: Standing, past: Past) ->
         at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
         if isinstance(read.window, AsOf):
             then, now = past.views.get(read.table, {}).get(at, {}), standing.views.get(read.table, {})
-            if valid_on(then, [day]) != valid_on(now, [day]):
+            since = {day: joined_since(contract, day, standing.calendar)}
+            if valid_on(then, since) != valid_on(now, since):
                 found.add("reference data")
             continue
         for changed in changed_days(read, day, at, revisions, standing.calendar)[:1]:

@@ -39,6 +39,11 @@ K = Column("k", "long", "Key.", nullable=False)
         (DAILY_SALES, {"columns": (*DAILY_SALES.columns, K, K)}, "twice"),
         (DAILY_SALES, {"inputs": (Input("raw.transactions", same_day()),)}, "reads raw"),
         (DAILY_SALES, {"inputs": (Input("gold.other", as_of()),)}, "as of a day"),
+        (
+            DAILY_SALES,
+            {"inputs": (Input("silver.a", span(2, 1)), Input("silver.b", as_of()))},
+            "of silver.a that lie",
+        ),
         (SILVER_TRANSACTIONS, {"inputs": (Input("raw.transactions", span(3)),)}, "same day"),
         (SILVER_TRANSACTIONS, {"key": ("household_id",)}, "allows nulls"),
         (RAW_TRANSACTIONS, {"source": None}, "no source"),

@@ -60,7 +60,8 @@ def view(world: World) -> View:
 
 def changed(before: View, after: View) -> set[int]:
     """Days on which something else is valid than before."""
-    then, now = valid_on(before, calendar()), valid_on(after, calendar())
+    days = {day: day for day in calendar()}
+    then, now = valid_on(before, days), valid_on(after, days)
     return {day.day for day in calendar() if then[day] != now[day]}
 
 
