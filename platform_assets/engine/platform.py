@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from logging import getLogger
 from typing import TYPE_CHECKING, cast
@@ -24,6 +25,7 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.planning.beforehand import transform_modules
 from platform_assets.planning.code_version import Version, hand_set
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
@@ -158,10 +160,17 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFrame]:
     """The function that computes a table: `<transforms>.<layer>.<table>` of its domain.
 
+    The domain's other transforms are imported with it, always in the same order: modules may change something when they
+    are imported, which must not depend on the tables that a process computes.
+
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
-    module = transform_module(platform.catalogue.domain_of(contract.name), contract)
+    domain = platform.catalogue.domain_of(contract.name)
+    for one in transform_modules(domain.transforms):
+        if find_spec(one):
+            import_module(one)
+    module = transform_module(domain, contract)
     function = getattr(import_module(module), contract.table, None)
     wanted = [read.parameter for read in contract.inputs]
     if function is None or list(signature(function).parameters) != wanted:

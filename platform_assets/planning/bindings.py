@@ -89,6 +89,15 @@ def parameters(args: ast.arguments) -> frozenset[str]:
     return frozenset(one.arg for one in every if one is not None)
 
 
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and those within it, but for functions and classes."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from statements_in(child)
+
+
 def _bound(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -110,21 +119,12 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield from _bound(child)
 
 
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """A statement and those within it, but for functions and classes."""
-    yield node
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-                yield from _statements(child)
-
-
 def declared_global(node: ast.AST) -> list[str]:
     """The names that a statement takes from the module, whatever functions are around it."""
-    return [name for one in _statements(node) if isinstance(one, ast.Global) for name in one.names]
+    return [name for one in statements_in(node) if isinstance(one, ast.Global) for name in one.names]
 
 
 def imports_within(node: ast.AST, package: str) -> list[Import]:
     """What the imports of a statement bind, but for those in functions and classes within."""
-    found = [one for one in _statements(node) if isinstance(one, ast.Import | ast.ImportFrom)]
+    found = [one for one in statements_in(node) if isinstance(one, ast.Import | ast.ImportFrom)]
     return [one for statement in found for one in imports_of(statement, package)]

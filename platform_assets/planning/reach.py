@@ -2,14 +2,17 @@
 
 A definition counts for who uses it, over any number of modules. What a module does when it is imported counts for all
 who import it; so does a definition, or a constant, whose making may change something else of the user's. Where
-only running the code could tell what it uses, whole modules count. Its order counts as `planning.order` has it.
+only running the code could tell what it uses, whole modules count. Its order counts as `planning.order` has it, and of
+modules that others have imported before, what `planning.beforehand` has.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 
+from platform_assets.planning.beforehand import Beforehand, imports_before
 from platform_assets.planning.bindings import Chain, Import, packages
 from platform_assets.planning.canonical import canonical, canonical_body
 from platform_assets.planning.lookup import Find, Lookup, Target
@@ -31,19 +34,35 @@ def reached_code(find: Find, below: Below, module: str, function: str) -> tuple[
     Args:
         find: gives modules.
         below: names the modules of a package.
-        module: that the function is taken from.
+        module: that the function is taken from, of a package of transforms.
         function: its name there. Whether there is such a name is for who calls it.
     """
-    lookup = Lookup(find)
-    reach = _Reach(lookup, below)
-    if (start := lookup.find(module)) is not None:
-        reach.loads(start)
-        reach.follow(start, (function,))
-        if not lookup.resolve(start, (function,)):
-            reach.takes_whole(start)
+    start = imports_before(module)
+    before = _before(find, below, start)
+    reach = _Reach(before.lookup, below, before)
+    if (own := find(module)) is not None:
+        reach.loads(own)
+        reach.follow(own, (function,))
+        if not before.lookup.resolve(own, (function,)):
+            reach.takes_whole(own)
         reach.finish()
-        reach.texts.update(reach.order().texts(module))
+        reach.texts.update(reach.order(before).texts(start.name))
     return tuple(sorted(reach.texts))
+
+
+@lru_cache(maxsize=1)
+def _before(find: Find, below: Below, start: Module) -> Beforehand:
+    """What is the same for all tables that a module imports the transforms of; looking it up takes most of the time."""
+    lookup = Lookup(lambda name: start if name == start.name else find(name))
+
+    @cache
+    def called(module: Module, chain: Chain) -> _Reach:
+        reach = _Reach(lookup, below)
+        reach.follow(module, chain)
+        reach.finish()
+        return reach
+
+    return Beforehand(lookup, OnImport(lookup, called), start)
 
 
 class _Reach:
@@ -52,7 +71,7 @@ class _Reach:
     Args:
         lookup: of names.
         below: names the modules of a package.
-        effects: whether what modules do when they are imported counts.
+        before: what is imported before; None where what modules do when they are imported does not count.
 
     Attributes:
         texts: what counts.
@@ -62,9 +81,8 @@ class _Reach:
         is_own: whether any of it is the user's.
     """
 
-    def __init__(self, lookup: Lookup, below: Below, *, effects: bool = True) -> None:
-        self._lookup, self._below, self._effects = lookup, below, effects
-        self._on_import = OnImport(lookup, self._called)
+    def __init__(self, lookup: Lookup, below: Below, before: Beforehand | None = None) -> None:
+        self._lookup, self._below, self._before = lookup, below, before
         self.texts: set[str] = set()
         self.changed: set[str] = set()
         self.touched: set[str] = set()
@@ -72,23 +90,28 @@ class _Reach:
         self.is_own = False
         self._subclasses = False
         self._loaded: list[Module] = []
-        self._calls: dict[tuple[str, Chain], _Reach] = {}
         self._todo: list[tuple[Module, Statement]] = []
         self._seen: set[tuple[str, ...]] = set()
         self._taken: dict[Statement, str] = {}
-        self._doing: set[Statement] = set()
+        self._doing: dict[Statement, Module] = {}
         self._whole: set[str] = set()
 
     def finish(self) -> None:
         """Go on until what was taken in uses nothing new."""
-        while self._todo:
-            self._uses(*self._todo.pop())
-            if self._subclasses and not self._todo:
+        is_more = True
+        while is_more:
+            while self._todo:
+                self._uses(*self._todo.pop())
+            if self._subclasses:
                 self._takes_subclasses()
+            if self._before:
+                self._takes_changes(self._before)
+            is_more = bool(self._todo)
 
-    def order(self) -> Order:
+    def order(self, before: Beforehand) -> Order:
         """In which order what was taken in runs, where that counts."""
-        return Order(self._lookup, self._on_import, Reached(self._loaded, self._whole, self._taken, self._doing))
+        modules = list(dict.fromkeys([*self._loaded, *self._doing.values()]))
+        return Order(self._lookup, before.on_import, Reached(modules, self._whole, self._taken, self._doing.keys()))
 
     def follow(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> None:
         """Take in what a name stands for, used in a module with imports of its own."""
@@ -110,7 +133,7 @@ class _Reach:
             return
         self.loads(module)
         self._whole.add(module.name)
-        if self._effects:
+        if self._before:
             self.texts.add(f"{module.name}: {canonical_body(module.body)}")
         names = module.names()
         for one in (*module.imports, *names.imports):
@@ -125,7 +148,7 @@ class _Reach:
 
     def loads(self, module: Module) -> None:
         """Take in what happens when a module is imported: its own doing, and that of its packages and imports."""
-        if not self._effects or not self._is_new(("loads", module.name)):
+        if not self._before or not self._is_new(("loads", module.name)):
             return
         for above in packages(module.name):
             if package := self._lookup.find(above):
@@ -133,7 +156,7 @@ class _Reach:
         self._loaded.append(module)
         for one in module.imports:
             self._imports(module, one)
-        for statement in (*module.effects, *self._on_import.registrations(module)):
+        for statement in (*module.effects, *self._before.on_import.registrations(module)):
             self._does(module, statement)
 
     def _is_new(self, key: tuple[str, ...]) -> bool:
@@ -164,14 +187,14 @@ class _Reach:
 
     def _takes(self, module: Module, statement: Statement, role: str) -> None:
         # Who only asks what a call changes needs no texts, and writing them takes most of the time.
-        if self._effects:
+        if self._before:
             if statement not in self._taken:
                 self._taken[statement] = canonical(statement)
             self.texts.add(f"{module.name}.{role}: {self._taken[statement]}")
         self._todo.append((module, statement))
 
     def _does(self, module: Module, statement: Statement) -> None:
-        self._doing.add(statement)
+        self._doing[statement] = module
         self._takes(module, statement, "on import")
 
     def _uses(self, module: Module, node: Statement | None) -> None:
@@ -182,7 +205,7 @@ class _Reach:
         for chain in sorted(names.used):
             self.follow(module, chain, names.imports)
         self._subclasses |= names.subclasses
-        if self._effects:
+        if self._before:
             return
         if _is_called_later(node):
             self.changes_own |= names.changes_own
@@ -217,20 +240,23 @@ class _Reach:
 
     def _takes_subclasses(self) -> None:
         """Take in the classes with a base of the user's, once somebody asks a class for those that are made from it."""
-        for module in list(self._loaded):
+        for module in [*self._loaded, *(self._before.modules if self._before else ())]:
             for statement in bindings(module):
                 if isinstance(statement, ast.ClassDef) and self._is_new(("subclass", module.name, statement.name)):
                     chains = (chain for base in statement.bases for chain in module.names(base).used)
                     if any(target.module for chain in chains for target in self._lookup.resolve(module, chain)):
                         self._does(module, statement)
 
-    def _called(self, module: Module, chain: Chain) -> _Reach:
-        """What the call of a name reaches, found once for all who call it."""
-        if (key := (module.name, chain)) not in self._calls:
-            called = self._calls[key] = _Reach(self._lookup, self._below, effects=False)
-            called.follow(module, chain)
-            called.finish()
-        return self._calls[key]
+    def _takes_changes(self, before: Beforehand) -> None:
+        """Take in what modules that nothing here imports may have changed of what is reached, being imported before."""
+        loaded = {one.name for one in self._loaded}
+        for module in before.modules:
+            for statement, changed in before.changing(module) if module.name not in loaded else ():
+                if statement not in self._doing and (changed is None or any(map(self._is_reached, changed))):
+                    self._does(module, statement)
+
+    def _is_reached(self, variable: str) -> bool:
+        return variable in self.touched or variable.partition(":")[0] in self._whole
 
 
 def _is_called_later(node: Statement | None) -> bool:

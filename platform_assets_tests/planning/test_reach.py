@@ -384,6 +384,24 @@ def test_what_importing_a_module_changes_counts_for_who_reads_it(way: str) -> No
     assert version(sources("2")) != version(sources("3"))
 
 
+BY_SILVER = [way for way, of in CHANGED_ON_IMPORT.items() if "import shop.impl\n" in of["shop.transforms.gold"]]
+
+
+@pytest.mark.parametrize("way", BY_SILVER)
+def test_what_importing_a_module_changes_counts_though_only_other_transforms_import_it(way: str) -> None:
+    def sources(number: str, gold: str) -> Sources:
+        by_silver = {
+            **CHANGED_ON_IMPORT[way],
+            "shop.transforms.gold": gold,
+            "shop.transforms.silver": "import shop.impl\n",
+        }
+        return {**SHOP, **{name: text.replace("@@", number) for name, text in by_silver.items()}}
+
+    reads = CHANGED_ON_IMPORT[way]["shop.transforms.gold"].replace("import shop.impl\n", "")
+    assert version(sources("2", reads)) != version(sources("3", reads))
+    assert version(sources("2", GOLD)) == version(sources("3", GOLD)), "which reads nothing of it"
+
+
 FOR_ITSELF = {
     "a_decorator_that_is_an_object": "class Checked:\n    def __init__(self, n): self.n = n\n"
     "    def __call__(self, f): return self.with_limit(f)\n    def with_limit(self, f): return f\n"
@@ -413,6 +431,13 @@ FOR_ITSELF = {
 def test_what_importing_a_module_makes_for_itself_counts_only_for_who_uses_it(way: str) -> None:
     source = "from pyspark.sql import functions as F, types as T\n" + FOR_ITSELF[way] + "def sales(rows): return rows\n"
     assert version(with_gold(source.replace("@@", "2"))) == version(with_gold(source.replace("@@", "3")))
+
+
+@pytest.mark.parametrize("way", FOR_ITSELF)
+def test_what_importing_other_transforms_makes_for_itself_does_not_count(way: str) -> None:
+    silver = "from pyspark.sql import functions as F, types as T\n" + FOR_ITSELF[way]
+    two, three = ({**SHOP, "shop.transforms.silver": silver.replace("@@", n)} for n in "23")
+    assert version(two) == version(three)
 
 
 def test_a_package_around_a_module_that_is_passed_on_is_not_passed_on_with_it() -> None:
