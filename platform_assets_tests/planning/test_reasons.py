@@ -69,18 +69,19 @@ def test_a_changed_history_of_what_is_read_as_of_the_day_is_reference_data():
     now = {"silver.r": {nth(0): "as it was", nth(11): "other", nth(12): "as it was then"}}
     standing = replace(computed(catalogue), views=now)
     past = Past(
-        {"gold.g": {day: {"silver.t1": 1, "silver.r": 1} for day in nths(9, 10, 11, 12)}},
+        {"gold.g": {day: {"silver.t1": 1, "silver.r": 1} for day in nths(9, 10, 11, 12, 13)}},
         {
             "silver.t1": {nth(9): (Revision(1, "a"), Revision(2, "b")), nth(11): (Revision(1, "a"), Revision(2, "a"))},
             "silver.r": {nth(11): (Revision(1, "a"), Revision(2, "b"))},
         },
         {"silver.r": {1: {nth(0): "as it was", nth(12): "as it was then"}}},
     )
-    assert through_data(gold, nths(9, 10, 11, 12), standing, past) == {
+    assert through_data(gold, nths(9, 10, 11, 12, 13), standing, past) == {
         nth(9): ("upstream content",),
         nth(10): ("upstream content",),
         nth(11): ("reference data",),
-        nth(12): ("upstream content",),
+        nth(12): ("reference data",),  # it reads rows of the day before, and may join them as of then
+        nth(13): ("upstream content",),
     }
 
 
