@@ -35,6 +35,7 @@ _CAUSES = {
     **dict.fromkeys(_CHANCE, "draws random numbers"),
     **dict.fromkeys(_PLACE, "depends on where rows lie"),
     **dict.fromkeys(_WHOM, "depends on who runs it"),
+    "CallMethodViaReflection": "calls Java, which may give anything",
     "PythonUDF": "calls a function that is declared nondeterministic",
 }
 

@@ -13,6 +13,7 @@ from platform_assets.lakehouse.log import live_files, staged_files
 from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, platform_version
 from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.records import DayRecord
+from platform_assets.planning.code_version import Version
 from platform_assets.planning.digests import Digest
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ FARTHEST = "farthest_moves_within_days"
 
 AHEAD = "ahead"
 """The figure of a day that says how many of its rows arrived before it, where any did."""
+
+TOGETHER = "days_together"
+"""The figure of a computed day that says how many days with rows were computed with it, itself included."""
+
+
+def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
+    """Most days with rows that were made together by just this code and contract, and so were tried; or fewer."""
+    return max((found.figures.get(TOGETHER, 0) for found in days.values() if found.made_by == version), default=0)
 
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:

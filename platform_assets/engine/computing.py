@@ -17,7 +17,15 @@ from platform_assets.compute.schemas import DEAD_LETTERS, spark_schema
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import Files, computed_with, files_at, replaced, schema_to_replace, staged_at
+from platform_assets.engine.changes import (
+    Files,
+    computed_with,
+    files_at,
+    most_together,
+    replaced,
+    schema_to_replace,
+    staged_at,
+)
 from platform_assets.engine.columns import needs_all_days
 from platform_assets.engine.effects import effects
 from platform_assets.engine.judging import judge
@@ -187,7 +195,7 @@ def compute(
     Raises:
         TransformError: the transform does not return what the contract declares.
         UndeclaredReadError: the transform read something that its contract does not declare.
-        NotRepeatableError: the transform is new, and does not always give the same.
+        NotRepeatableError: the transform does not always give the same.
     """
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, _Session(work.spark)
@@ -203,9 +211,9 @@ def compute(
 
     dead = quarantine_table(contract.name)
     with new_stage(platform, (contract.name, dead)) as (publication, folders):
-        new_code = not _has_rows_by(state, platform.code_versions[contract.name])
+        together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
-            platform, spark, contract, state.ready, basis, folders[contract.name], folders[dead], new_code=new_code
+            platform, spark, contract, state.ready, basis, folders[contract.name], folders[dead], together=together
         )
         failpoint("gate.staged")
         earlier = {day: found.rows for day, found in so_far.checks.items()}
@@ -282,11 +290,6 @@ def _files(basis: Basis, table: str, publication: str) -> tuple[Files, Files]:
     """What the release has of a table, whatever is staged of it, and what was staged now."""
     lake = basis.platform.lake
     return files_at(lake, table, basis.version(table)), staged_at(lake, table, publication)
-
-
-def _has_rows_by(state: Readiness, version: str) -> bool:
-    """Whether rows made by this code are there, so that it has proved itself."""
-    return any(found.rows and found.code_version == version for found in state.before.values())
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:

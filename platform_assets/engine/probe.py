@@ -2,7 +2,9 @@
 
 A transform that reads the clock, draws random numbers, depends on the order of rows or looks at its neighbours' windows
 makes days that nobody can make again. Its plan is looked at first. Then one day is computed again: alone, and from the
-same rows in another order and partitioning, at once; only where that differs, apart, to tell why.
+same rows in another order and partitioning, at once; only where that differs, apart, to tell why. What was computed for
+a single day has yet to show that it looks at no neighbours: whenever more days are computed together than ever by this
+code and contract, one is tried.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from platform_assets.engine.frames import Arrange, transform_inputs
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.errors import PlatformError
 from platform_assets.planning.digests import Digest
-from platform_assets.planning.samples import day_to_probe
+from platform_assets.planning.samples import days_to_probe
 from platform_assets.quality.masking import shown_key
 
 Cause = Literal["again", "order", "alone"]
@@ -81,8 +83,11 @@ def probe(
     basis: Basis,
     staged: DataFrame,
     digests: Mapping[date, Digest],
+    together: int,
 ) -> None:
     """Compute one of some staged days again, and refuse a transform that then gives something else.
+
+    Of two days both, each without the other. None where as many were published together before.
 
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
@@ -93,25 +98,27 @@ def probe(
         basis: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
+        together: most days with rows that this code and contract have made together before.
 
     Raises:
         NotRepeatableError: naming the day, what made a difference, and where.
     """
-    day = day_to_probe({day: digest.rows for day, digest in digests.items()})
+    days = days_to_probe({day: digest.rows for day, digest in digests.items()}, together)
     trial = _Trial(platform, spark, contract, basis)
-    if day is None or trial.is_proved_by_plan(day):
+    if not days or trial.is_proved_by_plan(days[0]):
         return
-    turned = trial.digests(day, _turned)
-    if turned == {day: digests[day]}:
-        return
-    cause, frame = _cause(trial, day, turned)
-    what, todo = _CAUSES[cause]
-    where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame)
-    raise NotRepeatableError(
-        f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; nothing "
-        "was published.",
-        todo,
-    )
+    for day in days:
+        turned = trial.digests(day, _turned)
+        if turned == {day: digests[day]}:
+            continue
+        cause, frame = _cause(trial, day, turned)
+        what, todo = _CAUSES[cause]
+        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame)
+        raise NotRepeatableError(
+            f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
+            "nothing was published.",
+            todo,
+        )
 
 
 class _Trial:

@@ -62,7 +62,7 @@ def recompute_step(
         ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
         TransformError: the transform does not return what the contract declares.
         UndeclaredReadError: the transform read something that its contract does not declare.
-        NotRepeatableError: the transform is new, and does not always give the same.
+        NotRepeatableError: the transform does not always give the same.
         Conflict: others kept publishing the same days.
         OvertakenError: others kept publishing, or did while records moved between days.
     """

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 
+from platform_assets.engine.changes import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.read import version_in
 from platform_assets.lakehouse.releases import Release
@@ -35,8 +36,8 @@ class DayDifference:
         """Counts that the gates looked at and that differ, before and after."""
         then = self.before.figures if self.before else {}
         now = self.after.figures if self.after else {}
-        names = [*then, *(name for name in now if name not in then)]
-        return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
+        names = [name for name in {**then, **now} if name != TOGETHER and then.get(name) != now.get(name)]
+        return {name: (then.get(name), now.get(name)) for name in names}
 
 
 def changed_days(

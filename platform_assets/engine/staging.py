@@ -18,6 +18,7 @@ from platform_assets.compute.software import software_of
 from platform_assets.compute.staging import TransformError, check_columns, stage
 from platform_assets.contracts import Contract
 from platform_assets.engine.basis import Basis
+from platform_assets.engine.changes import TOGETHER
 from platform_assets.engine.frames import InputRows, prepare
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.probe import probe, refuse_what_cannot_repeat
@@ -68,11 +69,12 @@ class Staged:
         return Fate(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
     def figures(self, day: date) -> dict[str, int]:
-        """Counts to publish with a day: of silver, what became of its raw rows."""
+        """Counts to publish with a day: with how many it was computed, and of silver, what became of its raw rows."""
+        together = {TOGETHER: len(self.profiles)}
         if self.counts is None:
-            return {}
+            return together
         fate = self.fate(day)
-        return {
+        return together | {
             "raw": fate.raw,
             "superseded": fate.superseded,
             "voided": fate.voided,
@@ -90,7 +92,7 @@ def stage_days(
     folder: Path,
     quarantine_folder: Path,
     *,
-    new_code: bool = False,
+    together: int | None = None,
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -102,12 +104,13 @@ def stage_days(
         basis: to read.
         folder: of the stage.
         quarantine_folder: of the stage's quarantined rows.
-        new_code: the transform has not proved yet that it always gives the same.
+        together: most days with rows that today's code and contract have published after they were computed together;
+            more of them have to prove that they always come out the same. None where nothing is to be published.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
         UndeclaredReadError: it read something else than what it was given.
-        NotRepeatableError: it is `new_code`, and does not always give the same.
+        NotRepeatableError: it does not always give the same.
         SessionSettingsError: the session would compute something else than all others.
     """
     recorded: dict[date, int] = {}
@@ -120,7 +123,7 @@ def stage_days(
     session = spark()
     refuse_other_settings(session)
     prepared = prepare(platform, session, contract, days, basis)
-    if new_code:
+    if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
     check_columns(contract.name, prepared.frame, schema)
@@ -139,9 +142,9 @@ def stage_days(
             f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
             "Return only rows of the days being computed.",
         )
-    if new_code:
+    if together is not None:
         digests = {day: profiles.get(day, Profile()).digest for day in days}
-        probe(platform, session, contract, basis, rows, digests)
+        probe(platform, session, contract, basis, rows, digests, together)
     quarantined: dict[date, Profile] = {}
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)

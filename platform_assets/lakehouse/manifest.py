@@ -55,7 +55,7 @@ class DayContent(_Value):
         fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
         rows: of the whole content.
         bytes: of the whole content.
-        figures: counts the gates looked at, for example superseded, voided, quarantined.
+        figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
         restores: of a day rolled back or compacted, the publication that had computed this content.
     """
 

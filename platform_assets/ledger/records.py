@@ -27,7 +27,7 @@ class DayRecord:
         rows: of the whole content.
         bytes: of the whole content.
         files: number of data files; none is a day that is loaded and empty.
-        figures: counts the gates looked at.
+        figures: counts of the day, as its manifest has them.
         reads: version of every table read to make the day.
         code_version: of the transform.
         seconds: the day's share of the time its table took; the shares add up.

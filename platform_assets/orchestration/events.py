@@ -8,6 +8,7 @@ from datetime import date
 import dagster as dg
 
 from platform_assets.compute.differences import DayChange
+from platform_assets.engine.changes import TOGETHER
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.planning.windows import Calendar
 
@@ -64,7 +65,7 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         "files": dg.MetadataValue.int(files),
         "digest": dg.MetadataValue.text(digest),
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
-        **{name: dg.MetadataValue.int(value) for name, value in others.items()},
+        **{name: dg.MetadataValue.int(value) for name, value in others.items() if name != TOGETHER},
     }
 
 

@@ -1,4 +1,4 @@
-"""Which days stand for all the others: the one a transform is tried on, and those that are verified."""
+"""Which days stand for all the others: those a transform is tried on, and those that are verified."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from collections.abc import Collection, Mapping
 from datetime import date
 
 
-def day_to_probe(rows: Mapping[date, int]) -> date | None:
-    """The day that is most likely to show what a transform should not do.
+def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
+    """The days that are most likely to show what a transform should not do; none where they could show nothing new.
 
-    One with days on both sides, because that alone tells who looks at neighbours from who does not; among those the
-    one with most rows, because it has most ties. None where no day has rows.
+    One with days on both sides, because it tells both who looks back and who looks ahead; among those the one with most
+    rows, because it has most ties. Without such a day all that there are: each tells only who looks at the other.
+
+    A day that was computed alone tells nothing of neighbours, nor few days together of those farther apart. So as many
+    days as never before have something new to show.
 
     Args:
         rows: of every day that was computed together.
+        together: most days with rows that the transform has made together before.
     """
-    ordered = sorted(rows)
-    inner = [day for day in ordered[1:-1] if rows[day]]
-    candidates = inner or [day for day in ordered if rows[day]]
-    return max(candidates, key=lambda day: (rows[day], day), default=None)
+    ordered = [day for day in sorted(rows) if rows[day]]
+    # A neighbour that comes out empty may have been looked at all the same.
+    if together >= max(len(ordered), min(len(rows), 2)):
+        return ()
+    inner = ordered[1:-1]
+    return (max(inner, key=lambda day: (rows[day], day)),) if inner else tuple(ordered)
 
 
 def days_to_verify(days: Collection[date], most: int, seed: int) -> tuple[date, ...]:

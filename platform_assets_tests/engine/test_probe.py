@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
@@ -13,10 +15,13 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from platform_assets.compute.windows import Windowed
+from platform_assets.contracts import Rule
 from platform_assets.engine.platform import Author
 from platform_assets.engine.probe import NotRepeatableError
 from platform_assets.engine.recompute import recompute_step
+from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.steps import Step
+from platform_assets_tests.support.domains import sensors
 from platform_assets_tests.support.domains.sensors.transforms import gold, silver
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
@@ -67,6 +72,15 @@ def refused(world: World) -> NotRepeatableError:
     assert world.rows("silver.readings")
     assert world.digests()["gold.sensor_week"] == {}
     assert not list((world.settings.lake / "gold" / "sensor_week").glob("*Z-*"))
+    return error.value
+
+
+def refused_as_it_was(world: World, table: str, days: Collection[int]) -> NotRepeatableError:
+    """What is published of the table stays."""
+    before = world.digests()[table]
+    with pytest.raises(NotRepeatableError) as error:
+        world.recompute([table], map(day, days))
+    assert world.digests()[table] == before
     return error.value
 
 
@@ -128,6 +142,12 @@ def compared_with_the_day_before(readings: Windowed) -> DataFrame:
     return week.withColumn("warmest", F.coalesce(before, "warmest"))
 
 
+def compared_with_the_day_after(readings: Windowed) -> DataFrame:
+    week = right(readings)
+    after = F.lead("warmest").over(Window.partitionBy("sensor").orderBy("event_date"))
+    return week.withColumn("warmest", F.coalesce(after, "warmest"))
+
+
 def over_all_that_was_read(readings: Windowed) -> DataFrame:
     warmest = readings.frame.groupBy("sensor").agg(F.max("celsius").alias("warmest"))
     return right(readings).drop("warmest").join(warmest, "sensor")
@@ -183,29 +203,83 @@ def test_a_day_that_is_ordered_up_to_the_key_passes(world: World, monkeypatch: p
     assert len(done.published) == DAYS
 
 
-@pytest.mark.proof
-def test_only_new_code_is_tried_and_row_by_row_code_costs_no_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six computations of two days, whose jobs are counted."""
+@pytest.mark.parametrize(
+    "transform",
+    [compared_with_the_day_before, pytest.param(over_all_that_was_read, marks=pytest.mark.proof)],
+)
+def test_code_that_was_first_used_for_a_single_day_is_tried_when_it_is_used_for_several(
+    world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame]
+) -> None:
+    """As the sensor uses it for a day, and later a person for all: computed twice, and as often again to tell why."""
+    monkeypatch.setattr(gold, "sensor_week", transform)
+    world.recompute(["gold.sensor_week"], [day(5)])
+    assert world.digests()["gold.sensor_week"].keys() == {day(5)}
+    error = refused_as_it_was(world, "gold.sensor_week", range(1, DAYS + 1))
+    assert "computed alone it has other content than together with its neighbours, in warmest," in error.what
 
-    def costs(table: str, version: str) -> int:
-        step = Step(table, (day(4), day(5)))
+
+@pytest.mark.parametrize("transform", [compared_with_the_day_before, compared_with_the_day_after])
+def test_two_days_are_tried_both_because_only_one_may_look_at_the_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, transform: Callable[..., DataFrame]
+) -> None:
+    monkeypatch.setattr(gold, "sensor_week", transform)
+    assert "computed alone it has other content" in refused_as_it_was(world, "gold.sensor_week", (4, 5)).what
+
+
+def test_what_its_plan_tells_is_refused_however_often_the_code_was_published(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where somebody sets the version of the code by hand, and lets it stay."""
+    world.recompute(["gold.sensor_week"], [day(5)])
+    monkeypatch.setattr(gold, "sensor_week", by_the_clock)
+    assert "CurrentTimestamp" in refused_as_it_was(world, "gold.sensor_week", [5]).what
+
+
+def test_a_rule_that_reads_the_clock_is_refused_by_name_whenever_it_is_added(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Rule("not_in_the_future", "measured_at <= current_timestamp()", "Nothing was measured tomorrow.")
+    tables = [replace(one, rules=(*one.rules, clock)) if one.rules else one for one in sensors.DOMAIN.tables]
+    monkeypatch.setattr(sensors, "DOMAIN", replace(sensors.DOMAIN, tables=tuple(tables)))
+    error = refused_as_it_was(world, "silver.readings", [5])
+    assert "silver.readings" in error.what
+    assert "CurrentTimestamp (reads the clock)" in error.what
+
+
+@pytest.mark.proof
+def test_only_new_code_or_more_days_are_tried_and_row_by_row_code_costs_no_job(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen computations of a few days, whose jobs are counted."""
+
+    def costs(table: str, version: str, *days: int, contract: str = "today's") -> int:
+        step = Step(table, tuple(map(day, days)))
         with world.open() as platform:
             platform.code_versions[table] = version
+            platform.configurations[table] = Configuration({**platform.configurations[table].parts, "test": contract})
             return jobs(
                 world.spark,
                 lambda: recompute_step(platform, lambda: world.spark, step, Author("test", "a test"), force=True),
             )
 
-    first, again = costs("silver.readings", "other"), costs("silver.readings", "other")
+    first, again = costs("silver.readings", "other", 4, 5), costs("silver.readings", "other", 4, 5)
     assert first == again
-    costs("gold.sensor_week", "one")
-    first, again = costs("gold.sensor_week", "other"), costs("gold.sensor_week", "other")
+    week = partial(costs, "gold.sensor_week")
+    week("one", 4, 5, 6)
+    first, again = week("other", 4, 5, 6), week("other", 4, 5, 6)
     print(f"the probe of gold.sensor_week adds {first - again} jobs to {again}")
     assert 0 < first - again <= 4
+    assert week("other", 4, 5, 6, contract="another") == first
+    assert week("other", 4, 5, 6, contract="another") == again
+
+    first, again, other_day = week("third", 4), week("third", 4), week("third", 6)
+    assert first > again == other_day
+    assert week("third", 4, 5) > week("third", 4, 5)
+    assert week("third", 4, 5, 6) > week("third", 4, 5, 6)
 
     def chance(readings: DataFrame) -> DataFrame:
         return readings.withColumn("celsius", F.lit(random.randrange(100)).cast(CENTI))
 
     monkeypatch.setattr(silver, "readings", chance)
     with pytest.raises(NotRepeatableError, match="a second computation"):
-        costs("silver.readings", "chance")
+        costs("silver.readings", "chance", 4, 5)
