@@ -39,14 +39,16 @@ def with_refusals(
     then = Basis(platform, now, {change.table: change for change in changes})
 
     def refused(change: TableChange) -> dict[date, tuple[str, ...]]:
+        gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
+        if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
+            return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
         made_by = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
         free = _as_they_would_be(then, platform.catalogue[change.table], made_by)
         today = platform.version(change.table)
-        gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
         return {day: () if day in free else tuple(sorted(refusals(gone[day], today))) for day in change.days}
 
     return tuple(
-        change.model_copy(update={"refuses": refused(change)}) if change.table in platform.catalogue.names else change
+        change if change.table.startswith("quarantine.") else change.model_copy(update={"refuses": refused(change)})
         for change in changes
     )
 

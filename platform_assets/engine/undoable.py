@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.basis import Basis
 from platform_assets.engine.half_moves import moves_undone
 from platform_assets.engine.platform import Platform
@@ -57,18 +56,16 @@ def chosen_publications(
 
 
 def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
-    """Refuse tables without a contract here: which of their days belong together, and what makes them, is not known.
+    """Refuse silver tables without a contract here: between which of their days records may have moved is not known.
 
     Raises:
         RollbackError: naming one of them.
     """
-    names = platform.catalogue.names
-    known = {*names, *(quarantine_table(name) for name in names if name.startswith("silver."))}
-    if unknown := sorted(set(tables) - known):
-        more = f", and of {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    silver = {table for table in tables if table.startswith("silver.")}
+    if unknown := sorted(silver - {*platform.catalogue.names}):
         raise RollbackError(
-            f"There is no contract of {unknown[0]}{more} in the domains {', '.join(platform.settings.domains)}; "
-            "nothing was rolled back.",
+            f"There is no contract of {unknown[0]} in the domains {', '.join(platform.settings.domains)}, so it is not "
+            "known which of its days belong together; nothing was rolled back.",
             "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
             "it again, or leave its days out with --days.",
         )

@@ -50,7 +50,7 @@ def test_a_hold_that_was_renewed_since_it_was_read_stays(ledger: Ledger) -> None
     assert ledger.holds() == (renewed,)
 
 
-def test_what_a_person_refused_and_somebody_puts_back_is_refused_no_more(ledger: Ledger) -> None:
+def test_what_was_refused_and_somebody_publishes_or_puts_back_is_refused_no_more(ledger: Ledger) -> None:
     [day] = simple(1, 0).days
     ends = (f"@{day.made_by}", "@code+configuration", "")
     back, by_todays_code, alone = (
@@ -60,10 +60,10 @@ def test_what_a_person_refused_and_somebody_puts_back_is_refused_no_more(ledger:
     by_gate, another_day = replace(back, gate="contract"), replace(back, day=nth(1))
     ledger.hold([back, by_todays_code, alone, other, by_gate, another_day])
     ledger.record(simple(1, 0))
-    assert set(ledger.holds()) == {other, by_gate, another_day}
-    ledger.hold([back])
+    assert set(ledger.holds()) == {other, another_day}
+    ledger.hold([back, by_gate])
     ledger.record(simple(1, 0))
-    assert back in ledger.holds(), "it was indexed before somebody refused it"
+    assert {back, by_gate} <= {*ledger.holds()}, "it was indexed before somebody refused it"
 
 
 def test_what_other_code_had_made_of_the_same_input_stays_refused(ledger: Ledger) -> None:
