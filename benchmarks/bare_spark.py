@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Window as SortWindow
 from pyspark.sql import functions as F
 
-from platform_assets.compute.session import create_session, stop_session
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
 
 MONEY, TOTAL = "decimal(12,2)", "decimal(18,2)"
 

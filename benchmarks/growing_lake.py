@@ -11,19 +11,20 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.many_tables import SALES, TABLES
-from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import DAY
-from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.engine.views import content_of, history_key, history_order
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.state.reference_data import content_of, history_key, history_order
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, PublicationRecord
-from platform_assets.planning.digests import Digest
+from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.windows import Calendar, day_range
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 
 FIRST = date(2017, 1, 1)
 SOURCE = SALES[0]

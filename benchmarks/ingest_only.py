@@ -5,10 +5,11 @@ python -m benchmarks.ingest_only
 
 from __future__ import annotations
 
-from platform_assets.compute.session import create_session, stop_session
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.platform import Author, open_platform
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.platform import Author
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
 
 
 def main() -> None:

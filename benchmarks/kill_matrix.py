@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from platform_assets.compute.session import create_session, stop_session
 from platform_assets.failpoints import POINTS
 from platform_assets.settings import load_settings, project_root
+from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets_tests.support.installation import SMALL_DATA
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.harness import ON_PAPER, WITH_SPARK, Killed, kill, rehearse

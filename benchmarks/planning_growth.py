@@ -34,8 +34,8 @@ from benchmarks.growing_lake import FIRST, SOURCE, Installation, last_day
 from benchmarks.harness import BenchmarkError, Goal, Outcome, print_outcomes, write_json
 from benchmarks.many_tables import TABLES
 from platform_assets.contracts import MonthToDate
-from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.planning.windows import Calendar, day_range, days_reached
 
 SIZES_YEARS = (1, 2, 5, 10)

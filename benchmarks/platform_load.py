@@ -16,10 +16,11 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.session import create_session, stop_session
-from platform_assets.engine.platform import Author, open_platform
+from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import RefreshResult, recompute, refresh
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.session import create_session, stop_session
 
 
 def load(settings: Settings, day: date | None = None) -> RefreshResult:

@@ -22,17 +22,18 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.session import create_session, stop_session
 from platform_assets.contracts import DAY
-from platform_assets.engine.named_stage import publish_stage, refresh_stage
-from platform_assets.engine.platform import Author, Platform, open_platform
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
-from platform_assets.lakehouse import commits
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.releases import newest_release, publication_of
-from platform_assets.planning.requests import Request
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.stages.stages import publish_stage, refresh_stage
+from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import day_range
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
 
 TABLES = ("silver.transactions", "gold.daily_sales", "gold.sales_month_to_date")
 _AUTHOR = Author("benchmark", "a benchmark")

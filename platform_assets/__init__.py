@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from platform_assets.lakehouse.read import Days, Engine
     from platform_assets.lakehouse.releases import Release
+    from platform_assets.operations.readers import Days, Engine
     from platform_assets.settings import Settings
 
 
@@ -39,14 +39,14 @@ def read(
             message names what there is and what to do.
     """
     from platform_assets.engine.catalogue import load_catalogue
-    from platform_assets.engine.pins import readers_release
-    from platform_assets.lakehouse import read as reading
+    from platform_assets.operations.readers import read as read_at
+    from platform_assets.operations.readers import readers_release
     from platform_assets.settings import load_settings
 
     settings = settings or load_settings()
     declared = load_catalogue(settings).names
     now = readers_release(settings, release)
-    return reading.read(table, days=days, release=now, engine=engine, settings=settings, declared=declared)
+    return read_at(table, days=days, release=now, engine=engine, settings=settings, declared=declared)
 
 
 def current_release(settings: Settings | None = None) -> Release:
@@ -58,7 +58,7 @@ def current_release(settings: Settings | None = None) -> Release:
     Raises:
         PlatformError: the lake is not where it was.
     """
-    from platform_assets.lakehouse.read import released
+    from platform_assets.operations.readers import released
     from platform_assets.settings import load_settings
 
     return released(settings or load_settings())
@@ -83,11 +83,11 @@ def views(
     Raises:
         PlatformError: the release does not exist, the lake is not where it was, or Spark does not start.
     """
-    from platform_assets.compute.session import create_session
-    from platform_assets.compute.sql_views import register_views
-    from platform_assets.engine.pins import readers_release
-    from platform_assets.lakehouse.lake import Lake
+    from platform_assets.lakehouse.layout import Lake
+    from platform_assets.operations.readers import readers_release
     from platform_assets.settings import load_settings
+    from platform_assets.spark.session.session import create_session
+    from platform_assets.spark.tables.sql_views import register_views
 
     settings = settings or load_settings()
     now = readers_release(settings, release)

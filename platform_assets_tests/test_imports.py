@@ -59,7 +59,7 @@ def test_history_is_imported_without_a_jvm() -> None:
         "from platform_assets import lakehouse, ledger\n"
         "for room in (lakehouse, ledger):\n"
         "    [import_module(found.name) for found in walk_packages(room.__path__, f'{room.__name__}.')]\n"
-        "assert {'platform_assets.lakehouse.read', 'platform_assets.ledger.ledger'} <= set(sys.modules)\n"
+        "assert {'platform_assets.lakehouse.reading', 'platform_assets.ledger.ledger'} <= set(sys.modules)\n"
         "print({'pyspark', 'py4j', 'delta', 'dagster_pyspark'} & set(sys.modules))",
     )  # fmt: skip
     assert found == "set()"
@@ -71,5 +71,7 @@ def test_the_definitions_load_in_a_fresh_interpreter() -> None:
 
 
 def test_looking_at_the_machine_imports_no_spark() -> None:
-    code = "import sys, platform_assets.compute.health; print({'pyspark', 'dagster', 'pandas'} & set(sys.modules))"
+    code = (
+        "import sys, platform_assets.spark.session.health; print({'pyspark', 'dagster', 'pandas'} & set(sys.modules))"
+    )
     assert run(sys.executable, "-c", code) == "set()"

@@ -40,7 +40,7 @@ COMMANDS = (
     "audit",
     "backup",
 )
-"""In the order of the help; each is a module here, with a function of its name or, for a group, an `app`."""
+"""In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -56,7 +56,7 @@ def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
     app.callback()(lambda: None)  # a command that is alone is named all the same
     for name in names:
-        module = import_module(f"platform_assets.cli.{name}")
+        module = import_module(f"platform_assets.cli.commands.{name}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:

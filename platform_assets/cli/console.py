@@ -75,7 +75,7 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 @contextmanager
 def reading() -> Iterator[Platform]:
     """The platform for a command that only reads."""
-    from platform_assets.engine.platform import open_platform
+    from platform_assets.operations.opening import open_platform
 
     with open_platform(load_settings(), lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:
         yield platform

@@ -19,7 +19,7 @@ import typer
 from platform_assets.cli.console import errors, say
 from platform_assets.cli.interruption import is_interruption
 from platform_assets.cli.narration import Narration
-from platform_assets.planning.progress import OnProgress, Progress
+from platform_assets.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from platform_assets.cli.bar import Bar

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from platform_assets.planning.progress import OnProgress, meanwhile
+from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def session_on_demand(
     Raises:
         PlatformError: Java or Delta's jars are missing, or Spark did not start.
     """
-    from platform_assets.compute.session import create_session, stop_session
+    from platform_assets.spark.session.session import create_session, stop_session
 
     with ThreadPoolExecutor(1) as starter:
         starting: list[Future[SparkSession]] = []

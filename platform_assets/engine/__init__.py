@@ -1,5 +1,6 @@
 """The engine: ingest arrivals and recompute days: read, transform, stage, gate, publish.
 
-Everything that starts work (a Dagster asset, a job, the command line) calls the functions of this room on a set of
-days. Decisions come from `planning` and `quality`; rows are moved by `compute`; what people see changes in `lakehouse`.
+Here belongs the one way to do work, which assets, jobs and commands call on a set of days: `refresh` for all tables,
+`ingest` and `step` for one. Decisions come from `planning` and `quality`, rows are moved by `spark`, what people see
+changes in `lakehouse`. What people do besides (roll back, verify, clean up, ask) is in `operations`.
 """

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from platform_assets.contracts import Catalogue, Contract, Span
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.late_queue import days_due
-from platform_assets.engine.planner import past_of, stale_days, standing_of
+from platform_assets.contracts import Contract, Span
+from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, quiet_days
+from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
-from platform_assets.ledger.records import hold_of_each_day
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import past_of, stale_days, standing_of
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
 from platform_assets.planning.standing import Stale
 from platform_assets.planning.steps import newest_to_take
-from platform_assets.settings import Settings
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
+from platform_assets.records.history import hold_of_each_day
+from platform_assets.sources.landing import LandedFile, Problem
 
 _T = TypeVar("_T")
 
@@ -95,49 +95,6 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     )
 
 
-def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
-    """What is wrong with the landing root itself, from which then nothing at all is taken.
-
-    Only the default one may be absent: whoever lands first makes it.
-
-    Args:
-        settings: that name the root.
-        catalogue: where no source lands files, none is needed.
-    """
-    root = settings.landing
-    if root.is_dir() or not any(contract.source for contract in catalogue):
-        return None
-    todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
-    if root.exists():
-        return Problem(str(root), f"is the landing root and no folder; {todo}")
-    if root == settings.state / "landing":
-        return None
-    return Problem(str(root), f"is the landing root and is not there; {todo}")
-
-
-def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:
-    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
-    assert contract.source is not None
-    known = {
-        arrival.path: Known(
-            arrival.size,
-            arrival.modified_ns,
-            arrival.sha256,
-            arrival.reason is not None,
-        )
-        for arrival in platform.ledger.arrivals(contract.name)
-    }
-    settings = platform.settings
-    today = settings.current_day()
-    return list_landing(
-        settings.landing,
-        contract.source,
-        known,
-        until=today if until is None else min(today, until),
-        settle_s=settings.settle_s,
-    )
-
-
 def intakes(platform: Platform) -> tuple[Intake, ...]:
     """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
     basis = Basis.now(platform)
@@ -150,20 +107,6 @@ def intakes(platform: Platform) -> tuple[Intake, ...]:
             size = sum(file.size for file in listing.pending)
             found.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
     return tuple(intake for intake in found if intake.files or intake.quiet or intake.due)
-
-
-def quiet_days(
-    basis: Basis, contract: Contract, delivered: Collection[date], until: date | None = None
-) -> tuple[date, ...]:
-    """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
-
-    Args:
-        basis: what to look at.
-        contract: of a raw table.
-        delivered: arrival dates whose files were all taken.
-        until: newest arrival date to look at; files of later dates may wait.
-    """
-    return empty_days(contract, basis.days(contract.name), delivered, basis.delivered(contract.name), until)
 
 
 def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import getpass
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -16,19 +15,17 @@ from logging import getLogger
 from typing import TYPE_CHECKING, cast
 
 from platform_assets.contracts import Catalogue, Contract, ContractError
-from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.catching_up import caught_up
-from platform_assets.engine.sources import UserCode, table_version, transform_module
-from platform_assets.lakehouse.index import sync
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.engine.user_code import UserCode, table_version, transform_module
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.beforehand import transform_modules
-from platform_assets.planning.code_version import Version, hand_set
+from platform_assets.ledger.sync import sync
+from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
+from platform_assets.records.code_version import Version, hand_set
 from platform_assets.settings import Settings, project_root
 
 _log = getLogger(__name__)
@@ -131,30 +128,6 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
                 by_hand = contract.code_version or domain.code_version
                 found[contract.name] = table_version(code, domain, contract) if by_hand is None else hand_set(by_hand)
     return found
-
-
-@contextmanager
-def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
-    """The platform ready for work: the ledger migrated and brought in line with the lake.
-
-    Args:
-        settings: of the installation.
-        notice: told, in a sentence each, what was mended because the ledger was behind the lake.
-
-    Raises:
-        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
-        PlatformError: a contract, the ledger or the lake cannot be used.
-    """
-    catalogue = load_catalogue(settings)
-    lake = Lake(settings.lake)
-    ledger = Ledger.open(settings.ledger_url.get_secret_value())
-    try:
-        platform = Platform(settings, catalogue, lake, ledger)
-        for sentence in caught_up(ledger, sync(lake, ledger)):
-            notice(sentence)
-        yield platform
-    finally:
-        ledger.close()
 
 
 def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFrame]:

@@ -10,9 +10,11 @@ from types import MappingProxyType
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.index import record
-from platform_assets.lakehouse.lock import stage_lock
-from platform_assets.lakehouse.manifest import (
+from platform_assets.lakehouse.locks import stage_lock
+from platform_assets.lakehouse.publish import Conflict, publish
+from platform_assets.lakehouse.staging_folders import discard
+from platform_assets.ledger.sync import record
+from platform_assets.records.manifest import (
     Arrival,
     Kind,
     Manifest,
@@ -20,8 +22,6 @@ from platform_assets.lakehouse.manifest import (
     new_publication,
     platform_version,
 )
-from platform_assets.lakehouse.publish import Conflict, publish
-from platform_assets.lakehouse.stages import discard
 
 TURNS = 20
 """How often what others overtook is put on the newest release before that is passed on."""

@@ -8,19 +8,19 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.columns import refuse_what_tables_cannot_take, takes_deliveries
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.planner import plan_steps, still_to_do
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.stage import Stage
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import plan_steps, still_to_do
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.at_work import staging
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.progress import OnProgress, no_progress
-from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
+from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
+from platform_assets.progress import OnProgress, no_progress
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from platform_assets.compute.differences import DayChange
-from platform_assets.lakehouse.manifest import Arrival, DayContent
 from platform_assets.planning.reads import Read
 from platform_assets.planning.reasons import Reasons
 from platform_assets.quality.findings import DayChecks, Finding
+from platform_assets.records.differences import DayChange
+from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.landing import Problem
 
 

@@ -1,5 +1,6 @@
-"""History without a JVM: Delta logs, manifests, publications, releases, readers.
+"""History without a JVM: storage, Delta logs, publications, releases, and reading at one.
 
 Here belongs everything that changes what people see, as small commits of file references through `deltalake`, and
-everything that resolves a release and reads it. Rows are never computed here.
+everything that resolves a release and reads it. Rows are never computed here; neither the ledger
+nor any decision about days is known.
 """

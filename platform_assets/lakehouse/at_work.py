@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import BATCHES, is_staging, stage_file, stage_lock
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import BATCHES, is_staging, stage_file, stage_lock
+from platform_assets.records.manifest import new_publication
 
 Keep = Callable[[Collection[str]], None]
 """Told which publications' folders are needed from now on."""

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LockLostError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 
 _DRAFT = ".draft"
 

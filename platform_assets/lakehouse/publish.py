@@ -7,8 +7,11 @@ from datetime import date
 from pathlib import Path
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.columns import check_columns
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.announced_deletions import require_files
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import Snapshot, head_of
+from platform_assets.lakehouse.delta.schema import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
     InterruptedPublicationError,
@@ -17,11 +20,8 @@ from platform_assets.lakehouse.errors import (
     OvertakenError,
     lock_lost_to,
 )
-from platform_assets.lakehouse.going import require_files
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import PUBLISH_TIMEOUT_S, publish_lock
-from platform_assets.lakehouse.log import Snapshot, head_of
-from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import PUBLISH_TIMEOUT_S, publish_lock
 from platform_assets.lakehouse.recovery import finish, finish_pending
 from platform_assets.lakehouse.releases import (
     Release,
@@ -32,6 +32,7 @@ from platform_assets.lakehouse.releases import (
     released_as,
 )
 from platform_assets.lakehouse.replace import changed_since
+from platform_assets.records.manifest import Manifest
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
 

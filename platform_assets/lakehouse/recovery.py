@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.difference import drop_torn_checkpoint
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.announced_deletions import require_files
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import Snapshot, head_of
+from platform_assets.lakehouse.delta.new_commit import drop_torn_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError, StagedFileError, lock_lost_to
-from platform_assets.lakehouse.going import require_files
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import publish_lock
-from platform_assets.lakehouse.log import Snapshot, head_of
-from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
@@ -24,6 +24,7 @@ from platform_assets.lakehouse.releases import (
     write_release,
 )
 from platform_assets.lakehouse.replace import changed_since, replace
+from platform_assets.records.manifest import Manifest
 
 
 def recover(lake: Lake, lock_url: str | None = None) -> list[str]:

@@ -14,12 +14,13 @@ from urllib.parse import unquote
 from pydantic import ValidationError
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.chain import link, said_of
-from platform_assets.lakehouse.difference import commit_difference
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.new_commit import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange, change_of
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.release_chain import link, said_of
+from platform_assets.records.manifest import DataFile, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
     '{"type":"struct","fields":['

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.chain import said_of
-from platform_assets.lakehouse.columns import check_columns, types_in
-from platform_assets.lakehouse.difference import Entry, commit_difference
+from platform_assets.lakehouse.delta.log import Snapshot
+from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference
+from platform_assets.lakehouse.delta.schema import check_columns, types_in
 from platform_assets.lakehouse.errors import StagedFileError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import Snapshot
-from platform_assets.lakehouse.manifest import DataFile, Manifest, TableChange
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.release_chain import said_of
+from platform_assets.records.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 

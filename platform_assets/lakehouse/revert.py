@@ -11,17 +11,18 @@ from getpass import getuser
 from os import getpid
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.chain import said_of
-from platform_assets.lakehouse.difference import Entry, commit_difference, restore_whole
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import Snapshot, snapshot
+from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference, restore_whole
 from platform_assets.lakehouse.errors import NeverPublishedError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import publish_lock
-from platform_assets.lakehouse.log import Snapshot, snapshot
-from platform_assets.lakehouse.manifest import Manifest, new_publication, platform_version
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
+from platform_assets.lakehouse.release_chain import said_of
 from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
 from platform_assets.lakehouse.replace import check_file
+from platform_assets.records.manifest import Manifest, new_publication, platform_version
 
 
 def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who: str | None = None) -> list[str]:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Set
 from typing import Literal
 
 from platform_assets.contracts import DAY
+from platform_assets.lakehouse.delta.log import Snapshot
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import Snapshot
-from platform_assets.lakehouse.read import whole_snapshot
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import whole_snapshot
 from platform_assets.lakehouse.releases import Release, current_release
 
 Dialect = Literal["spark", "duckdb"]

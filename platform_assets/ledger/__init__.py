@@ -1,5 +1,5 @@
 """The ledger: an index of the lake's manifests in SQL, and what people decided.
 
 Here belong the tables, their migrations and the questions asked of them. Publications, days and arrivals can be
-rebuilt from the lake at any time (`platform_assets.lakehouse.index` does); holds and decisions live only here.
+rebuilt from the lake at any time (`platform_assets.ledger.sync` does); holds and decisions live only here.
 """

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Set
 from sqlalchemy import Connection, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger.records import ROLL_BACK, Hold, PublicationRecord
+from platform_assets.ledger.queries import delete_each, insert_all, made_last_by
 from platform_assets.ledger.schema import days, holds
-from platform_assets.ledger.statements import delete_each, insert_all, made_last_by
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.rollback import TableDay, back_again
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 
 _KEY = [column.name for column in holds.primary_key]
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger import schema, statements
+from platform_assets.ledger import queries, schema
 from platform_assets.ledger.errors import LedgerError, masked
 from platform_assets.ledger.holds import drop_contradicted, hold_put_back
-from platform_assets.ledger.records import COMPACTION, Hold, PublicationRecord
-from platform_assets.ledger.statements import delete_each, insert_all, mark_replaced
+from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
+from platform_assets.records.history import COMPACTION, Hold, PublicationRecord
 
 
 class Indexed(NamedTuple):
@@ -41,12 +41,12 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
         LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
     """
     given = {record.publication: record for record in records}
-    found = connection.execute(statements.indexed(given, [record.release for record in given.values()])).all()
+    found = connection.execute(queries.indexed(given, [record.release for record in given.values()])).all()
     known = {row.publication: row.release for row in found}
-    of_forgotten = {name: connection.execute(statements.days_of(name)).all() for name in forget}
+    of_forgotten = {name: connection.execute(queries.days_of(name)).all() for name in forget}
     delete_each(connection, schema.publications, [{"publication": name} for name in forget])
     new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})
-    insert_all(connection, schema.publications, [statements.publication_row(record) for record in new])
+    insert_all(connection, schema.publications, [queries.publication_row(record) for record in new])
     failpoint("ledger.recording")
     insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
     insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, Select, delete, insert, select
 
-from platform_assets.ledger import schema, statements
+from platform_assets.ledger import queries, schema
 from platform_assets.ledger.connection import (
     memory_engine,
     open_engine,
@@ -25,14 +25,7 @@ from platform_assets.ledger.errors import LedgerError, LedgerVersionError, maske
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
 from platform_assets.ledger.migrate import schema_state, upgrade
-from platform_assets.ledger.records import (
-    ArrivalRecord,
-    DayRecord,
-    Decision,
-    Hold,
-    PublicationRecord,
-)
-from platform_assets.ledger.statements import (
+from platform_assets.ledger.queries import (
     delete_each,
     insert_new,
     to_arrival,
@@ -41,6 +34,13 @@ from platform_assets.ledger.statements import (
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.planning.standing import DayMark
+from platform_assets.records.history import (
+    ArrivalRecord,
+    DayRecord,
+    Decision,
+    Hold,
+    PublicationRecord,
+)
 
 
 class Ledger:
@@ -176,7 +176,7 @@ class Ledger:
 
     def knows(self, release: int) -> bool:
         """Whether every release up to one is indexed."""
-        count: int = self._rows(statements.releases_known(release))[0]["releases"]
+        count: int = self._rows(queries.releases_known(release))[0]["releases"]
         return count == release + 1
 
     def head(self, publication: str) -> PublicationRecord | None:
@@ -188,7 +188,7 @@ class Ledger:
         """One publication with its days and arrivals."""
         if (head := self.head(publication)) is None:
             return None
-        days, arrivals = (self._rows(query) for query in statements.parts(publication))
+        days, arrivals = (self._rows(query) for query in queries.parts(publication))
         return replace(head, days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
 
     def current_days(
@@ -201,15 +201,15 @@ class Ledger:
             at: as readers of this release see it, whatever was published since.
             among: only these days.
         """
-        found = {row["day"]: to_day(row) for row in self._rows(statements.current_days(table, at, among))}
+        found = {row["day"]: to_day(row) for row in self._rows(queries.current_days(table, at, among))}
         return found if among is None else {day: record for day, record in found.items() if day in among}
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
         found: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         with reading(self._engine) as connection:
-            releases = {row[0]: row[1] for row in connection.execute(statements.releases(at)).all()}
-            for table, publication, day, *rest in connection.execute(statements.marks(tables, at)).all():
+            releases = {row[0]: row[1] for row in connection.execute(queries.releases(at)).all()}
+            for table, publication, day, *rest in connection.execute(queries.marks(tables, at)).all():
                 if publication in releases:
                     found[table][day] = DayMark(day, releases[publication], *rest)
         return {table: dict(sorted(days.items())) for table, days in found.items()}
@@ -217,7 +217,7 @@ class Ledger:
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""
         found: dict[date, list[Revision]] = {day: [] for day in among}
-        for row in self._rows(statements.revisions(table, among, at)):
+        for row in self._rows(queries.revisions(table, among, at)):
             if row["day"] in found:
                 tombstones = row["figures"].get("tombstones", 0)
                 found[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
@@ -225,7 +225,7 @@ class Ledger:
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""
-        count: int = self._rows(statements.days_since(publication, tables))[0]["days"]
+        count: int = self._rows(queries.days_since(publication, tables))[0]["days"]
         return count
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
@@ -235,7 +235,7 @@ class Ledger:
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
         """As `history`, of several days of a table at once."""
         found: dict[date, list[DayRecord]] = {day: [] for day in among}
-        for row in self._rows(statements.histories(table, among)):
+        for row in self._rows(queries.histories(table, among)):
             if row["day"] in found:
                 found[row["day"]].append(to_day(row))
         return {day: tuple(records) for day, records in found.items()}
@@ -247,15 +247,15 @@ class Ledger:
             table: only arrivals for this raw table.
             refused_only: only files that stand refused, whole or in part, and were not delivered in order since.
         """
-        return tuple(map(to_arrival, self._rows(statements.all_arrivals(table, refused_only=refused_only))))
+        return tuple(map(to_arrival, self._rows(queries.all_arrivals(table, refused_only=refused_only))))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
-        return next(map(to_arrival, self._rows(statements.newest_arrival(table, path))), None)
+        return next(map(to_arrival, self._rows(queries.newest_arrival(table, path))), None)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        found: date | None = self._rows(statements.newest_arrival_date(table, at))[0]["newest"]
+        found: date | None = self._rows(queries.newest_arrival_date(table, at))[0]["newest"]
         return found
 
     def view(self, table: str, content: str) -> View | None:

@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from platform_assets.ledger.records import kept_text
+from platform_assets.records.history import kept_text
 
 VERSION_TABLE = "ledger_version"
 """Where Alembic keeps the revision; its default name is Dagster's already."""

@@ -8,14 +8,14 @@ import dagster as dg
 
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import code_versions
-from platform_assets.orchestration.assets import build_assets
-from platform_assets.orchestration.freshness import build_freshness, build_freshness_schedule
+from platform_assets.orchestration.assets.factory import build_assets
+from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
+from platform_assets.orchestration.automation.maintenance import maintenance_job
+from platform_assets.orchestration.automation.schedules import build_schedules
+from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
 from platform_assets.orchestration.jobs import refresh_job
-from platform_assets.orchestration.maintenance import maintenance_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.schedules import build_schedules
-from platform_assets.orchestration.sensors import announce, late_data, show_published_elsewhere
-from platform_assets.planning.progress import OnProgress, no_progress
+from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 
 

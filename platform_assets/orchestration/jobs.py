@@ -8,21 +8,21 @@ from typing import Any, cast
 import dagster as dg
 from pydantic import Field
 
-from platform_assets.engine.approvals import approve
-from platform_assets.engine.late_queue import deep_restatements, late_queue
+from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.checks import day_results
-from platform_assets.orchestration.elsewhere import come_since
-from platform_assets.orchestration.events import day_metadata, materializations
-from platform_assets.orchestration.freshness import freshness_events
-from platform_assets.orchestration.outcomes import checks_of_result, failures
-from platform_assets.orchestration.pictures import pictures
-from platform_assets.orchestration.pools import REFRESH_POOL
+from platform_assets.orchestration.assets.checks import day_results
+from platform_assets.orchestration.assets.events import day_metadata, materializations
+from platform_assets.orchestration.assets.external_publications import come_since
+from platform_assets.orchestration.assets.freshness import freshness_events
+from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
+from platform_assets.orchestration.assets.pictures import pictures
+from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.planning.progress import OnProgress, Progress
-from platform_assets.planning.requests import AUTOMATIC, BY_PERSON
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
+from platform_assets.progress import OnProgress, Progress
 
 _DEEP = "deep restatement"
 """Who approves late rows that nobody has to look at."""

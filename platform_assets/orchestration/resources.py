@@ -13,11 +13,12 @@ from pydantic import PrivateAttr
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.session import create_session, stop_session
-from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.orchestration.run_locks import give_back, lock_folder, take
-from platform_assets.planning.progress import OnProgress, no_progress
+from platform_assets.engine.platform import Platform
+from platform_assets.operations.opening import open_platform
+from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, take
+from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
 
 
 class SparkResource(PySparkResource):

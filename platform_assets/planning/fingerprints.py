@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.windows import Calendar, day_range, days_around, days_read
+from platform_assets.records.code_version import Version
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""

@@ -26,7 +26,7 @@ from platform_assets.planning.reasons import (
     through_input,
     through_version,
 )
-from platform_assets.planning.requests import AUTOMATIC, Request, wanted_days
+from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.standing import Stale, Standing, left_to_people, outdated, stale, unchanged
 from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached
 

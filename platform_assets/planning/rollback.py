@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import attempt, parse_attempt
+from platform_assets.records.code_version import Version
 
 TableDay = tuple[str, date]
 """A table's name and a day of it."""

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.configuration import Need
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints
 from platform_assets.planning.ties import Tie, still_refused
 from platform_assets.planning.windows import Calendar
+from platform_assets.records.code_version import Version
 
 
 class DayMark(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from datetime import date
 
 from platform_assets.contracts import Contract
-from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
+from platform_assets.records.manifest import Arrival
 
 _EXAMPLES = 5
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from platform_assets.compute.differences import Difference, Differences, Figure
 from platform_assets.contracts import Contract, Reconciliation
 from platform_assets.quality.findings import Finding
 from platform_assets.quality.masking import masked, shown_key
+from platform_assets.records.differences import Difference, Differences, Figure
 
 
 def reconciliation_finding(

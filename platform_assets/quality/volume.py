@@ -9,9 +9,9 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from platform_assets.contracts import Contract, Severity
+from platform_assets.quality.baseline import History, Interval, Undecided
 from platform_assets.quality.findings import Finding
-from platform_assets.quality.rhythm import Rhythm
-from platform_assets.quality.usual import History, Interval, Undecided
+from platform_assets.quality.seasonality import Rhythm
 
 
 @dataclass(frozen=True)

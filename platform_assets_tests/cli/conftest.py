@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.platform import open_platform
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival
+from platform_assets.engine.day_contents import loaded_empty
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import FIRST, REASON, TABLE, run, state
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, publish_on_paper

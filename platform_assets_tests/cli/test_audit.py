@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from platform_assets.engine.platform import open_platform
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import SILVER

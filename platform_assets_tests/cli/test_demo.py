@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli import demo as demo_command
+from platform_assets.cli.commands import demo as demo_command
+from platform_assets.cli.commands.demo_state import set_clock
+from platform_assets.cli.commands.summary import day_to_look_at, print_summary
 from platform_assets.cli.console import console
-from platform_assets.cli.demo_state import set_clock
-from platform_assets.cli.summary import day_to_look_at, print_summary
 from platform_assets.domains.retail.sample import Simulation, land
-from platform_assets.engine.platform import open_platform
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, LAST, TABLE
 from platform_assets_tests.support.shelf import staged_manifest

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from platform_assets.engine import maintenance
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.maintenance import maintenance
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.later import usage_later

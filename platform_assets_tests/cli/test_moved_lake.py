@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import platform_assets
-from platform_assets.engine.platform import open_platform
 from platform_assets.lakehouse.errors import DamagedTableError, MovedLakeError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.shelf import day, staged_manifest

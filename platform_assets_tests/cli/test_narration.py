@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from platform_assets.cli.narration import QUICK_S, Narration
-from platform_assets.planning.progress import Progress, meanwhile
+from platform_assets.progress import Progress, meanwhile
 
 TABLE = "silver.transactions"
 PROMISED_S = 10.0

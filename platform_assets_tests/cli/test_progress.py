@@ -33,7 +33,7 @@ CAPTURED = """
 import sys, time
 import dagster as dg
 from platform_assets.cli.progress import speaking
-from platform_assets.planning.progress import OnProgress, Progress
+from platform_assets.progress import OnProgress, Progress
 
 @dg.op
 def work(progress: dg.ResourceParam[OnProgress]):

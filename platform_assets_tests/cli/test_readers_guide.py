@@ -11,9 +11,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from platform_assets.engine.platform import open_platform
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.shelf import day, staged_manifest

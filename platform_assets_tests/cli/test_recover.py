@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import commits
 from platform_assets.lakehouse import publish as publishing
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.shelf import contents, day, publish_elsewhere, staged_manifest

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import platform_assets
-from platform_assets.engine.pins import pinned_releases
-from platform_assets.engine.platform import open_platform
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.pins import pinned_releases
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import DAY, RAW, SILVER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from platform_assets.engine.platform import open_platform
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import DAY, SILVER

@@ -7,14 +7,16 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from platform_assets.compute.schemas import spark_schema
-from platform_assets.engine.changes import files_at
-from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.lakehouse.manifest import TableChange
-from platform_assets.lakehouse.open_stages import OpenStage, write_stage
+from platform_assets.engine.day_contents import files_at
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.ledger.records import Hold
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.stages.store import write_stage
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import TableChange
 from platform_assets.settings import Settings
+from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import SILVER, computed, publish_on_paper
 

@@ -9,14 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.cli.console import UsageError, parse_days
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.manifest import DataFile, DayContent, new_publication
-from platform_assets.ledger.records import Hold
-from platform_assets.planning.digests import Digest
+from platform_assets.engine.day_contents import loaded_empty
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.lakehouse.delta.log import live_files
+from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import DataFile, DayContent, new_publication
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, publish_on_paper

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files
+from platform_assets.lakehouse.delta.log import live_files
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import FIRST, TABLE, Run
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from platform_assets.engine.basis import Basis
 from platform_assets.engine.pending import waiting as all_that_waits
-from platform_assets.engine.platform import open_platform
-from platform_assets.engine.readiness import readiness
-from platform_assets.ledger.records import Hold
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.readiness import readiness
+from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.records.history import Hold
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import DAILY

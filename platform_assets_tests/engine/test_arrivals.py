@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.failures import DiskFullError
-from platform_assets.compute.parsing import Layout, parse
 from platform_assets.contracts import Contract
-from platform_assets.engine import arrivals
-from platform_assets.engine import ingest as ingesting
-from platform_assets.engine.ingest import ingest
+from platform_assets.engine.ingest import batch as arrivals
+from platform_assets.engine.ingest import ingest as ingesting
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
 from platform_assets.sources.landing import Problem
+from platform_assets.spark.raw.parsing import Layout, parse
+from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import MakeWorld, World, sale
 

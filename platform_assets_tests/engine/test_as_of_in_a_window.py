@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.windows import History, Windowed
 from platform_assets.contracts import Domain, Input, as_of, span
 from platform_assets.domains.retail.contracts import (
     DAILY_SALES,
@@ -19,6 +18,7 @@ from platform_assets.domains.retail.contracts import (
     SILVER_TRANSACTIONS,
 )
 from platform_assets.domains.retail.transforms import gold
+from platform_assets.spark.windows import History, Windowed
 from platform_assets_tests.support.world import MakeWorld, product, sale
 
 DAYS = [f"2017-01-{day:02}" for day in range(1, 9)]

@@ -8,7 +8,7 @@ import pytest
 
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.refresh import refresh
-from platform_assets.planning.requests import BY_PERSON
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import TILLS, person
 from platform_assets_tests.support.world import MakeWorld, World, sale

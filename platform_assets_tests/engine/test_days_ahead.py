@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from platform_assets.engine.approvals import approve
-from platform_assets.engine.late_queue import late_queue, refuse
+from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.queue import late_queue, refuse
+from platform_assets.engine.late.withdrawals import WithdrawalError, withdraw
 from platform_assets.engine.pending import intakes, waiting
 from platform_assets.engine.results import IngestResult
-from platform_assets.engine.withdrawals import WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
 from platform_assets_tests.support.history import GOODS, TILLS, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared

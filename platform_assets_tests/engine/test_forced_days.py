@@ -11,10 +11,10 @@ from platform_assets.contracts import Rule
 from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
-from platform_assets.ledger.records import ROLL_BACK
-from platform_assets.planning.requests import BY_PERSON, Request
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.domains import windows
 from platform_assets_tests.support.history import WINDOWS, person
 from platform_assets_tests.support.world import MakeWorld, World, sale

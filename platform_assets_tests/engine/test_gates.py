@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.domains.retail.transforms import gold, silver
-from platform_assets.engine.computing import AcceptError
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
+from platform_assets.engine.step.compute import AcceptError
+from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets.quality.masking import masked

@@ -6,7 +6,7 @@ replace the digests: every installation then knows that its tables are stale.
 
 from __future__ import annotations
 
-from platform_assets.planning.code_version import ENGINE_SEMANTICS
+from platform_assets.records.code_version import ENGINE_SEMANTICS
 from platform_assets_tests.support.world import MakeWorld, product, sale
 
 GOLDEN = {

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.half_moves import moved_meanwhile
-from platform_assets.engine.platform import Platform, open_platform
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import RollbackError, chosen_publications
+from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, person

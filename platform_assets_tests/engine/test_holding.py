@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.engine import stage as staging
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.holding import write_holds
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.named_stage import publish_stage, refresh_stage
-from platform_assets.engine.open_stages import opened_stage
-from platform_assets.engine.platform import Author, open_platform
-from platform_assets.engine.recompute import recompute_step
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
-from platform_assets.ledger.records import ROLL_BACK, Hold
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step import stage as staging
+from platform_assets.engine.step.holds import write_holds
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.stages.inspect import opened_stage
+from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.planning.steps import Step
+from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, no_session

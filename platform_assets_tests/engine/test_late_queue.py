@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from platform_assets.contracts import UnknownTableError
-from platform_assets.engine.approvals import Approval, approve
-from platform_assets.engine.late_queue import LateQueueError, added_up, late_queue, refuse
+from platform_assets.engine.late.approvals import Approval, approve
+from platform_assets.engine.late.queue import LateQueueError, added_up, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, Selection
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared

@@ -15,15 +15,18 @@ import pytest
 
 from platform_assets.contracts import Contract, ContractError, Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.engine import arrivals, computing, ingest, ingest_turn
+from platform_assets.engine.ingest import batch as arrivals
+from platform_assets.engine.ingest import ingest
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
+from platform_assets.engine.raw import turn as ingest_turn
 from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.stage import Stage
-from platform_assets.engine.undoable import RollbackError, chosen_publications
-from platform_assets.engine.withdrawals import withdraw
+from platform_assets.engine.step import compute as computing
+from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import LockLostError
-from platform_assets.planning.requests import BY_PERSON
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import RETAIL, TILLS, WINDOWS, person

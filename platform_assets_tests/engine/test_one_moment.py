@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from platform_assets.contracts import ContractError
-from platform_assets.engine import publishing, stage
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.computing import Computed
-from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine import publishing
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step import stage
+from platform_assets.engine.step.compute import Computed
+from platform_assets.operations.opening import open_platform
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.kills.paper import DAYS, RAW, SILVER, digest_of, put, settings
 from platform_assets_tests.support.shelf import change, contents

@@ -9,15 +9,15 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.schemas import raw_schema
-from platform_assets.engine.changes import loaded_empty
+from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.pending import Waiting, waiting
-from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.lakehouse.manifest import TableChange, new_publication
-from platform_assets.ledger.records import Hold
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import TableChange, new_publication
 from platform_assets.settings import load_settings
+from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.world import World, product, sale
 
 

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.domains.retail.contracts import SILVER_PRODUCTS
 from platform_assets.domains.retail.transforms import silver
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.planner import plan_steps
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
-from platform_assets.engine.views import view_of
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.reference_data import view_of
 from platform_assets.planning.fingerprints import valid_on
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import MakeWorld, product, sale

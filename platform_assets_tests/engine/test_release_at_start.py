@@ -6,7 +6,7 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.ingest import ingest
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
 from platform_assets.lakehouse.releases import current_release

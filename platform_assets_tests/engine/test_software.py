@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyspark
 import pytest
 
-from platform_assets.engine import changes
-from platform_assets.engine.changes import loaded_empty
-from platform_assets.engine.platform import open_platform
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
-from platform_assets.lakehouse.manifest import platform_version
+from platform_assets.engine import day_contents as changes
+from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.records.manifest import platform_version
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, publish_on_paper

@@ -8,14 +8,14 @@ from datetime import date
 
 import pytest
 
-from platform_assets.engine import stage as staging
-from platform_assets.engine.maintenance import delete_unneeded
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.engine.verdicts import Choice
-from platform_assets.engine.verify import verify
+from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
+from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.operations.verify.verdicts import Choice
+from platform_assets.operations.verify.verify import verify
 from platform_assets_tests.support.history import RETAIL
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days

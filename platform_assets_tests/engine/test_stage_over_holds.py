@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.compute.schemas import spark_schema
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import files_at
+from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.stage import Stage
-from platform_assets.lakehouse.manifest import DayContent, TableChange
-from platform_assets.ledger.records import DayRecord, Hold
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step.stage import Stage
 from platform_assets.planning.fingerprints import attempt
+from platform_assets.records.history import DayRecord, Hold
+from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.readings import (

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from platform_assets.engine import computing, recompute
-from platform_assets.engine.ingest import ingest
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
-from platform_assets.engine.recompute import recompute_step
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets.engine.stage import Stage
-from platform_assets.engine.withdrawals import withdraw
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.engine.step import compute as computing
+from platform_assets.engine.step import recompute
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.engine.step.stage import Stage
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.history import TILLS

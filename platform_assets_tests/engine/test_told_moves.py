@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from platform_assets.engine.told_moves import moved, sent_home
-from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.engine.moves.told_moves import moved, sent_home
+from platform_assets.records.manifest import DataFile
 
 NEAR, FAR = date(2017, 1, 5), date(2017, 1, 9)
 Row = tuple[str, str, date]

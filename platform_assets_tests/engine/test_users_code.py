@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.staging import TransformError
 from platform_assets.contracts import Rule
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.domains.retail.transforms import silver
+from platform_assets.spark.tables.staging import TransformError
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import TILLS
 from platform_assets_tests.support.world import MakeWorld, World, sale

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.compute.staging import TransformError
-from platform_assets.compute.users_code import users_code
-from platform_assets.engine.platform import Platform, open_platform, transform_of
+from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
+from platform_assets.spark.tables.staging import TransformError
+from platform_assets.spark.tables.users_code import users_code
 
 SILVER, GOLD = "silver.sales", "gold.totals"
 FILES = {

@@ -9,9 +9,9 @@ import pytest
 
 from platform_assets.contracts import Column
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.engine.approvals import approve
-from platform_assets.engine.late_queue import late_queue
-from platform_assets.engine.withdrawals import Withdrawal, WithdrawalError, withdraw
+from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.queue import late_queue
+from platform_assets.engine.late.withdrawals import Withdrawal, WithdrawalError, withdraw
 from platform_assets.planning.late_queue import Selection
 from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person

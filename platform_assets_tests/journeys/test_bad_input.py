@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.cli.app import main
-from platform_assets.compute.failures import DiskFullError
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.errors import PlatformError
+from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.world import World, empty_world, product, sale
 

@@ -16,13 +16,13 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Rule
 from platform_assets.domains.retail.contracts import TABLES
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.planner import outlook, reasons_now
+from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import outlook, reasons_now
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.requests import BY_PERSON, Request
+from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.prepared import Lakes, Prepared

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets_tests.support.postgres import postgres_server
 
 __all__ = ["postgres_server"]

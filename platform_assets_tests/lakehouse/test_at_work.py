@@ -11,11 +11,11 @@ import pytest
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.at_work import kept_by_processes, staging
-from platform_assets.lakehouse.deletion import delete, removals
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.stages import forget_dead_holders
-from platform_assets.lakehouse.usage import usage
+from platform_assets.lakehouse.staging_folders import forget_dead_holders
+from platform_assets.operations.maintenance.deletion import delete, removals
+from platform_assets.operations.maintenance.usage import usage
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
     SALES,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.difference import write_checkpoint
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.new_commit import write_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import head_of
 from platform_assets.lakehouse.errors import (
     DamagedTableError,
     ForeignCommitError,
     NeverPublishedError,
     StagedFileError,
 )
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import head_of
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, published

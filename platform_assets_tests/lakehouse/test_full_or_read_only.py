@@ -15,14 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.lakehouse.stages import log_stage
+from platform_assets.lakehouse.staging_folders import log_stage
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.shelf import (
     PUBLISHING,

@@ -10,16 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from platform_assets.lakehouse import commits, storage
-from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL, write_checkpoint
-from platform_assets.lakehouse.index import SyncResult, sync
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import snapshot
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL, write_checkpoint
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.lakehouse.stages import discard, log_stage
+from platform_assets.lakehouse.staging_folders import discard, log_stage
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import SyncResult, sync
+from platform_assets.records.manifest import new_publication
 from platform_assets_tests.support.shelf import (
     SALES,
     change,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.lakehouse.key_bounds import may_hold, may_share_keys
-from platform_assets.lakehouse.manifest import DataFile
+from platform_assets.lakehouse.delta.key_bounds import may_hold, may_share_keys
+from platform_assets.records.manifest import DataFile
 
 keys = st.tuples(st.integers(0, 5), st.text("ab", max_size=1))
 some_files = st.lists(st.tuples(st.sets(keys, min_size=1, max_size=4), st.booleans()), max_size=6)

@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from platform_assets.lakehouse import commits
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import staged_files
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import staged_files
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets_tests.support.shelf import (
     SALES,

@@ -10,8 +10,9 @@ from datetime import UTC, date, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from platform_assets.lakehouse import commits
 from platform_assets.lakehouse import publish as publishing
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import head_of, live_files, staged_files
 from platform_assets.lakehouse.errors import (
     Conflict,
     ManifestError,
@@ -19,12 +20,11 @@ from platform_assets.lakehouse.errors import (
     SchemaMismatchError,
     StagedFileError,
 )
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import head_of, live_files, staged_files
-from platform_assets.lakehouse.manifest import Manifest, new_publication
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.replace import replace
+from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,

@@ -9,14 +9,15 @@ from typing import Literal
 
 import pytest
 
-from platform_assets.engine.platform import Author, open_platform
+from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.lakehouse.index import rebuild
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.manifest import new_publication
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.shelf import (
     SALES,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import live_files, snapshot
+from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files, snapshot
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import (
     Release,

@@ -12,17 +12,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from platform_assets.compute.staging import stage
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.difference import CHECKPOINT_INTERVAL
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import live_files, snapshot
+from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ForeignCommitError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files, snapshot
-from platform_assets.lakehouse.manifest import new_publication
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.read import dataset, read_arrow
+from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.revert import revert_foreign
+from platform_assets.records.manifest import new_publication
+from platform_assets.spark.tables.staging import stage
 from platform_assets_tests.support.frames import rows_as_frame
 from platform_assets_tests.support.shelf import (
     SALES,

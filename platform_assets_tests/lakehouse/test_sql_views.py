@@ -8,9 +8,9 @@ import duckdb
 import pytest
 
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.read import dataset
+from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.releases import Release, current_release, release
 from platform_assets.lakehouse.sql_views import statements
 from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import difference, recovery, releases
 from platform_assets.lakehouse import publish as publishing
+from platform_assets.lakehouse import recovery, releases
+from platform_assets.lakehouse.delta import new_commit as difference
 from platform_assets.lakehouse.errors import InterruptedPublicationError, LockLostError
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.lock import publish_lock
-from platform_assets.lakehouse.manifest import Manifest
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.records.manifest import Manifest
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import ROLL_BACK
+from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, nth, simple
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import PublicationRecord
+from platform_assets.records.history import PublicationRecord
 from platform_assets_tests.support.ledger_records import (
     NOON,
     RAW,

@@ -13,8 +13,8 @@ from platform_assets.ledger.connection import open_engine, parse_url, prepare_fo
 from platform_assets.ledger.errors import LedgerVersionError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.migrate import MIGRATIONS, revisions, schema_state, upgrade
+from platform_assets.ledger.queries import insert_all, publication_row
 from platform_assets.ledger.schema import VERSION_TABLE, days, metadata, publications
-from platform_assets.ledger.statements import insert_all, publication_row
 from platform_assets_tests.support.ledger_records import (
     TABLE,
     arrival_record,

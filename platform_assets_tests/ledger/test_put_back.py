@@ -10,7 +10,7 @@ import pytest
 from platform_assets.failpoints import failpoint
 from platform_assets.ledger import indexing
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import COMPACTION, ROLL_BACK, Hold, PublicationRecord
+from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord
 from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple
 
 LATER = NOON + timedelta(hours=1)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import index
 from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
-from platform_assets.lakehouse.index import RebuildResult, SyncResult, flattened, rebuild, sync
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger import sync as index
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.records import ROLL_BACK, PublicationRecord
+from platform_assets.ledger.sync import RebuildResult, SyncResult, flattened, rebuild, sync
+from platform_assets.records.history import ROLL_BACK, PublicationRecord
+from platform_assets.records.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
 from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, hold, name_of, nth
 
 

@@ -14,9 +14,9 @@ import pytest
 from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
 from pydantic import SecretStr
 
-from platform_assets.ledger.records import Hold
-from platform_assets.orchestration.announcements import FailedRun, announcements
-from platform_assets.orchestration.webhook import WebhookError, post
+from platform_assets.orchestration.automation.announcements import FailedRun, announcements
+from platform_assets.orchestration.automation.webhook import WebhookError, post
+from platform_assets.records.history import Hold
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.world import World
 

@@ -16,14 +16,14 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 from pyspark.sql import SparkSession
 
-from platform_assets.engine import recompute
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.lakehouse.lock import ingest_lock
-from platform_assets.lakehouse.manifest import Kind, TableChange
+from platform_assets.engine.step import recompute
+from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.recovery import recover
-from platform_assets.orchestration.pools import create_pools
-from platform_assets.orchestration.run_locks import lock_folder, run_process
+from platform_assets.orchestration.instance.pools import create_pools
+from platform_assets.orchestration.instance.run_locks import lock_folder, run_process
+from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.domains.sensors.transforms import gold
 from platform_assets_tests.support.installation import JARS, SMALL_DATA

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.scheduler.instigation import TickStatus
 
-from platform_assets.engine.late_queue import late_queue
+from platform_assets.engine.late.queue import late_queue
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import SettingsError, load_settings
 from platform_assets_tests.support.orchestration.daemon import (

@@ -10,8 +10,8 @@ from dagster._core.scheduler.instigation import TickStatus
 from dagster._core.test_utils import create_run_for_test
 
 from platform_assets.engine.pending import waiting
-from platform_assets.ledger.records import Hold
-from platform_assets.orchestration import refresh_requests
+from platform_assets.orchestration.automation import refresh_requests
+from platform_assets.records.history import Hold
 from platform_assets_tests.support.orchestration.daemon import Daemon, idle, published, run_one
 from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only, land
 from platform_assets_tests.support.world import World

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.planning.maintenance import TASKS
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.planning.retention import TASKS
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only
 from platform_assets_tests.support.shelf import age, day, stage

@@ -18,7 +18,7 @@ from dagster._core.execution.backfill import PartitionBackfill
 from dagster._daemon.backfill import execute_backfill_iteration
 
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.pools import REFRESH_POOL, TABLES_POOL, create_pools
+from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL, create_pools
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import LOGGER, MIDNIGHT, NEXT, ONE, Daemon, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land

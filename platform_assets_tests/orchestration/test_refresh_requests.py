@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 
-from platform_assets.orchestration.refresh_requests import pause_left_s
+from platform_assets.orchestration.automation.refresh_requests import pause_left_s
 
 MINUTE, DAY = 60.0, 86_400.0
 

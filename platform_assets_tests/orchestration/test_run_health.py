@@ -16,10 +16,10 @@ from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
 from dagster._core.test_utils import create_run_for_test
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
-from platform_assets.orchestration import run_locks
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.launcher import CODE_LOCATION, WatchedRunLauncher
-from platform_assets.orchestration.run_locks import give_back, lock_folder, run_process, take
+from platform_assets.orchestration.instance import run_locks
+from platform_assets.orchestration.instance.launcher import CODE_LOCATION, WatchedRunLauncher
+from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, run_process, take
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon, instance_config, run_one, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land

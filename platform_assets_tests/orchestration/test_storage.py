@@ -17,7 +17,7 @@ import pytest
 from dagster._core.event_api import EventLogCursor
 from sqlalchemy.exc import OperationalError
 
-from platform_assets.orchestration.storage import LocalEventLog, LocalStorage
+from platform_assets.orchestration.instance.storage import LocalEventLog, LocalStorage
 
 SALES = dg.AssetKey("sales")
 DAYS = dg.DailyPartitionsDefinition("2017-01-01", end_date="2017-01-04")

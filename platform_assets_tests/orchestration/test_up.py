@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.orchestration.pools import REFRESH_POOL, TABLES_POOL
+from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
 from platform_assets_tests.support.orchestration.processes import started_from
 from platform_assets_tests.support.orchestration.readings import DAYS, land

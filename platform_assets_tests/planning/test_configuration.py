@@ -10,8 +10,8 @@ from platform_assets.contracts import Catalogue, Checks, Column, ContractError, 
 from platform_assets.domains.retail import DOMAIN
 from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIONS, SILVER_TRANSACTIONS
 from platform_assets.engine.platform import code_versions
-from platform_assets.planning.code_version import ENGINE_SEMANTICS, Version
 from platform_assets.planning.configuration import column_changes, configuration, contract_changes, is_wider, need_of
+from platform_assets.records.code_version import ENGINE_SEMANTICS, Version
 
 AMOUNT = Column("amount", "long", "An amount.")
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, MonthToDate, Span
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Intake, Lacking, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
-from platform_assets.planning.requests import BY_PERSON, Request
+from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.records.code_version import Version
 from platform_assets_tests.support.catalogues import (
     CALENDAR,
     FIRST,

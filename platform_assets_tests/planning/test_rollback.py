@@ -7,8 +7,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration, tried_otherwise
+from platform_assets.records.code_version import Version
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")

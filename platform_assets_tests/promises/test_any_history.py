@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from platform_assets.planning.requests import AUTOMATIC, BY_PERSON, Request
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets_tests.support.models.memory import (
     BROKEN,
     CATALOGUE,

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.errors import (
     Conflict,
     DamagedTableError,
@@ -18,13 +19,12 @@ from platform_assets.lakehouse.errors import (
     LockLostError,
     OvertakenError,
 )
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files
-from platform_assets.lakehouse.manifest import Manifest, TableChange, new_publication
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published, release
 from platform_assets.lakehouse.revert import undo_unreleased
+from platform_assets.records.manifest import Manifest, TableChange, new_publication
 from platform_assets_tests.support.models.interleaving import Turns, taking_turns
 from platform_assets_tests.support.shelf import (
     SALES,

@@ -15,14 +15,14 @@ from random import Random
 
 import pytest
 
-from platform_assets.engine.recovering import recover_installation
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
-from platform_assets.engine.withdrawals import withdraw
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import DamagedTableError, LockLostError
-from platform_assets.planning.requests import BY_PERSON
+from platform_assets.operations.recovery.recover import recover_installation
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.domains.windows import TABLES
 from platform_assets_tests.support.history import CALENDAR_DAYS, WINDOWS, History, Version, history, person
 from platform_assets_tests.support.models.interleaving import Died, Turns, taking_turns

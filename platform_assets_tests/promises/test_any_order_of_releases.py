@@ -13,21 +13,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from platform_assets.engine import maintenance
-from platform_assets.engine.audit import audit_installation
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.maintenance_tasks import maintain
-from platform_assets.engine.named_stage import drop_stage, publish_stage, refresh_stage
-from platform_assets.engine.planner import plan_steps
-from platform_assets.engine.platform import Author, Platform, open_platform
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.failpoints import POINTS
-from platform_assets.lakehouse.audit.faults import Scope
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release, published, release
-from platform_assets.planning.requests import BY_PERSON
+from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.maintenance import maintenance
+from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.stages.stages import drop_stage, publish_stage, refresh_stage
+from platform_assets.planning.selection import BY_PERSON
 from platform_assets.settings import Settings
 from platform_assets_tests.support.history import WINDOWS
 from platform_assets_tests.support.later import usage_later

@@ -12,8 +12,8 @@ import pytest
 from dagster._core.scheduler.instigation import TickStatus
 
 from platform_assets.domains.retail.sample import Simulation, land
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 from platform_assets_tests.support.orchestration.daemon import (
     Daemon,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
-from platform_assets.lakehouse.manifest import Arrival
 from platform_assets.quality.deliveries import delivery_checks
+from platform_assets.records.manifest import Arrival
 
 DAY = date(2017, 5, 2)
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from platform_assets.compute.differences import Difference, Differences
 from platform_assets.contracts import Amount, Checks, Reconciliation
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
 from platform_assets.quality.masking import masked
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
+from platform_assets.records.differences import Difference, Differences
 
 DAY = date(2017, 3, 4)
 BY_STORE = DAILY_SALES.reconciles[0]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from platform_assets.contracts import Checks
 from platform_assets.domains.retail.contracts import DAILY_SALES, SILVER_PRODUCTS
 from platform_assets.planning.windows import Calendar
-from platform_assets.quality.rhythm import Rhythm
-from platform_assets.quality.usual import Undecided
+from platform_assets.quality.baseline import Undecided
+from platform_assets.quality.seasonality import Rhythm
 from platform_assets.quality.volume import volume_finding, volume_verdicts
 
 MONDAY = date(2017, 1, 2)

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 
 from platform_assets.contracts import Catalogue, Column, Contract, Domain, Input, LandingFiles, Span, Window
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.reasons import Past
-from platform_assets.planning.requests import AUTOMATIC, Request
+from platform_assets.planning.selection import AUTOMATIC, Request
 from platform_assets.planning.standing import DayMark, Standing, stale
 from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.records.code_version import Version
 
 FIRST = date(2017, 1, 1)
 CALENDAR = Calendar(FIRST, FIRST + timedelta(days=59))

@@ -8,14 +8,14 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from platform_assets.compute.schemas import raw_schema, spark_schema
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import files_at
+from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import DataFile, DayContent, TableChange, new_publication
+from platform_assets.engine.snapshot import Basis
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.records.manifest import DataFile, DayContent, TableChange, new_publication
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 
 
 def publish(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.engine.platform import Author
-from platform_assets.engine.recompute import recompute_step
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.planning.steps import Step
 from platform_assets_tests.support.history import RETAIL
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle

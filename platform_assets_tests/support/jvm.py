@@ -13,9 +13,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from platform_assets.compute.jvm import remember_classes
-from platform_assets.compute.session import TUNING, create_session, stop_session
 from platform_assets.settings import load_settings
+from platform_assets.spark.session.jvm import remember_classes
+from platform_assets.spark.session.session import TUNING, create_session, stop_session
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
 
 _LOGS = "spark.databricks.delta.delta.log.cacheSize"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.usage import Pins, Usage, usage
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.maintenance.usage import Pins, Usage, usage
 
 A_YEAR = timedelta(days=365)
 SHORT = timedelta(days=7)

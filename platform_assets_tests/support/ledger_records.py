@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from platform_assets.ledger.records import ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 
 FIRST = date(2017, 1, 1)
 NOON = datetime(2017, 1, 2, 12, 30, 15, 123456, tzinfo=UTC)

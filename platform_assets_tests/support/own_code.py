@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from platform_assets.planning.code_version import code_version
-from platform_assets.planning.reach import reached_code
-from platform_assets.planning.source import Module, parse_module
+from platform_assets.planning.code.reach import reached_code
+from platform_assets.planning.code.source import Module, parse_module
+from platform_assets.records.code_version import code_version
 
 Sources = Mapping[str, str]
 

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
-from platform_assets.engine.planner import plan_steps
-from platform_assets.engine.platform import Author, Platform, open_platform
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import chosen_publications
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.reasons import Reasons
-from platform_assets.planning.requests import AUTOMATIC, Request
+from platform_assets.planning.selection import AUTOMATIC, Request
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.days_on_paper import publish
 

@@ -19,19 +19,19 @@ from deltalake import write_deltalake
 
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import VARIABLE as FAILPOINT
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.log import live_files, staged_files
-from platform_assets.lakehouse.manifest import (
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import live_files, staged_files
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.records.manifest import (
     DataFile,
     DayContent,
     Manifest,
     TableChange,
     new_publication,
 )
-from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.read import read_arrow
-from platform_assets.lakehouse.releases import Release, current_release
 
 SALES, STORES = "silver.sales", "gold.stores"
 ENDS_WITHIN_S = 300

@@ -14,10 +14,11 @@ from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, recompute, refresh
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.installation import FIRST, JARS
 

@@ -32,7 +32,7 @@ from platform_assets.domains.retail.sample import (
     land,
 )
 from platform_assets.domains.retail.sample.source import read_lines, with_money
-from platform_assets.planning.progress import Progress
+from platform_assets.progress import Progress
 from platform_assets_tests.support.models.oracle import DERIVED, Oracle
 
 MONTH = Simulation(days=30)

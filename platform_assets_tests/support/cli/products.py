@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.compute.schemas import raw_schema, spark_schema
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import loaded_empty
+from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.lakehouse.manifest import DayContent, TableChange, new_publication
+from platform_assets.engine.snapshot import Basis
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets_tests.support.cli.commands import FIRST, LAST
 
 RAW, SILVER = "raw.products", "silver.products"

@@ -10,15 +10,15 @@ from datetime import date
 from pathlib import Path
 from random import Random
 
-from platform_assets.engine.audit import audit_installation
-from platform_assets.engine.maintenance import delete_unneeded
-from platform_assets.engine.platform import open_platform
 from platform_assets.failpoints import PASSED, POINTS
-from platform_assets.lakehouse.audit.faults import Scope
-from platform_assets.lakehouse.cut import cut_of
-from platform_assets.lakehouse.index import rebuild
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release, release
+from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.operations.opening import open_platform
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.reader import Reader, Watched
 from platform_assets_tests.support.kills.story import Command, Story, Sums, sums

@@ -9,18 +9,19 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from platform_assets.engine import maintenance
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.maintenance import delete_unneeded, sum_up
-from platform_assets.engine.platform import Author, Platform, open_platform
+from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.engine.rollback import rollback
-from platform_assets.engine.undoable import RollbackError, chosen_publications
-from platform_assets.lakehouse import commits
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.manifest import Arrival
-from platform_assets.planning.digests import Digest
+from platform_assets.engine.snapshot import Basis
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.maintenance import maintenance
+from platform_assets.operations.maintenance.maintenance import delete_unneeded, sum_up
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.records.digest import Digest
+from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.history import WINDOWS
 from platform_assets_tests.support.jvm import Jvm

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets_tests.support.kills.story import Sums, sums
 from platform_assets_tests.support.shelf import FORKS

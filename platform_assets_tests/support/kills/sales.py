@@ -12,16 +12,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from platform_assets.compute.kinds import TOMBSTONE
-from platform_assets.compute.windows import Windowed
 from platform_assets.domains.retail.transforms import gold
-from platform_assets.engine.ingest import ingest
-from platform_assets.engine.maintenance_tasks import maintain
-from platform_assets.engine.platform import Author, open_platform
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.history import TODAY, WINDOWS
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.story import Command, Story, Sums

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from platform_assets.lakehouse.lake import Lake
-from platform_assets.lakehouse.read import read_arrow
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import Release
 from platform_assets.settings import Settings
 from platform_assets_tests.support.jvm import Jvm

@@ -15,9 +15,9 @@ from random import Random
 import pytest
 
 from platform_assets import failpoints
-from platform_assets.lakehouse import lock
+from platform_assets.lakehouse import locks as lock
 from platform_assets.lakehouse.errors import LockTimeoutError
-from platform_assets.lakehouse.lake import Lake
+from platform_assets.lakehouse.layout import Lake
 
 LOSES_ITS_LOCK, DIES = 0.02, 0.01
 """How likely it is at each step that somebody loses a lock, or dies."""

@@ -18,12 +18,12 @@ from platform_assets.contracts import (
     MonthToDate,
     Span,
 )
-from platform_assets.planning.code_version import Version
 from platform_assets.planning.plan import left_to_do, make_plan
 from platform_assets.planning.reasons import Past
-from platform_assets.planning.requests import Request
+from platform_assets.planning.selection import Request
 from platform_assets.planning.standing import DayMark, Standing, stale
 from platform_assets.planning.windows import Calendar, day_range, days_read
+from platform_assets.records.code_version import Version
 
 CALENDAR = Calendar(date(2017, 1, 29), date(2017, 2, 3))
 """Six days, two months."""

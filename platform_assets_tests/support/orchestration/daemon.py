@@ -34,7 +34,7 @@ from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import Queued
 from dagster._scheduler.scheduler import launch_scheduled_runs
 from dagster._utils.hosted_user_process import recon_job_from_origin
 
-from platform_assets.orchestration.launcher import CODE_LOCATION
+from platform_assets.orchestration.instance.launcher import CODE_LOCATION
 from platform_assets.settings import project_root
 from platform_assets_tests.support.world import World
 

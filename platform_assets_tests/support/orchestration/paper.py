@@ -12,20 +12,21 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from hashlib import sha256
 
-from platform_assets.compute.schemas import raw_schema, spark_schema
 from platform_assets.contracts import Contract
-from platform_assets.engine.basis import Basis
-from platform_assets.engine.changes import AHEAD
-from platform_assets.engine.pending import list_arrivals, quiet_days, waiting
-from platform_assets.engine.planner import plan_steps, still_to_do
+from platform_assets.engine.day_contents import AHEAD
+from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
+from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets.lakehouse.manifest import Arrival, DayContent, Kind, TableChange, new_publication
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.planning.digests import Digest
-from platform_assets.planning.requests import AUTOMATIC
+from platform_assets.planning.selection import AUTOMATIC
+from platform_assets.records.digest import Digest
+from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange, new_publication
 from platform_assets.sources.landing import LandedFile, hashed
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 
 
 def refresh_on_paper(

@@ -21,7 +21,7 @@ from platform_assets.domains.retail.sample.products import product_versions
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
 from platform_assets.domains.retail.sample.source import read_lines
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
-from platform_assets.planning.progress import OnProgress, Progress, no_progress
+from platform_assets.progress import OnProgress, Progress, no_progress
 
 STATE = ".simulation.json"
 _SAMPLE = "the sample"

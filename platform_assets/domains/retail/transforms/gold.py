@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_assets.compute.windows import History, Windowed
+from platform_assets.spark.windows import History, Windowed
 
 TOTAL = "decimal(18,2)"
 UNKNOWN = "UNKNOWN"

@@ -1,0 +1,153 @@
+"""`audit`: whether the lake is what its manifests say, the life of a day, and undoing what another tool did."""
+
+from __future__ import annotations
+
+import getpass
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.commands.life_view import life_json, print_life
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    counted,
+    parse_day,
+    parse_days,
+    print_json,
+    reading,
+    say,
+)
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.operations.audit.installation import Audit
+
+app = typer.Typer(
+    help="Whether everything published is as it was published, and what was ever done to a day.", no_args_is_help=True
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+_SHOWN = 20
+"""Faults that are printed of each check; all of them with --json."""
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
+    every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases show.")] = False,
+    digests: Annotated[bool, typer.Option("--digests", help="Also compute every day's digest, with Spark.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the chain of releases, logs, manifests, files, row counts and the ledger; exit code 1 on any fault."""
+    from platform_assets.operations.audit.faults import Scope
+    from platform_assets.operations.audit.installation import audit_installation
+
+    settings = load_settings()
+    if fast and (every_release or digests):
+        raise UsageError("--fast looks at no files.", "Leave out --fast, or --all and --digests.")
+    scope = Scope(
+        tables=None if table is None else [_known(settings, table)],
+        days=None if days is None else parse_days(days, settings),
+        fast=fast,
+        every_release=every_release,
+    )
+    with (
+        telling(context, "audit") as progress,
+        session_on_demand(settings, progress) if digests else nullcontext() as spark,
+    ):
+        done = audit_installation(settings, scope, progress, spark)
+    if as_json:
+        print_json(_json(done))
+    else:
+        _print(done)
+    if done.found.faults:
+        raise typer.Exit(EXIT_LOOK)
+
+
+@app.command()
+def show(
+    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
+    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
+    from platform_assets.operations.lineage.day_history import life_of
+
+    with reading() as platform:
+        asked = parse_day(day, platform.settings)
+        events = life_of(platform, table, asked)
+    if as_json:
+        print_json([life_json(event) for event in events])
+    else:
+        print_life(table, asked, events)
+
+
+@app.command("put-back")
+def put_back(
+    table: Annotated[str, typer.Argument(help="A table that another tool changed.")],
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+) -> None:
+    """Undo what another tool committed to a table, so that it is again what the release shows."""
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.lakehouse.revert import revert_foreign
+
+    with reading() as platform:
+        release = revert_foreign(platform.lake, table, platform.lock_url, author.why, author.who)
+        platform.sync()
+    if release is None:
+        console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)
+    else:
+        console.print(f"{table} is again as it was published; release {release} shows it.", highlight=False)
+
+
+def _known(settings: Settings, table: str) -> str:
+    """A table of the lake or of a contract."""
+    from platform_assets.engine.catalogue import load_catalogue
+
+    return table if table in Lake(settings.lake).table_names() else load_catalogue(settings)[table].name
+
+
+def _print(done: Audit) -> None:
+    from platform_assets.operations.audit.faults import CHECKS
+
+    names = ("check", "looked at", "faults")
+    grid = new_grid("Audit", names, right=names[1:], whole=names)
+    for check, what in CHECKS.items():
+        faults = done.found.of(check)
+        if faults or done.found.seen[check]:
+            grid.add_row(check, f"{done.found.seen[check]:,} {what}", f"[red]{faults:,}[/]" if faults else "0")
+    console.print(grid)
+    for check in CHECKS:
+        faulty = [fault for fault in done.found.faults if fault.check == check]
+        for fault in faulty[:_SHOWN]:
+            say(f"[red]{check}[/]", fault.what)
+            say("  [bold]What to do:[/]", fault.todo)
+        if len(faulty) > _SHOWN:
+            console.print(f"and {counted(len(faulty) - _SHOWN, 'fault')} more of {check}: --json shows all")
+    for note in done.found.notes:
+        say("[yellow]note[/]", note)
+    if done.chain.chain:
+        say("chain", f"{done.chain.chain} at release {done.chain.release}")
+
+
+def _json(done: Audit) -> dict[str, object]:
+    return {
+        "release": done.release,
+        "chain": asdict(done.chain),
+        "seen": dict(done.found.seen),
+        "faults": [asdict(fault) for fault in done.found.faults],
+        "notes": done.found.notes,
+    }

@@ -1,0 +1,127 @@
+"""`demo`: the sample year from landing files to gold, and then its late corrections."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.commands.demo_state import demo_clock, remove_demo, set_clock
+from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
+from platform_assets.cli.console import EXIT_FAILED, errors, print_json, reading
+from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.progress import OnProgress, meanwhile
+from platform_assets.records.manifest import new_publication
+from platform_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.domains.retail.sample import Simulation
+
+YEAR_DAYS = 366
+SEED = 1
+LATE_DAYS = 91
+"""After so many days the last late row of the simulation has arrived."""
+
+
+def demo(
+    context: typer.Context,
+    days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
+) -> None:
+    """Land a real year of sales, build it, then land its late corrections and mend exactly the days they touch."""
+    from platform_assets.domains.retail.sample import Simulation
+
+    started = time.monotonic()
+    settings = load_settings()
+    simulation = Simulation(seed=SEED, first=settings.calendar_first, days=days)
+    last = simulation.last
+    if fresh:
+        remove_demo(settings)
+    seen_until = demo_clock(settings, last)
+    phases: list[Phase] = []
+    # One session for both loads, which starts while the first files land.
+    with (
+        telling(context, "demo") as progress,
+        session_on_demand(settings, progress, at_once=seen_until is None) as spark,
+    ):
+        for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
+            if seen_until is None or today >= seen_until:
+                phases.append(_phase(settings, simulation, name, last, today, spark, progress))
+                if phases[-1].failures:
+                    break
+    if phases and phases[-1].failures:
+        for failure in phases[-1].failures:
+            errors.print(failure, soft_wrap=True, highlight=False)
+        errors.print("What was published stays. Run the same command again to go on from there.")
+        raise typer.Exit(EXIT_FAILED)
+    with reading() as platform:
+        summary, day = summarise(platform), day_to_look_at(platform)
+    seconds = time.monotonic() - started
+    if as_json:
+        phases_json = [asdict(phase) for phase in phases]
+        print_json({"tables": [asdict(t) for t in summary], "phases": phases_json, "seconds": round(seconds, 1)})
+    else:
+        print_summary(summary, phases, seconds, day)
+
+
+def _phase(
+    settings: Settings,
+    simulation: Simulation,
+    name: str,
+    last: date,
+    today: date,
+    spark: Callable[[], object],
+    progress: OnProgress,
+) -> Phase:
+    """Land up to a date and bring everything up to date through Dagster, whose runs find the session that is there."""
+    from platform_assets.domains.retail.sample import land
+    from platform_assets.engine.pending import intakes
+    from platform_assets.engine.state.planner import plan_steps
+
+    started = time.monotonic()
+    set_clock(settings, last, today)
+    failures: tuple[str, ...] = ()
+    landed = land(simulation, settings.landing, today, progress)
+    since = new_publication()
+    with meanwhile(progress, "planning"), reading() as platform:
+        empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
+        idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
+    if not idle:
+        spark()
+        failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
+    with reading() as platform:
+        changed = {
+            table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
+            for table in platform.catalogue.names
+        }
+    return Phase(name, landed.files, changed, time.monotonic() - started, failures)
+
+
+def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progress: OnProgress) -> tuple[str, ...]:
+    """One Dagster run in this process: the assets of the whole calendar, or the job that refreshes.
+
+    Returns:
+        What failed.
+    """
+    os.environ["DAGSTER_HOME"] = str(dagster_home(settings))
+    with meanwhile(progress, "starting Dagster"):
+        import dagster as dg
+
+        from platform_assets.orchestration.build import build_definitions
+        from platform_assets.orchestration.in_process import materialize_range, run_job
+
+        definitions = build_definitions(load_settings(), progress)
+    with dg.DagsterInstance.get() as instance:
+        if whole:
+            outcome = materialize_range(definitions, instance, *whole)
+        else:
+            outcome = run_job(definitions, instance, "refresh", {"platform/why": name})
+    return outcome.failures

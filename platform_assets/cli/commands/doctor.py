@@ -1,0 +1,140 @@
+"""`doctor`: whether this machine can run the platform, and what to do where it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.cli.grids import new_grid
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.ingest.listing import landing_problem
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import published
+from platform_assets.ledger.consistency import require_one_history
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.operations.readers import released
+from platform_assets.operations.recovery.catch_up import CAUGHT_UP
+from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.health import Finding, check_spark
+
+_ENOUGH_FREE_GB = 5
+_PACKAGES = ("dagster", "pyspark", "delta-spark", "deltalake", "sqlalchemy")
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something has to be done."""
+    findings = list(examine(load_settings()))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        grid = new_grid("What this machine has", ("", "what", "found"))
+        for finding in findings:
+            mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
+            todo = f"\n[bold]What to do:[/] {escape(finding.todo)}" if finding.todo else ""
+            grid.add_row(mark, finding.name, escape(finding.message) + todo)
+        console.print(grid)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Everything the platform needs of a machine, looked at without starting Spark."""
+    yield from check_spark(settings)
+    for name, folder in (("State", settings.state), ("Lake", settings.lake)):
+        yield _folder(name, folder)
+    yield _landing(settings)
+    yield _disk(settings.state)
+    yield _tables(settings)
+    yield _ledger(settings)
+    yield _release(settings)
+    yield _history(settings)
+    yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
+
+
+def _nearest(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def _folder(name: str, folder: Path) -> Finding:
+    there = _nearest(folder)
+    if not there.is_dir():
+        return Finding(name, False, f"{there} is not a folder.", "Move it away, or correct the setting.")
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
+    return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _landing(settings: Settings) -> Finding:
+    name = "Landing"
+    try:
+        problem = landing_problem(settings, load_catalogue(settings))
+    except PlatformError:  # a finding of its own
+        problem = None
+    if problem:
+        what, _, todo = problem.message.partition("; ")
+        return Finding(name, False, f"{problem.path} {what}.", f"{todo[0].upper()}{todo[1:]}.")
+    return _folder(name, settings.landing)
+
+
+def _disk(folder: Path) -> Finding:
+    free_gb = shutil.disk_usage(_nearest(folder)).free / 1e9
+    ok = free_gb >= _ENOUGH_FREE_GB
+    todo = "" if ok else f"Free at least {_ENOUGH_FREE_GB} GB, or move the state with PLATFORM_STATE."
+    return Finding("Free disk", ok, f"{free_gb:.0f} GB", todo)
+
+
+def _tables(settings: Settings) -> Finding:
+    try:
+        names = load_catalogue(settings).names
+    except PlatformError as error:
+        return Finding("Tables", False, error.what, error.todo)
+    return Finding("Tables", True, ", ".join(names))
+
+
+def _ledger(settings: Settings) -> Finding:
+    try:
+        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            return Finding("Ledger", True, f"{len(ledger.indexed()):,} publications, {len(ledger.holds()):,} holds")
+    except PlatformError as error:
+        return Finding("Ledger", False, error.what, error.todo)
+
+
+def _history(settings: Settings) -> Finding:
+    """Whether ledger and lake are of one history."""
+    name = "Ledger and lake"
+    try:
+        lake = Lake(settings.lake)
+        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
+        shown = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, shown)
+    except PlatformError as error:
+        return Finding(name, False, error.what, error.todo)
+    except OSError as error:
+        return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+    lacking = len(shown) - len(indexed)
+    said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
+    last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].reason}" if mended else ""
+    return Finding(name, True, said + last)
+
+
+def _release(settings: Settings) -> Finding:
+    try:
+        release = released(settings)
+    except PlatformError as error:
+        return Finding("Release", False, error.what, error.todo)
+    except OSError as error:
+        return Finding("Release", False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
+    if not release.versions:
+        return Finding("Release", True, "Nothing was published yet.")
+    return Finding("Release", True, f"Release {release.number} of {len(release.versions)} tables")

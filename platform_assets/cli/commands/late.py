@@ -1,0 +1,147 @@
+"""`late`: rows that came too late, or too far ahead, to be taken as they come; and what to do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.planning.late_queue import LateRows, Selection, rows_ahead, waiting_rows
+
+if TYPE_CHECKING:
+    from platform_assets.engine.late.approvals import Approval
+
+app = typer.Typer(
+    help="Rows that came too late wait until somebody approves or refuses them; those too far ahead, until their day.",
+    no_args_is_help=True,
+)
+
+Arrival = Annotated[str | None, typer.Argument(help="An arrival, as `late list` shows it.")]
+OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arrival: a raw table, with --days.")]
+Days = Annotated[str | None, typer.Option("--days", help="Of that table: a day, A..B, or several with commas.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command("list")
+def list_late(
+    table: Annotated[str | None, typer.Argument(help="Only this raw table.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what was refused, or withdrawn meanwhile.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
+    from platform_assets.engine.late.queue import late_queue
+
+    with reading() as platform:
+        if table is not None:
+            table = platform.catalogue[table].name
+        found = [rows for rows in late_queue(platform) if table in (None, rows.table)]
+    shown = [rows for rows in found if everything or rows.state in ("waiting", "ahead")]
+    if as_json:
+        print_json([_as_json(rows) for rows in shown])
+    elif shown:
+        _print(shown)
+    else:
+        console.print("Nothing waits in the late queue.")
+
+
+@app.command()
+def approve(
+    context: typer.Context,
+    arrival: Arrival = None,
+    table: OfTable = None,
+    days: Days = None,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take waiting rows into raw, as an arrival of their own; the next refresh mends the days they reach."""
+    author, selection = decided_by(reason, by), _selection(arrival, table, days)
+    from platform_assets.engine.late.approvals import approve as take
+
+    with (
+        reading() as platform,
+        telling(context, "late approve") as progress,
+        session_on_demand(platform.settings, progress) as spark,
+    ):
+        done = take(platform, spark, selection, author, progress)
+    if as_json:
+        print_json([_approval_as_json(one) for one in done])
+        return
+    for one in done:
+        for entered in one.arrivals:
+            text = f"{entered.taken:,} rows of {entered.origin} entered {one.table} as {entered.path}."
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        changed = sorted(one.published)
+        console.print(f"{len(changed):,} days of {one.table} changed, {changed[0]} to {changed[-1]}.")
+    console.print("The next refresh mends what reads them.")
+
+
+@app.command()
+def refuse(
+    arrival: Arrival = None,
+    table: OfTable = None,
+    days: Days = None,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Decide that waiting rows stay out; they are kept and listed with `late list --all`."""
+    author, selection = decided_by(reason, by), _selection(arrival, table, days)
+    from platform_assets.engine.late.queue import refuse as keep_out
+
+    with reading() as platform:
+        done = keep_out(platform, selection, author)
+    if as_json:
+        print_json([_as_json(rows) for rows in done])
+        return
+    rows = sum(one.rows for one in done)
+    console.print(f"{rows:,} rows of {len({one.day for one in done}):,} days stay out.")
+
+
+def _selection(arrival: str | None, table: str | None, days: str | None) -> Selection:
+    if arrival is not None and table is None and days is None:
+        return Selection(arrival=arrival)
+    if arrival is None and table is not None and days is not None:
+        return Selection(table=table, days=parse_days(days))
+    raise UsageError(
+        "Say which rows: those of one arrival, or those of a table on some days.",
+        "Name an arrival as `late list` shows it, or give --table raw.x and --days 2017-01-02..2017-01-05.",
+    )
+
+
+def _print(queue: Sequence[LateRows]) -> None:
+    names = ("table", "day", "came", "arrival", "rows", "amounts", "state")
+    grid = new_grid("The late queue", names, right=("came", "rows"), whole=("table", "day", "came"))
+    for rows in queue:
+        state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
+        amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)
+        cells = (rows.table, str(rows.day), _came(rows), rows.arrival, f"{rows.rows:,}", amounts, state)
+        grid.add_row(*map(escape, cells))
+    console.print(grid)
+    if count := waiting_rows(queue):
+        console.print(f"{count:,} rows wait: late approve ARRIVAL --reason … --by …, or late refuse.")
+    if count := rows_ahead(queue):
+        console.print(f"{count:,} rows are taken when their day comes, unless somebody decides otherwise.")
+
+
+def _came(rows: LateRows) -> str:
+    """How far from its day it came."""
+    return f"{counted(-rows.days_late, 'day')} ahead" if rows.is_ahead else f"{counted(rows.days_late, 'day')} late"
+
+
+def _as_json(rows: LateRows) -> dict[str, Any]:
+    return {**vars(rows), "amounts": dict(rows.amounts), "days_late": rows.days_late}
+
+
+def _approval_as_json(done: Approval) -> dict[str, Any]:
+    arrivals = [{"path": one.path, "origin": one.origin, "rows": one.taken} for one in done.arrivals]
+    return {"table": done.table, "arrivals": arrivals, "days": sorted(done.published)}

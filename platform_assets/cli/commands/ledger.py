@@ -1,0 +1,60 @@
+"""`ledger`: the index of the lake's manifests."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import console, print_json, say
+from platform_assets.cli.progress import telling
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import rebuild as rebuild_index
+from platform_assets.operations.recovery.catch_up import held_again
+from platform_assets.settings import load_settings
+
+app = typer.Typer(help="The index of what was published, rebuilt from the lake where it differs.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `rebuild` a subcommand."""
+
+
+@app.command()
+def rebuild(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
+    """Rebuild the index from the lake's manifests; holds and people's decisions stay."""
+    started = time.monotonic()
+    settings = load_settings()
+    ledger = Ledger.open(settings.ledger_url.get_secret_value())
+    try:
+        with telling(context, "ledger rebuild") as progress:
+            result = rebuild_index(Lake(settings.lake), ledger, progress)
+            held = held_again(ledger, result.added)
+    finally:
+        ledger.close()
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json(
+            {
+                "publications": len(result.publications),
+                "forgotten": list(result.forgotten),
+                "lifted": [asdict(hold) for hold in result.lifted],
+                "held_again": list(held),
+                "seconds": round(seconds, 3),
+            }
+        )
+        return
+    console.print(f"Rebuilt the ledger from {len(result.publications)} publications in {seconds:.1f} s.")
+    if result.forgotten:
+        first, last = result.forgotten[0], result.forgotten[-1]
+        say("[yellow]forgotten[/]", f"{len(result.forgotten):,} publications that the lake has not: {first} to {last}")
+    for hold in result.lifted:
+        say("[yellow]lifted[/]", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
+    for sentence in held:
+        say("[yellow]mended[/]", sentence)

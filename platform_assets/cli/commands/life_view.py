@@ -1,0 +1,94 @@
+"""The life of a day, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from platform_assets.cli.console import console, say
+
+if TYPE_CHECKING:
+    from platform_assets.operations.lineage.day_history import Content, Event, Published
+
+
+def print_life(table: str, day: date, events: Sequence[Event]) -> None:
+    """Print every event with what is known of it, oldest first."""
+    if not events:
+        console.print(f"{table} {day}: nothing is on record.", highlight=False)
+    for event in events:
+        head, text, *more = _lines(event)
+        say(f"[bold]{event.moment:%Y-%m-%d %H:%M:%S}[/] [cyan]{head}[/]", text)
+        for line in more:
+            say("   ", line)
+
+
+def life_json(event: Event) -> dict[str, Any]:
+    """An event as a JSON object; `event` says what it is."""
+    from platform_assets.operations.lineage.day_history import Decided, Held
+
+    if isinstance(event, Held):
+        return {"event": "hold", **asdict(event.hold)}
+    if isinstance(event, Decided):
+        return {**asdict(event.decision), "event": event.decision.kind, "table": event.table, "arrival": event.arrival}
+    head, record = event.head, event.record
+    return {
+        "event": head.kind,
+        **{name: getattr(head, name) for name in _OF_A_PUBLICATION},
+        "before": asdict(event.before) if event.before else None,
+        "after": asdict(event.after) if event.after else None,
+        **{name: getattr(record, name) for name in _OF_A_DAY},
+        "arrivals": [{"path": one.path, "kind": one.kind, "origin": one.origin} for one in event.arrivals],
+        "restores": event.restores or None,
+    }
+
+
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "why", "run", "git_commit")
+_OF_A_DAY = ("fingerprint", "code_version", "configuration", "reads", "figures", "files", "bytes", "seconds")
+
+
+def _lines(event: Event) -> Iterator[str]:
+    """What happened, in a sentence, and then a line for every detail."""
+    from platform_assets.operations.lineage.day_history import Decided, Held
+
+    if isinstance(event, Held):
+        yield "held"
+        yield f"by {event.hold.gate}, run {event.hold.run}: {event.hold.reason}"
+    elif isinstance(event, Decided):
+        yield event.decision.kind
+        yield f"of waiting rows of {event.arrival} for {event.table}, by {event.decision.who}: {event.decision.reason}"
+    else:
+        yield from _published(event)
+
+
+def _published(event: Published) -> Iterator[str]:
+    head, record = event.head, event.record
+    yield head.kind
+    yield f"release {head.release} by {head.who}: {head.why}"
+    yield f"publication {head.publication}, run {head.run}"
+    changed = f"{_said(event.before)} -> {_said(event.after)}"
+    yield changed if event.before != event.after else f"{_said(event.after)}, as before"
+    if event.restores:
+        yield f"put back what publication {event.restores} had computed"
+    if record.reads:
+        reads = (
+            f"{table} version {version}" if version >= 0 else f"{table} (empty)"
+            for table, version in _sorted(record.reads)
+        )
+        yield f"made from {', '.join(reads)}"
+    if record.code_version:
+        yield f"code {record.code_version}, configuration {record.configuration or 'not recorded'}"
+    if head.git_commit:
+        yield f"git commit {head.git_commit}"
+    for arrival in event.arrivals:
+        origin = f" of {arrival.origin}" if arrival.origin else ""
+        yield f"{arrival.kind} {arrival.path}{origin}"
+
+
+def _sorted(reads: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(reads.items())
+
+
+def _said(content: Content | None) -> str:
+    return f"{content.rows:,} rows, digest {content.digest}" if content else "never computed"

@@ -1,0 +1,170 @@
+"""`maintenance`: fewer files, shorter logs, and nothing on disk that nobody needs."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, reading, say
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.plan_view import size, which
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.planning.retention import TASKS, Removal, Task
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Platform
+    from platform_assets.operations.maintenance.maintenance import Maintenance
+
+
+class Only(StrEnum):
+    """One task instead of all."""
+
+    compaction = "compaction"
+    checkpoints = "checkpoints"
+    stages = "stages"
+    deletion = "deletion"
+
+
+app = typer.Typer(
+    help="Compact days, write checkpoints, and delete what no release in the rollback window, pin or stage needs.",
+    no_args_is_help=True,
+)
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    dry_run: DryRun = False,
+    only: Annotated[Only | None, typer.Option(help="Only this task; all four by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
+    tasks: tuple[Task, ...] = TASKS if only is None else (only.value,)
+    with reading() as platform:
+        done = _planned(platform, tasks) if dry_run else _done(context, platform, tasks)
+        window = platform.settings.rollback_window_days
+    if as_json:
+        print_json({"dry_run": dry_run, **_json(done)})
+    else:
+        _print(done, dry_run, window)
+    if done.differing:
+        raise typer.Exit(EXIT_LOOK)
+
+
+@app.command()
+def delete(
+    publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")],
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the files of one publication; refused by name while a release that stays needs them."""
+    from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication
+
+    with reading() as platform:
+        gone = delete_publication(platform, publication, dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "deleted": _removals_json(gone)})
+    else:
+        console.print(_grid(Maintenance(removals=gone), dry_run))
+
+
+def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+    from platform_assets.operations.maintenance.maintenance import plan_maintenance
+
+    return plan_maintenance(platform, tasks)
+
+
+def _done(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+    from platform_assets.engine.platform import Author
+    from platform_assets.operations.maintenance.maintenance import Maintenance
+    from platform_assets.operations.maintenance.tasks import maintain
+
+    author = Author(run=f"process {os.getpid()}", why="maintenance", who=getpass.getuser())
+    found = Maintenance()
+    with telling(context, "maintenance") as progress, session_on_demand(platform.settings, progress) as spark:
+        for task in tasks:
+            found += maintain(platform, spark, task, author, progress)
+            if found.differing:
+                break  # what would be deleted next may be what mends them
+    return found
+
+
+def _print(done: Maintenance, dry_run: bool, window: int) -> None:
+    if not (done.compaction or done.checkpoints or done.removals or done.busy or done.differing):
+        console.print(f"Nothing to do: releases of the last {window} days need everything that is there.")
+        return
+    console.print(_grid(done, dry_run))
+    for table, days in done.busy.items():
+        say("[yellow]left for the next time[/]", f"{table} {which(days)}: {next(iter(days.values()))}")
+    for table, differing in done.differing.items():
+        say(
+            "[red]left alone[/]",
+            f"{table} {which(differing)}: the files hold other rows than were published; `platform-assets verify "
+            f"{table} --days {differing[0]}` tells more",
+        )
+    if dry_run:
+        console.print("Nothing was changed: this was a dry run.")
+
+
+def _grid(done: Maintenance, dry_run: bool) -> Table:
+    title = "Maintenance that is due" if dry_run else "Maintenance done"
+    names = ("task", "table", "what", "files", "bytes")
+    grid = new_grid(title, names, right=("files", "bytes"), whole=("task", "table"))
+    for row in (*_compaction_rows(done), *_checkpoint_rows(done), *_removal_rows(done.removals)):
+        grid.add_row(*row)
+    return grid
+
+
+def _compaction_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
+    for table in _tables(done.compaction):
+        days = [one for one in done.compaction if one.table == table]
+        files, bytes_ = sum(len(one.small) for one in days), sum(one.bytes for one in days)
+        what = f"{counted(len(days), 'day')} ({which([one.day for one in days])})"
+        yield "compaction", table, what, f"{files:,} → {len(days):,}", size(bytes_)
+
+
+def _checkpoint_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
+    for table, version in done.checkpoints.items():
+        yield "checkpoints", table, f"log up to version {version:,}", "", ""
+
+
+def _removal_rows(removals: Sequence[Removal]) -> Iterator[tuple[str, ...]]:
+    for task, noun in (("stages", "orphaned stage"), ("deletion", "publication")):
+        for table in _tables(one for one in removals if one.task == task):
+            gone = [one for one in removals if one.task == task and one.table == table]
+            files, bytes_ = sum(len(one.files) for one in gone), sum(one.bytes for one in gone)
+            yield task, table, counted(len(gone), noun), f"{files:,}", size(bytes_)
+
+
+def _tables(found: Iterable[Any]) -> list[str]:
+    return sorted({one.table for one in found})
+
+
+def _json(done: Maintenance) -> dict[str, Any]:
+    return {
+        "compaction": [
+            {"table": one.table, "day": one.day, "files": len(one.small), "bytes": one.bytes} for one in done.compaction
+        ],
+        "checkpoints": dict(done.checkpoints),
+        "stages": _removals_json(one for one in done.removals if one.task == "stages"),
+        "deletion": _removals_json(one for one in done.removals if one.task == "deletion"),
+        "busy": {table: {str(day): why for day, why in days.items()} for table, days in done.busy.items()},
+        "differing": dict(done.differing),
+    }
+
+
+def _removals_json(removals: Iterable[Removal]) -> list[dict[str, Any]]:
+    return [
+        {"table": one.table, "publication": one.publication, "files": len(one.files), "bytes": one.bytes}
+        for one in removals
+    ]

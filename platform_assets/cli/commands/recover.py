@@ -1,0 +1,40 @@
+"""`recover`: finish what a killed process began, and say what that was."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import console, print_json, say
+from platform_assets.cli.decisions import decided_by
+from platform_assets.operations.recovery.recover import recover_installation
+from platform_assets.settings import load_settings
+
+
+def recover(
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Put tables back to what the newest release shows instead of finishing.")
+    ] = False,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why to undo, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Finish what killed processes began; whoever writes next would do so too."""
+    author = decided_by(reason, getpass.getuser() if by is None else by) if undo else None
+    found = recover_installation(load_settings(), author)
+    if as_json:
+        print_json({"release": found.release, "done": found.done, "indexed": found.indexed, "mended": found.mended})
+        return
+    for sentence in found.done:
+        say("[green]done[/]", sentence)
+    if found.indexed:
+        names = ", ".join(f"{name} (release {number})" for name, number in found.indexed.items())
+        say("[green]indexed[/]", f"The ledger is up to date; it lacked {names}.")
+    for sentence in found.mended:
+        say("[yellow]mended[/]", sentence)
+    if not found.done and not found.indexed:
+        shown = f"release {found.release} shows all that was begun"
+        why = shown if found.release >= 0 else "nothing was published yet"
+        console.print(f"Nothing to recover: {why}.", highlight=False)

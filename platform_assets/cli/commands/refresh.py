@@ -1,0 +1,240 @@
+"""`refresh`: recompute the days that are stale, and no others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    counted,
+    parse_days,
+    print_json,
+    reading,
+    say,
+)
+from platform_assets.cli.plan_view import bereft_lines, estimate_line, intake_lines, plan_grid, plan_json
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+from platform_assets.contracts import Catalogue
+from platform_assets.engine.ingest.listing import landing_problem
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.errors import PlatformError
+from platform_assets.operations.stages.inspect import opened_stage, stage_basis, without_other_code
+from platform_assets.operations.stages.store import checked_stage, stage_names
+from platform_assets.planning.estimates import is_brief
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.selection import Request
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import new_publication
+from platform_assets.settings import Settings
+from platform_assets.sources.landing import Problem
+
+if TYPE_CHECKING:
+    from platform_assets.engine.refresh import RefreshResult
+
+
+class NotReadyError(PlatformError):
+    """Days were asked for that read a day never loaded."""
+
+
+def refresh(
+    context: typer.Context,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
+    ] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which nobody sees yet.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Take what was delivered and recompute every stale day, those included that wait for a person."""
+    started = time.monotonic()
+    with reading() as platform:
+        request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
+        refuse_what_tables_cannot_take(platform, request)
+        basis = _basis(platform, stage)
+        plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
+        if request.tables and request.days is not None and not plan.intakes:
+            _refuse_unready(plan)
+        root = None if stage else landing_problem(platform.settings, platform.catalogue)
+        if not as_json:
+            _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)], root)
+        landing = {"landing": [asdict(root)]} if root else {}
+        if explain or plan.is_empty:
+            if as_json:
+                print_json({"plan": plan_json(plan)} | landing)
+            if root:
+                raise typer.Exit(EXIT_LOOK)
+            return
+        why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
+        result = _execute(context, platform, request, plan, stage, why)
+    outcome = _outcome(result, time.monotonic() - started, stage)
+    if as_json:
+        print_json({"plan": plan_json(plan), "result": outcome.json()} | landing)
+    else:
+        outcome.print()
+    if outcome.left or root:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _basis(platform: Platform, stage: str | None) -> Basis:
+    """What the plan looks at: the release, or the stage as it can be gone on with."""
+    if stage is None or checked_stage(stage) not in stage_names(platform.lake):
+        return Basis.now(platform)
+    return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
+
+
+def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: str | None, *, force: bool) -> Request:
+    for name in tables:
+        if not catalogue[name].inputs:
+            raise UsageError(
+                f"{name} has no transform: it holds what was delivered.",
+                "Name a silver or gold table; what is delivered for the tables it is made from is taken first.",
+            )
+    return Request(
+        tables=frozenset(tables),
+        days=parse_days(days, settings) if days else None,
+        by_person=True,
+        force=force,
+    )
+
+
+def _refuse_unready(plan: Plan) -> None:
+    """Days named one by one are wanted: that they cannot be had is no plan."""
+    if line := next(_unready_lines(plan), None):
+        raise NotReadyError(
+            f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
+        )
+
+
+def _unready_lines(plan: Plan) -> Iterator[str]:
+    for table, days in plan.unready.items():
+        day, lacking = next(iter(days.items()))
+        others = f" and {counted(len(days) - 1, 'other day')}" if len(days) > 1 else ""
+        yield f"{table} {day}{others}: {lacking.table} has never been loaded for {lacking.day}"
+
+
+def _is_asked(request: Request, hold: Hold) -> bool:
+    return (not request.tables or hold.table in request.tables) and (request.days is None or hold.day in request.days)
+
+
+def _execute(
+    context: typer.Context, platform: Platform, request: Request, plan: Plan, stage: str | None, why: str
+) -> RefreshResult:
+    """Only here Spark is imported and started."""
+    author = Author(run=f"refresh-{new_publication()}", why=why)
+    brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
+    with (
+        telling(context, "refresh") as progress,
+        session_on_demand(platform.settings, progress, brief=brief, at_once=True) as spark,
+    ):
+        from platform_assets.engine.refresh import refresh as refresh_tables
+        from platform_assets.operations.stages.stages import refresh_stage  # while Java starts
+
+        if stage is not None:
+            return refresh_stage(platform, spark, author, stage, progress, request)
+        return refresh_tables(platform, spark, author, progress, request=request)
+
+
+def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> None:
+    planned = {(step.table, day) for step in plan.steps for day in step.days}
+    for hold in holds:
+        if (hold.table, hold.day) not in planned:
+            say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
+    if root:
+        say("[yellow]not taken[/]", f"{root.path} {root.message}")
+    for line in _unready_lines(plan):
+        say("[yellow]cannot be computed[/]", line)
+    for line in bereft_lines(plan, plan.bereft):
+        say("[yellow]out of date[/]", line)
+    for line in intake_lines(plan.intakes):
+        say("[bold]take[/]", line)
+    if plan.steps:
+        console.print(plan_grid(plan))
+        console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
+    elif root:
+        console.print("No day is stale; whether files wait cannot be seen.")
+    elif not plan.intakes:
+        console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a refresh did, for people and programs.
+
+    Args:
+        published: days by table.
+        struck: days by table whose inputs came out as they were.
+        left: days that were not published, by table, with the reason.
+        files: taken.
+        seconds: wall time.
+        stage: that the days are in, and no release yet.
+    """
+
+    published: dict[str, int]
+    struck: dict[str, int]
+    left: list[tuple[str, str, str]]
+    files: int
+    seconds: float
+    stage: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """The document of `--json`."""
+        return {
+            "staged" if self.stage else "published": self.published,
+            "struck": self.struck,
+            "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
+            "files": self.files,
+            "seconds": round(self.seconds, 1),
+        }
+
+    def print(self) -> None:
+        """A line per table, and one per day that was not published."""
+        for table, count in self.published.items():
+            done = f"in the stage {self.stage}" if self.stage else "published"
+            console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
+        for table, count in self.struck.items():
+            console.print(
+                f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
+            )
+        for table, day, reason in self.left:
+            say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
+        if self.stage:
+            console.print(
+                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
+                f"{self.stage}`. Done in {self.seconds:.1f} s.",
+                highlight=False,
+                soft_wrap=True,
+            )
+            return
+        console.print(f"{counted(self.files, 'file')} taken. Done in {self.seconds:.1f} s.", highlight=False)
+
+
+def _outcome(result: RefreshResult, seconds: float, stage: str | None) -> _Outcome:
+    published = {done.table: len(done.published) for done in result.ingests if done.published}
+    published |= {done.table: len(done.published) for done in result.steps if done.published}
+    left = [
+        (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
+    ]
+    return _Outcome(
+        published=published,
+        struck={table: len(days) for table, days in result.struck.items()},
+        left=left,
+        files=sum(len(done.arrivals) for done in result.ingests),
+        seconds=seconds,
+        stage=stage,
+    )

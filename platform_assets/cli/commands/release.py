@@ -1,0 +1,128 @@
+"""`release`: one release, what differs between two, and which ones are pinned."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
+from platform_assets.cli.console import console, parse_days, print_json, reading
+from platform_assets.cli.decisions import decided_by
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.releases import release as release_of
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Platform
+    from platform_assets.operations.pins import Pin
+
+app = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
+
+_NAMED = "Its number, the name of its pin, or a publication"
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Limit = Annotated[int, typer.Option(min=1, help="Most days to list one by one.")]
+Which = Annotated[str, typer.Argument(help=f"{_NAMED}.")]
+WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current one by default.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")]
+
+
+@app.command()
+def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """Show what a release changed, why and by whom, and the version of every table that it shows."""
+    from platform_assets.operations.lineage.release_diff import changed_days
+    from platform_assets.operations.pins import pinned_releases
+
+    with reading() as platform:
+        found = _chosen(platform, which)
+        if found.number < 0:
+            if as_json:
+                print_json(None)
+            else:
+                console.print("Nothing was published yet.")
+            return
+        before = release_of(platform.lake, found.number - 1) if found.number else Release()
+        changes = changed_days(platform, before, found)
+        made = platform.ledger.publication(
+            next(name for name, number in platform.ledger.indexed().items() if number == found.number)
+        )
+        assert made is not None
+        is_current = found.number == current_release(platform.lake).number
+        pin = pinned_releases(platform).get(found.number)
+        paths = {table: platform.lake.table_path(table) for table in found.versions}
+    if as_json:
+        print_json(release_json(found, made, changes, pin, paths, is_current=is_current))
+    else:
+        print_release(found, made, changes, pin, limit, is_current=is_current)
+
+
+@app.command()
+def diff(
+    before: Which,
+    after: WhichOrNow = None,
+    table: Annotated[str | None, typer.Option(help="Only this table.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show which days differ between two releases, by how much, and which publications made the difference."""
+    from platform_assets.operations.lineage.release_diff import changed_days
+
+    with reading() as platform:
+        one, other = _chosen(platform, before), _chosen(platform, after)
+        only = parse_days(days, platform.settings) if days else None
+        changes = changed_days(platform, one, other, table=table, days=only)
+        shown = {number for change in changes for number in change.releases}
+        names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
+        heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]
+    if as_json:
+        print_json(diff_json(one, other, changes, heads))
+    else:
+        print_diff(one, other, changes, heads, limit)
+
+
+@app.command()
+def pin(
+    which: Which,
+    reason: Reason = None,
+    by: By = None,
+    name: Annotated[str | None, typer.Option(help="A name by which it can be read, too.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.operations.pins import pin as keep
+
+    with reading() as platform:
+        done = keep(platform, _chosen(platform, which).number, author, name)
+    named = f" as {done.name}" if done.name else ""
+    _say(done, f"Release {done.release} is pinned{named}: it stays readable until it is unpinned.", as_json)
+
+
+@app.command()
+def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
+    """Let maintenance delete what only this release needs, once it is old enough."""
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.operations.pins import release_number
+    from platform_assets.operations.pins import unpin as let_go
+
+    with reading() as platform:
+        done = let_go(platform, release_number(platform.ledger, which), author)
+    _say(done, f"Release {done.release} is no longer pinned.", as_json)
+
+
+def _chosen(platform: Platform, which: str | None) -> Release:
+    """Whether or not its files are still kept: what it was, the ledger knows for ever."""
+    from platform_assets.operations.pins import release_number
+
+    if which is None:
+        return current_release(platform.lake)
+    return release_of(platform.lake, release_number(platform.ledger, which))
+
+
+def _say(done: Pin, text: str, as_json: bool) -> None:
+    if as_json:
+        print_json(pin_json(done))
+    else:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,57 @@
+"""`releases`: what was published, newest first."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from platform_assets.cli.commands.release_view import pin_json, publication_json
+from platform_assets.cli.console import console, counted, print_json, reading
+from platform_assets.operations.pins import Pin, described, pinned_releases
+from platform_assets.records.history import PublicationRecord
+
+
+def releases(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
+    with reading() as platform:
+        pins = pinned_releases(platform)
+        names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
+        shown = [found for name in names[: -limit - 1 : -1] if (found := platform.ledger.publication(name))]
+    if as_json:
+        print_json([_json(one, pins.get(one.release)) for one in shown])
+        return
+    if not shown:
+        console.print("No release is pinned." if pinned else "Nothing was published yet.")
+        return
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
+    for one in shown:
+        days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(one).items())
+        said = f"{one.created_at:%Y-%m-%d %H:%M:%S}  {one.kind} by {one.who}: {one.why}"
+        grid.add_row(str(one.release), escape(said) + ("  [yellow]pinned[/]" if one.release in pins else ""))
+        grid.add_row("", escape(days or "no days"))
+        grid.add_row("", f"[dim]publication {escape(one.publication)}, run {escape(one.run)}[/]")
+    console.print(grid, highlight=False)
+    for pin in pins.values():
+        console.print(f"Release {pin.release} is {described(pin)}", markup=False, highlight=False, soft_wrap=True)
+    if len(names) > len(shown):
+        console.print(f"{len(names) - len(shown):,} older ones: --limit {len(names)}", highlight=False)
+
+
+def _days(one: PublicationRecord) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for day in one.days:
+        found[day.table] = found.get(day.table, 0) + 1
+    return found
+
+
+def _json(one: PublicationRecord, pin: Pin | None) -> dict[str, object]:
+    return publication_json(one) | {"days": _days(one), "pin": pin_json(pin) if pin else None}

@@ -1,0 +1,102 @@
+"""`rollback`: put days back as they were before a publication, a run or a release."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.plan_view import which
+from platform_assets.cli.progress import telling
+from platform_assets.planning.windows import day_range
+
+if TYPE_CHECKING:
+    from platform_assets.operations.rollback.rollback import Rollback
+
+
+def rollback(
+    context: typer.Context,
+    publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
+    to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
+    if sum(one is not None for one in (publication, run, to)) != 1:
+        raise UsageError(
+            "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them.",
+            "`platform-assets releases` lists all three.",
+        )
+    if dry_run and reason is None:
+        reason = "a dry run"
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.operations.rollback.rollback import rollback as roll_back
+    from platform_assets.operations.rollback.selection import chosen_publications
+
+    with reading() as platform:
+        chosen = chosen_publications(platform, publication, run, to)
+        only = parse_days(days, platform.settings) if days else None
+        with telling(context, "rollback") as progress:
+            done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run, progress=progress)
+    if as_json:
+        print_json(_json(done))
+    else:
+        _print(done)
+
+
+def _print(done: Rollback) -> None:
+    title = "Rolled back" if done.release is not None else "Would be rolled back"
+    counts = ("rows now", "rows before")
+    grid = new_grid(title, ("table", "days", *counts), right=counts, whole=("table",))
+    for table, days in done.days.items():
+        now, then = zip(*(done.records[table, day] for day in days), strict=True)
+        rows = sum(record.rows for record in then if record)
+        grid.add_row(table, which(days), f"{sum(record.rows for record in now):,}", f"{rows:,}")
+    console.print(grid)
+    never = sum(then is None for _, then in done.records.values())
+    lines = [
+        f"{counted(never, 'day')} had no content before and are as if never computed." if never else "",
+        f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
+        *(
+            f"{table}: days that read these are stale then; the next refresh takes up those whose input is there."
+            for table in done.stale
+        ),
+    ]
+    if done.release is None:
+        lines.append("Nothing was changed: this was a dry run.")
+    else:
+        lines.append(
+            f"Release {done.release} shows it. Days whose inputs did not go back are held: they are computed again "
+            "when their input or code is another one, or by `refresh --force`."
+        )
+    for line in filter(None, lines):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _json(done: Rollback) -> dict[str, Any]:
+    return {
+        "publications": [one.publication for one in done.publications],
+        "release": done.release,
+        "days": [
+            {
+                "table": table,
+                "day": day,
+                "digest": {"now": now.digest, "before": then.digest if then else None},
+                "rows": {"now": now.rows, "before": then.rows if then else None},
+            }
+            for (table, day), (now, then) in sorted(done.records.items())
+        ],
+        "raw": list(done.raw),
+        "stale": {
+            table: [day for start, end in spans for day in day_range(start, end)] for table, spans in done.stale.items()
+        },
+    }

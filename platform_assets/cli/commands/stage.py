@@ -1,0 +1,171 @@
+"""`stage`: what was computed to be looked at, and is published at once or dropped."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from typing import Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, parse_days, print_json, reading, say
+from platform_assets.cli.progress import telling
+from platform_assets.cli.rows import Format, print_rows
+from platform_assets.cli.session import session_on_demand
+
+app = typer.Typer(
+    help="Days computed over a release with `refresh --stage NAME`, which nobody sees until they are published.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
+OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
+Days = Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command(name="list")
+def list_stages(as_json: AsJson = False) -> None:
+    """List the open stages: over which release each lies, whose it is, and what it holds."""
+    from platform_assets.cli.commands.stage_view import print_stages, stage_json
+    from platform_assets.lakehouse.errors import DamagedStageError
+    from platform_assets.operations.stages.store import read_stage, stage_names
+
+    found, damaged = [], []
+    with reading() as platform:
+        for name in stage_names(platform.lake):
+            try:
+                found.append(read_stage(platform.lake, name))
+            except DamagedStageError as error:
+                damaged.append(error)
+    if as_json:
+        print_json([stage_json(stage) for stage in found])
+    else:
+        print_stages(found)
+    for one in damaged:
+        say("[red]damaged[/]", f"{one.what} {one.todo}")
+    if damaged:
+        raise typer.Exit(EXIT_LOOK)
+
+
+@app.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Show which days of which tables a stage holds, why they were computed, and which failed a gate."""
+    from platform_assets.cli.commands.stage_view import print_stage, stage_json
+    from platform_assets.operations.stages.inspect import of_other_code, opened_stage
+
+    with reading() as platform:
+        stage = opened_stage(platform, name)
+        other = of_other_code(platform, stage)
+    if as_json:
+        print_json(stage_json(stage) | {"of_other_code": other})
+    else:
+        print_stage(stage, other)
+
+
+@app.command()
+def read(
+    name: Name,
+    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
+    days: Days = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most rows to print.")] = 20,
+    format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
+) -> None:
+    """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
+    from platform_assets.lakehouse.reading import version_in
+    from platform_assets.operations.stages.inspect import opened_stage, stage_basis
+
+    with reading() as platform:
+        only = parse_days(days, platform.settings) if days else None
+        basis = stage_basis(platform, opened_stage(platform, name))
+        if table not in basis.staged:
+            version_in(platform.lake, table, basis.release, platform.catalogue.names)
+        schema = basis.schema_string(table)
+        files = {day: [file.path for file in found] for day, found in basis.files(table).items()}
+        folder = platform.lake.table_path(table)
+    chosen = {day: paths for day, paths in files.items() if only is None or day in only}
+    print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    name: Name,
+    table: OneTable = None,
+    days: Days = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most days to list one by one.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Compare rows, keys and sums of every staged day with the release that the stage lies over."""
+    from platform_assets.cli.commands.stage_view import comparison_json, print_comparison
+    from platform_assets.operations.stages.compare import compare as compared
+    from platform_assets.operations.stages.inspect import opened_stage
+
+    with reading() as platform:
+        stage = opened_stage(platform, name)
+        if table is not None and table not in stage.days:
+            holds = f"It holds days of {', '.join(stage.days)}." if stage.days else "It holds no day."
+            raise UsageError(f"The stage {name} holds no day of {table}.", holds)
+        only = parse_days(days, platform.settings) if days else None
+        with telling(context, "comparing") as progress:
+            found = list(compared(platform, stage, table, only, progress))
+    if as_json:
+        print_json({"release": stage.release, "days": [comparison_json(day) for day in found]})
+    else:
+        print_comparison(stage, found, limit)
+
+
+@app.command()
+def publish(
+    context: typer.Context,
+    name: Name,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who publishes; the user of this machine by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show all days of a stage at once, in one release, and close it.
+
+    Days that others have published meanwhile, and those that read them, are computed again first.
+    """
+    from platform_assets.engine.platform import Author
+    from platform_assets.engine.state.planner import plan_steps
+    from platform_assets.operations.stages.stages import publish_stage
+    from platform_assets.operations.stages.store import read_stage
+    from platform_assets.planning.selection import BY_PERSON
+
+    with reading() as platform:
+        why = reason or read_stage(platform.lake, name).why
+        who = by or getpass.getuser()
+        author = Author(run=f"stage-{name}-{os.getpid()}", why=why, who=who)
+        with (
+            telling(context, "stage publish") as progress,
+            session_on_demand(platform.settings, progress, brief=True) as spark,
+        ):
+            done = publish_stage(platform, spark, author, name, progress)
+        platform.sync()
+        stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
+    from platform_assets.cli.commands.stage_view import print_published, published_json
+
+    if as_json:
+        print_json(published_json(done, stale))
+    else:
+        print_published(name, done, stale)
+    if done.not_published:
+        raise typer.Exit(EXIT_LOOK)
+
+
+@app.command()
+def drop(name: Name, as_json: AsJson = False) -> None:
+    """Close a stage and delete what lies in it; nothing that was published is touched."""
+    from platform_assets.operations.stages.stages import drop_stage
+
+    with reading() as platform:
+        gone = drop_stage(platform, name)
+    days: dict[str, Any] = {table: len(days) for table, days in gone.days.items()} if gone else {}
+    if as_json:
+        print_json({"dropped": name, "days": days})
+        return
+    from platform_assets.cli.commands.stage_view import held_in
+
+    left = "" if gone else " What was staged could not be told; `maintenance run` finds it when it is old enough."
+    console.print(f"Dropped {name}{held_in(days)}.{left}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,100 @@
+"""`stale`: which days are no longer what they would be now, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days, print_json, reading, say
+from platform_assets.cli.plan_view import bereft_json, bereft_lines, intake_lines, stale_grid, step_json, year_calendars
+from platform_assets.engine.pending import intakes
+from platform_assets.engine.state.planner import Outlook, outlook
+from platform_assets.planning.configuration import ContractChange, need_of
+from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.windows import Calendar
+
+
+def stale(
+    table: Annotated[str | None, typer.Argument(help="Only this table.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
+    with reading() as platform:
+        only = parse_days(days, platform.settings) if days else None
+        tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
+        found = outlook(platform, intakes(platform))
+        calendar = platform.calendar
+        held = [hold for hold in platform.ledger.holds() if hold.table in tables]
+    steps = [shown for step in found.everything.steps if step.table in tables and (shown := _only(step, only))]
+    waits = _waits(found)
+    planned = {(step.table, day) for step in steps for day in step.days}
+    left_alone = len({(hold.table, hold.day) for hold in held} - planned)
+    changes = {name: some for name, some in found.changes.items() if name in tables}
+    bereft = list(bereft_lines(found.everything, tables, only))
+    if as_json:
+        print_json(
+            {
+                "tables": [step_json(step, waits[step.table]) for step in steps],
+                "contract_changes": {
+                    name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
+                    for name, some in changes.items()
+                },
+                "bereft": bereft_json(found.everything, tables, only),
+                "waiting_files": sum(intake.files for intake in found.everything.intakes),
+            }
+        )
+    else:
+        _print(steps, waits, changes, intake_lines(found.everything.intakes), bereft, left_alone, calendar)
+    if steps or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _only(step: PlannedStep, days: Collection[date] | None) -> PlannedStep | None:
+    reasons = {day: why for day, why in step.reasons.items() if days is None or day in days}
+    return replace(step, reasons=reasons) if reasons else None
+
+
+def _waits(found: Outlook) -> Mapping[str, Collection[date]]:
+    """Days that a person's refresh would recompute and no other."""
+    by_itself = {step.table: set(step.days) for step in found.automatic.steps}
+    return {
+        step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
+        for step in found.everything.steps
+    }
+
+
+def _print(
+    steps: list[PlannedStep],
+    waits: Mapping[str, Collection[date]],
+    changes: Mapping[str, tuple[ContractChange, ...]],
+    files: list[str],
+    bereft: list[str],
+    held: int,
+    calendar: Calendar,
+) -> None:
+    if steps:
+        console.print(stale_grid(steps, waits))
+        for text in year_calendars(steps, calendar):
+            console.print(text, highlight=False)
+            console.print()
+    elif not bereft:
+        console.print("[green]Nothing is stale.[/]")
+    for line in bereft:
+        say("[yellow]out of date[/]", line)
+    for table, some in changes.items():
+        for change in some:
+            colour = "red" if change.needs == "another table" else "yellow"
+            say(f"[{colour}]contract changed[/]", f"{table}: {change}")
+    for line in files:
+        say("[yellow]waiting[/]", line)
+    if held:
+        console.print(f"{counted(held, 'held day')} left alone until input or code changes: `platform-assets status`.")
+    if waiting := sum(len(waits[step.table]) for step in steps):
+        console.print(f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.")
+    if steps or files:
+        console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.")

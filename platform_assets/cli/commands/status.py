@@ -1,0 +1,151 @@
+"""`status`: what is loaded, missing, held and set aside, per table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
+from platform_assets.cli.grids import new_grid
+from platform_assets.contracts import Contract
+from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
+from platform_assets.engine.late.queue import late_queue
+from platform_assets.engine.snapshot import Basis
+from platform_assets.planning.late_queue import rows_ahead, waiting_rows
+from platform_assets.planning.loaded import delays
+from platform_assets.planning.windows import days_later
+from platform_assets.records.history import ArrivalRecord, Hold
+from platform_assets.sources.landing import Problem
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """Where a table stands.
+
+    Args:
+        table: its name.
+        newest: newest loaded day.
+        days: loaded days, empty ones included.
+        missing: days of the calendar that are not loaded and should be.
+        held: days whose newest content was refused.
+        rows: rows readers see.
+        quarantined: rows of published days that broke a rule.
+        refused: rows refused at parsing, for raw tables.
+        outside: rows on days outside the calendar, for raw tables.
+        days_outside: first and last of these days.
+    """
+
+    table: str
+    newest: date | None
+    days: int
+    missing: int
+    held: int
+    rows: int
+    quarantined: int
+    refused: int
+    outside: int = 0
+    days_outside: tuple[date, date] | None = None
+
+
+def table_status(basis: Basis, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
+    """Where one table stands, from the ledger alone."""
+    platform = basis.platform
+    days, loaded = basis.days(contract.name), basis.digests(contract.name)
+    delay = delays(platform.catalogue)[contract.name]
+    due = [day for day in platform.calendar.days() if days_later(day, delay) <= platform.settings.current_day()]
+    outside = [day for day in days if day not in platform.calendar] if contract.source else []
+    arrivals = platform.ledger.arrivals(contract.name) if contract.source else []
+    return TableStatus(
+        table=contract.name,
+        newest=max(loaded, default=None),
+        days=len(loaded),
+        missing=len(set(due) - loaded.keys()),
+        held=len({hold.day for hold in holds if hold.table == contract.name}),
+        rows=sum(day.delivered for day in days.values()),
+        quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
+        refused=sum(arrival.refused for arrival in arrivals),
+        outside=sum(days[day].delivered for day in outside),
+        days_outside=(min(outside), max(outside)) if outside else None,
+    )
+
+
+def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Show what is loaded, missing, held and set aside; exit code 1 if something needs a look."""
+    with reading() as platform:
+        holds = platform.ledger.holds()
+        basis = Basis.now(platform)
+        tables = [table_status(basis, contract, holds) for contract in platform.catalogue]
+        refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
+        queue = late_queue(platform)
+        late, ahead = waiting_rows(queue), rows_ahead(queue)
+        listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
+        root = landing_problem(platform.settings, platform.catalogue)
+    problems = [root] if root else []
+    problems += [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
+    pending = sum(len(listing.pending) for listing in listings)
+    if as_json:
+        print_json(
+            {
+                "tables": [asdict(table) for table in tables],
+                "held": [asdict(hold) for hold in holds],
+                "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
+                "landing": [asdict(problem) for problem in problems],
+                "pending_files": pending,
+                "late_rows": late,
+                "rows_ahead": ahead,
+            }
+        )
+    else:
+        _print(tables, holds, refused, problems, pending, late, ahead)
+    if holds or refused or problems or late or any(table.missing for table in tables):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(
+    tables: list[TableStatus],
+    holds: Sequence[Hold],
+    refused: Sequence[ArrivalRecord],
+    problems: list[Problem],
+    pending: int,
+    late: int,
+    ahead: int,
+) -> None:
+    counts = ("days", "missing", "held", "rows", "aside")
+    names = ("table", "newest", *counts)
+    grid = new_grid("Tables as readers see them", names, right=counts, whole=names)
+    for found in tables:
+        grid.add_row(
+            found.table,
+            str(found.newest or "-"),
+            f"{found.days:,}",
+            _alarm(found.missing),
+            _alarm(found.held),
+            f"{found.rows:,}",
+            f"{aside:,}" if (aside := found.quarantined + found.refused) else "",
+        )
+    console.print(grid)
+    for hold in holds:
+        say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
+    for arrival in refused:
+        say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
+    for problem in problems:
+        say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
+    if late:
+        say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
+    if ahead:
+        say("ahead", f"{ahead:,} rows wait for their day: platform-assets late list")
+    for found in tables:
+        if found.days_outside:
+            first, last = found.days_outside
+            which = f"{first}" if first == last else f"from {first} to {last}"
+            say("outside", f"{found.table} has {found.outside:,} rows of days that the calendar does not have, {which}")
+    if pending:
+        console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
+
+
+def _alarm(count: int) -> str:
+    return f"[red]{count:,}[/]" if count else "0"

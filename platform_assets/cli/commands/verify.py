@@ -1,0 +1,172 @@
+"""`verify`: published days computed again from what they were made from, and compared."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from functools import cache
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, parse_days, print_json, reading, say
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.progress import telling
+from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.progress import OnProgress, meanwhile
+from platform_assets.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from platform_assets.operations.verify.verdicts import TableVerified, Verified
+
+_DRAWN = 3
+"""Days drawn from each table besides its newest."""
+
+
+def verify(
+    context: typer.Context,
+    table: Annotated[str | None, typer.Argument(help="<layer>.<table>; every table by default.")] = None,
+    days: Annotated[str | None, typer.Option(help="Only these days: YYYY-MM-DD, A..B, or several with commas.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=0, help=f"Days to draw besides the newest of each table; {_DRAWN} by default.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
+    settings = load_settings()
+    if days is not None and (sample is not None or seed is not None):
+        raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
+    named = parse_days(days, settings) if days is not None else None
+    drawn_by = settings.current_day().toordinal() if seed is None else seed
+    found = _verified(context, settings, table, named, _DRAWN if sample is None else sample, drawn_by)
+    if as_json:
+        print_json({"seed": None if named else drawn_by, "tables": [_as_json(one) for one in found]})
+    else:
+        _print(found, None if named else drawn_by)
+    if any(one.of("different") for one in found):
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _verified(
+    context: typer.Context,
+    settings: Settings,
+    table: str | None,
+    named: frozenset[date] | None,
+    sample: int,
+    seed: int,
+) -> Sequence[TableVerified]:
+    from platform_assets.operations.verify.verdicts import Choice
+    from platform_assets.operations.verify.verify import verify as verify_days
+
+    with _ended_by_a_signal(), reading() as platform:
+        tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
+        # The session inside of the folder: nobody writes there any more when it is removed.
+        with (
+            private_folder(platform.lake, platform.lock_url) as folder,
+            telling(context, "verify") as progress,
+            _session(settings, progress) as spark,
+        ):
+            return verify_days(platform, spark, Choice(tables, named, sample, seed), folder, progress)
+
+
+@contextmanager
+def _session(settings: Settings, progress: OnProgress) -> Iterator[Callable[[], SparkSession]]:
+    """Gives the session, started with the first use and stopped at the end unless it was there before."""
+    from pyspark import SparkContext
+
+    from platform_assets.spark.session.session import create_session, stop_session
+
+    was_there = SparkContext._active_spark_context is not None
+    started: list[SparkSession] = []
+
+    @cache
+    def session() -> SparkSession:
+        started.append(create_session(settings, progress=progress))
+        return started[0]
+
+    try:
+        yield session
+    finally:
+        if started and not was_there:
+            with meanwhile(progress, "stopping Spark"):
+                stop_session(started[0])
+
+
+@contextmanager
+def _ended_by_a_signal() -> Iterator[None]:
+    """Being told to end is like Ctrl-C: what was computed is removed first."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print(found: Sequence[TableVerified], seed: int | None) -> None:
+    names = ("table", "days", "equal", "different", "not verifiable")
+    grid = new_grid("Computed again and compared", names, right=names[1:], whole=names)
+    for one in found:
+        different = len(one.of("different"))
+        grid.add_row(
+            one.table,
+            f"{len(one.days):,}",
+            f"{len(one.of('equal')):,}",
+            f"[red]{different:,}[/]" if different else "0",
+            f"{len(one.of('not verifiable')):,}",
+        )
+    console.print(grid)
+    for one in found:
+        for day in one.of("different"):
+            _print_difference(one.table, day)
+        for reason, days in _reasons(one).items():
+            more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
+            say("[yellow]not verifiable[/]", f"{one.table} {days[0]}{more}: {reason}")
+    if seed is not None:
+        console.print(f"Drawn by --seed {seed}.")
+
+
+def _print_difference(table: str, day: Verified) -> None:
+    say("[red]different[/]", f"{table} {day.day}: {day.reason}")
+    say("  published", f"{day.expected.rows:,} rows, digest {day.expected}")
+    if day.found is not None:
+        say("  found    ", f"{day.found.rows:,} rows, digest {day.found}")
+    for example in day.examples:
+        say("   ", example)
+
+
+def _reasons(one: TableVerified) -> dict[str, list[date]]:
+    """Days that cannot be verified, by the reason."""
+    found: dict[str, list[date]] = {}
+    for day in one.of("not verifiable"):
+        found.setdefault(day.reason, []).append(day.day)
+    return found
+
+
+def _as_json(one: TableVerified) -> dict[str, Any]:
+    return {
+        "table": one.table,
+        "equal": len(one.of("equal")),
+        "different": len(one.of("different")),
+        "not_verifiable": len(one.of("not verifiable")),
+        "days": [
+            {
+                "day": day.day,
+                "verdict": day.verdict,
+                "reason": day.reason,
+                "expected": str(day.expected),
+                "found": str(day.found) if day.found else None,
+                "examples": day.examples,
+            }
+            for day in one.days
+        ],
+    }

@@ -1,0 +1,39 @@
+"""`views`: a script that gives other tools every table at one release, by name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from platform_assets.settings import load_settings
+
+
+class ViewsEngine(StrEnum):
+    """Whose SQL is written."""
+
+    spark = "spark"
+    duckdb = "duckdb"
+
+
+def views(
+    engine: Annotated[ViewsEngine, typer.Option(help="Whose SQL to write.")] = ViewsEngine.duckdb,
+    release: Annotated[
+        str | None,
+        typer.Option(help="Number, name of a pin, or publication; the current one by default."),
+    ] = None,
+) -> None:
+    """Print SQL that makes a view of every table at one release: silver.sales in DuckDB, silver_sales in Spark."""
+    from platform_assets.lakehouse.errors import NeverPublishedError
+    from platform_assets.lakehouse.layout import Lake
+    from platform_assets.lakehouse.sql_views import statements
+    from platform_assets.operations.readers import readers_release
+
+    settings = load_settings()
+    found = readers_release(settings, release)
+    if not found.versions:
+        raise NeverPublishedError("Nothing was published yet, so there is nothing to see.", "Run a refresh first.")
+    made = list(statements(Lake(settings.lake), found, engine.value))
+    print(f"-- Release {found.number}, for {engine}. Written by platform-assets views.\n")
+    print("\n\n".join(f"{statement};" for statement in made))

@@ -1,0 +1,216 @@
+"""`why`: the chain of a published day, back to the files that were delivered and the code that read them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, print_json, reading, say
+from platform_assets.cli.plan_view import which
+from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import ArrivalRecord, PublicationRecord
+
+_SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
+_SHOWN = 5
+"""Files, publications and differing days that a list names."""
+
+
+def why(
+    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
+    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
+    with reading() as platform:
+        contract = platform.catalogue[table]
+        found = explain(platform, contract, parse_day(day, platform.settings))
+    if as_json:
+        print_json(_json(found, diff=diff))
+    else:
+        _print(found, diff=diff)
+    if found.reasons or found.held or found.origin is None:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(found: Explanation, *, diff: bool) -> None:
+    name = f"{found.table} {found.day}"
+    if found.origin is None:
+        _print_without_content(found, name)
+        return
+    if found.reasons:
+        say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
+    elif found.held:
+        say("[red]held[/]", f"{name}: {_holds(found)}; readers see what it was before")
+    elif found.now is not None:
+        say("[green]up to date[/]", name)
+    console.print(_tree(found.origin, found.software))
+    if diff:
+        _print_differences(found)
+
+
+def _print_without_content(found: Explanation, name: str) -> None:
+    """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
+    lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
+    if found.held and not lacking and not found.reasons:
+        say("[red]held[/]", f"{name}: {_holds(found)}; nothing of it was published, and a refresh leaves it alone")
+        again = f"`platform-assets refresh {found.table} --days {found.day} --force`"
+        console.print(f"It is tried again once its input or code changes; {again} does at once.", soft_wrap=True)
+    elif found.now is None:
+        say(
+            "[yellow]never loaded[/]",
+            f"{name}: nothing was taken for it so far; `platform-assets status` shows what waits",
+        )
+    else:
+        say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
+
+
+def _holds(found: Explanation) -> str:
+    return "; ".join(dict.fromkeys(hold.reason for hold in found.held))
+
+
+def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
+    """A table, the days of it that were read, who made them and with what, and below it what they come from."""
+    tree = Tree(_head(origin), guide_style="dim", highlight=False)
+    if len(origin.days) == 1:
+        [record] = origin.days.values()
+        tree.add(f"{record.rows:,} rows, digest {record.digest}")
+        if record.fingerprint:
+            tree.add(f"fingerprint {record.fingerprint}")
+            tree.add(f"code version {record.code_version}, configuration {record.configuration or 'not recorded'}")
+        if "files_read" in record.figures:
+            files, days = record.figures["files_read"], record.figures["days_read"]
+            tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
+    elif origin.days:
+        rows = sum(record.rows for record in origin.days.values())
+        tree.add(f"{rows:,} rows, digests together {_together(origin)}")
+    if software:
+        tree.add(
+            f"computed with {', '.join(f'{_SOFTWARE.get(name, name)} {version}' for name, version in software.items())}"
+        )
+    for head in origin.publications[:_SHOWN]:
+        tree.add(_publication(head))
+    if len(origin.publications) > _SHOWN:
+        tree.add(f"and {len(origin.publications) - _SHOWN:,} older publications")
+    if origin.arrivals is None:
+        tree.add("files: too many days to name them; ask for a single day of this table")
+    for arrival in (origin.arrivals or ())[:_SHOWN]:
+        tree.add(_file(arrival))
+    if len(origin.arrivals or ()) > _SHOWN:
+        tree.add(f"and {len(origin.arrivals or ()) - _SHOWN:,} more files")
+    for read in origin.inputs:
+        tree.add(_tree(read))
+    return tree
+
+
+def _head(origin: Origin) -> str:
+    days = f"{which(origin.days)} ({len(origin.days):,} days)" if len(origin.days) > 1 else which(origin.days)
+    through = f" through {origin.window}" if origin.window else ""
+    cut = f", cut by {counted(origin.before_calendar, 'day')} before the calendar" if origin.before_calendar else ""
+    version = f", version {origin.version}" if origin.version >= 0 else ""
+    return f"[bold]{origin.table}[/] {days or 'no day loaded'}{through}{cut}{version}"
+
+
+def _publication(head: PublicationRecord) -> str:
+    commit = f", commit {head.git_commit[:12]}" if head.git_commit else ""
+    return (
+        f"{head.kind} {head.publication} ({head.created_at:%Y-%m-%d %H:%M} UTC, release {head.release}) by "
+        f"{escape(head.who)}, run {escape(head.run)}: {escape(head.why)}{commit}"
+    )
+
+
+def _file(arrival: ArrivalRecord) -> str:
+    if arrival.kind == "withdrawal":
+        return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
+    taken = f"{arrival.taken:,} rows taken"
+    if arrival.kind in ("approval", "due"):
+        return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
+    refused = f", {arrival.refused:,} refused" if arrival.refused else ""
+    return f"[green]file[/] {escape(arrival.path)}: {taken}{refused}, sha256 {arrival.sha256[:12]}"
+
+
+def _together(origin: Origin) -> str:
+    text = "|".join(f"{day}={record.digest}" for day, record in origin.days.items())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _print_differences(found: Explanation) -> None:
+    if found.then is not None and found.now is not None:
+        for name in ("code", "configuration"):
+            then, now = getattr(found.then, name), getattr(found.now, name)
+            if then != now:
+                say(f"[yellow]{name}[/]", f"was {then or 'not recorded'}, is {now}")
+    for change in found.changes:
+        say("[yellow]contract changed[/]", str(change))
+    for one in found.differences[:_SHOWN]:
+        say("[yellow]input[/]", f"{one.table} {one.day}: was {one.then or 'not there'}, is {one.now or 'not there'}")
+    if len(found.differences) > _SHOWN:
+        console.print(f"and {len(found.differences) - _SHOWN:,} more days of inputs")
+    if not (found.differences or found.changes or found.reasons):
+        console.print("Nothing differs from what the day was made of.")
+
+
+def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "table": found.table,
+        "day": found.day,
+        "stale": list(found.reasons),
+        "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in found.held],
+        "never_loaded": {table: str(day) for table, day in found.lacking.items()},
+        "computed_with": dict(found.software),
+        "origin": None if found.origin is None else _origin_json(found.origin),
+    }
+    if diff:
+        shown["diff"] = {
+            "version": {"then": _version(found.then), "now": _version(found.now)},
+            "contract": [change.what for change in found.changes],
+            "inputs": [_difference(one) for one in found.differences],
+        }
+    return shown
+
+
+def _version(version: Version | None) -> dict[str, str] | None:
+    return None if version is None else vars(version)
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {"table": one.table, "day": one.day, "then": one.then, "now": one.now}
+
+
+def _origin_json(origin: Origin) -> dict[str, Any]:
+    return {
+        "table": origin.table,
+        "window": origin.window,
+        "days_before_calendar": origin.before_calendar,
+        "version": origin.version,
+        "days": [
+            {
+                "day": record.day,
+                "digest": record.digest,
+                "rows": record.rows,
+                "fingerprint": record.fingerprint,
+                "code_version": record.code_version,
+                "configuration": record.configuration,
+                "publication": record.publication,
+                "figures": record.figures,
+            }
+            for record in origin.days.values()
+        ],
+        "publications": [{name: getattr(head, name) for name in _OF_A_PUBLICATION} for head in origin.publications],
+        "files": None
+        if origin.arrivals is None
+        else [{name: getattr(file, name) for name in _OF_A_FILE} for file in origin.arrivals],
+        "inputs": [_origin_json(read) for read in origin.inputs],
+    }
+
+
+_OF_A_HOLD = ("gate", "reason", "run", "created_at")
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
+_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "publication")

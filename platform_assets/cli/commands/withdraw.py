@@ -1,0 +1,40 @@
+"""`withdraw`: take a bad delivery out again."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import console, print_json, reading
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+
+
+def withdraw(
+    context: typer.Context,
+    arrival: Annotated[str, typer.Argument(help="A file below the landing root, or what entered later of one.")],
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Have every table computed as if an arrival had never come; the next refresh mends exactly its days."""
+    author = decided_by(reason, getpass.getuser() if by is None else by)
+    from platform_assets.engine.late.withdrawals import withdraw as take_back
+
+    with (
+        reading() as platform,
+        telling(context, "withdraw") as progress,
+        session_on_demand(platform.settings, progress) as spark,
+    ):
+        done = take_back(platform, spark, arrival, author, progress)
+    if as_json:
+        print_json([{"table": one.table, "rows": one.rows, "days": sorted(one.published)} for one in done])
+        return
+    for one in done:
+        days = len(one.published)
+        text = f"{one.rows:,} rows of {arrival} count no more in {one.table}; {days:,} days changed."
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print("The next refresh mends what reads them.")

@@ -1,0 +1,192 @@
+"""From staged files and their profiles to the contents of days in a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+from typing import TYPE_CHECKING
+
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.delta.log import live_files, staged_files
+from platform_assets.lakehouse.delta.schema import schema_at, types_in
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import Release
+from platform_assets.records.code_version import Version
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import DataFile, DayContent, TableChange, platform_version
+
+if TYPE_CHECKING:
+    from platform_assets.spark.compare.profiles import RawProfile
+
+Files = Mapping[date, tuple[DataFile, ...]]
+
+COMPARED = "moves_within_days"
+"""The figure of a raw day that says how far its keys were compared with those of other days, all of them."""
+
+FARTHEST = "farthest_moves_within_days"
+"""The figure of a raw day that says how far any of its keys were."""
+
+AHEAD = "ahead"
+"""The figure of a day that says how many of its rows arrived before it, where any did."""
+
+TOGETHER = "days_together"
+"""The figure of a computed day that says how many days with rows were computed with it, itself included."""
+
+
+def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
+    """Most days with rows that were made together by just this code and contract, and so were tried; or fewer."""
+    return max((found.figures.get(TOGETHER, 0) for found in days.values() if found.made_by == version), default=0)
+
+
+def files_at(lake: Lake, table: str, version: int | None) -> Files:
+    """The live files of each day of a table at a version; none where it was never published."""
+    return {} if version is None else live_files(lake.table_path(table), version)
+
+
+def staged_at(lake: Lake, table: str, publication: str) -> Files:
+    """The files of each day that were staged for a table; none where nothing was."""
+    if not (lake.stage_path(table, publication) / "_delta_log").is_dir():
+        return {}
+    _, files = staged_files(lake, table, publication)
+    return files
+
+
+def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: str) -> str:
+    """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
+
+    Args:
+        lake: the lake.
+        release: that was read.
+        table: `<layer>.<table>`.
+        schema_string: Delta schema of the days.
+    """
+    version = release.versions.get(table)
+    there = "" if version is None else schema_at(lake.table_path(table), version)
+    return there if there and types_in(there) != types_in(schema_string) else ""
+
+
+def replaced(
+    live: Files,
+    staged: Files,
+    digests: Mapping[date, Digest],
+    made_from: Mapping[date, str],
+    figures: Mapping[date, Mapping[str, int]],
+) -> dict[date, DayContent]:
+    """Days whose whole content becomes what was staged for them.
+
+    Args:
+        live: files of the table, which leave.
+        staged: files that enter.
+        digests: of the days to replace; a day without staged files becomes empty.
+        made_from: fingerprints of these days.
+        figures: further counts of some of them.
+    """
+    return {
+        day: _content(live.get(day, ()), staged.get(day, ()), digest, figures.get(day, {})).model_copy(
+            update={"fingerprint": made_from[day]}
+        )
+        for day, digest in digests.items()
+    }
+
+
+def appended(
+    live: Files, staged: Files, added: RawProfile, before: Mapping[date, DayRecord], compared: int
+) -> dict[date, DayContent]:
+    """Days of raw with the staged files beside those they have; their digests add up.
+
+    Args:
+        live: files of the table.
+        staged: files that join them.
+        added: what is in those.
+        before: what the days have been.
+        compared: how far the staged rows' keys were compared with those of other days.
+    """
+    contents: dict[date, DayContent] = {}
+    for day, files in staged.items():
+        had = before.get(day)
+        digest = (Digest.parse(had.digest) if had else Digest()) + added.digests[day]
+        figures = _compared_so(had, compared)
+        for name, more in (("tombstones", added.tombstones[day]), ("withdrawals", added.withdrawals[day])):
+            figures[name] = figures.get(name, 0) + more
+        for name, more in ahead_figures(added).get(day, {}).items():
+            figures[name] = figures.get(name, 0) + more
+        old = live.get(day, ())
+        contents[day] = _content(old, (*old, *files), digest, figures)
+    return contents
+
+
+def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
+    """The figures of a raw day once more of its rows were compared so far with other days; it may not have been there.
+
+    All of its rows were compared as far as those that were least; a contract may have looked farther, and then less.
+    """
+    figures = dict(day.figures) if day else {}
+    least = min(figures.get(COMPARED, 0), compared) if day and day.rows else compared
+    farthest = max(figures.get(FARTHEST, 0), compared)
+    return figures | ({COMPARED: least, FARTHEST: farthest} if farthest else {})
+
+
+def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
+    """Some days of raw as they are."""
+    return {
+        day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(found.digest), found.figures)
+        for day, found in days.items()
+    }
+
+
+def ahead_figures(staged: RawProfile) -> dict[date, dict[str, int]]:
+    """What figures say of rows that arrived before their day; nothing of days without any."""
+    return {day: {AHEAD: rows} for day, rows in staged.ahead.items() if rows}
+
+
+def appended_change(
+    platform: Platform, release: Release, table: str, publication: str, schema_string: str, added: RawProfile
+) -> TableChange:
+    """The days of a table that get staged rows beside those they have at a release.
+
+    Args:
+        platform: what to work with.
+        release: whose rows stay.
+        table: `<layer>.<table>`.
+        publication: that staged the rows.
+        schema_string: Delta schema of the rows.
+        added: profile of the staged rows; no days if there are none.
+    """
+    days: dict[date, DayContent] = {}
+    if added.digests:
+        live = files_at(platform.lake, table, release.versions.get(table))
+        staged = staged_at(platform.lake, table, publication)
+        compared = platform.catalogue[table].moves_within_days if table in platform.catalogue.names else 0
+        days = appended(live, staged, added, platform.ledger.current_days(table, at=release.number), compared)
+    before = schema_to_replace(platform.lake, release, table, schema_string)
+    return TableChange(
+        table=table,
+        schema_string=schema_string,
+        days=days,
+        replaces_schema=before,
+        software=computed_with(added.software),
+    )
+
+
+def computed_with(software: Mapping[str, str]) -> dict[str, str]:
+    """What computed some days, as a manifest has it: this package, and what it used."""
+    return {"platform": platform_version(), **software}
+
+
+def loaded_empty(days: Collection[date]) -> dict[date, DayContent]:
+    """Days that are loaded though nothing was delivered for them."""
+    return {day: _content((), (), Digest(), {}) for day in days}
+
+
+def _content(
+    old: tuple[DataFile, ...], new: tuple[DataFile, ...], digest: Digest, figures: Mapping[str, int]
+) -> DayContent:
+    return DayContent(
+        files=new,
+        base=tuple(file.path for file in old),
+        digest=str(digest),
+        rows=digest.rows,
+        bytes=sum(file.size for file in new),
+        figures=dict(figures),
+    )

@@ -1,0 +1,200 @@
+"""One batch of arrivals on its way into raw: parse, stage, find moved keys, count, publish."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.engine.day_contents import appended_change
+from platform_assets.engine.ingest.unreadable import untakeable
+from platform_assets.engine.publishing import new_stage
+from platform_assets.engine.raw.tombstones import stage_tombstones
+from platform_assets.engine.raw.turn import IngestTurn
+from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
+from platform_assets.planning.late_queue import late_table
+from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.sources.described import write_described
+from platform_assets.sources.inspect import Inspection, inspect, is_readable
+from platform_assets.sources.landing import LandedFile, unchanged
+from platform_assets.spark.compare.profiles import RawProfile, profile_raw
+from platform_assets.spark.raw.dead_letters import refused_rows
+from platform_assets.spark.raw.late_rows import late_rows
+from platform_assets.spark.raw.parsing import Layout, parse
+from platform_assets.spark.raw.tombstones import MOST_BROADCAST
+from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.reading import read_staged
+from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
+from platform_assets.spark.tables.staging import stage
+
+
+class IngestError(PlatformError):
+    """A file changed while it was taken; nothing of its batch was published."""
+
+
+class _UnaccountedError(Exception):
+    """Files of which fewer or more rows came out than lie in them."""
+
+    def __init__(self, reasons: dict[LandedFile, str]) -> None:
+        super().__init__(*reasons.values())
+        self.reasons = reasons
+
+
+def take(
+    turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]
+) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
+
+    A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken.
+
+    Returns:
+        What became of each file, and the new content of every raw day touched.
+
+    Raises:
+        IngestError: a file changed while it was read.
+    """
+    seen = {file: inspect(file, turn.contract) for file in files}
+    refused = {file: found.reason for file, found in seen.items() if found.reason is not None}
+    while True:
+        try:
+            with full_disk_explained(turn.contract.name):
+                return _take(turn, spark, seen, refused)
+        except _UnaccountedError as found:
+            refused |= found.reasons
+
+
+def _take(
+    turn: IngestTurn,
+    spark: SparkSession,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    letters, queue = refused_table(contract.name), late_table(contract.name)
+    with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
+        _stage_rows(spark, contract, seen, refused, folders[contract.name])
+        failpoint("ingest.staged")
+        good = [file for file in seen if file not in refused]
+        taken = rejected = waiting = RawProfile()
+        if good and has_rows_without_day(platform.lake, contract.name, publication):
+            staged = read_staged(spark, folders[contract.name])
+            rejected = _set_aside(refused_rows(staged), folders[letters])
+            waiting = _set_aside(late_rows(staged), folders[queue])
+            drop_rows_without_day(platform.lake, contract.name, publication)
+            failpoint("ingest.set_aside")
+        if good:
+            few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
+            stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
+            failpoint("ingest.compared")
+            taken = profile_raw(read_staged(spark, folders[contract.name]))
+        counted = (taken, rejected, waiting)
+        arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
+        _check(dict(zip(seen, arrivals, strict=True)))
+        changes = [
+            appended_change(platform, basis.release, contract.name, publication, raw_schema(contract).json(), taken),
+            appended_change(platform, basis.release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
+        ]
+        failpoint("ingest.counted")
+        turn.publish(publication, "ingest", changes, arrivals)
+        failpoint("ingest.taken")
+    return arrivals, dict(changes[0].days)
+
+
+def _stage_rows(
+    spark: SparkSession,
+    contract: Contract,
+    seen: Mapping[LandedFile, Inspection],
+    refused: dict[LandedFile, str],
+    folder: Path,
+) -> None:
+    """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
+
+    A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
+    """
+
+    def parsed(files: Sequence[LandedFile]) -> DataFrame:
+        return parse(spark, _layouts(files, seen), contract)
+
+    def described(file: LandedFile) -> DataFrame:
+        like = write_described(contract, file.format, folder / "described")
+        return parse(spark, [Layout(file.format, contract.column_names, (like,))], contract)
+
+    while good := [file for file in seen if file not in refused]:
+        try:
+            stage(parsed(good), folder)
+            return
+        except (PySparkException, Py4JError):
+            corrupt = {file: reason for file in good if file.format == "parquet" and (reason := is_readable(file))}
+            culprits = corrupt or untakeable(parsed, described, good)
+            if not culprits:
+                raise
+            refused |= culprits
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[Layout]:
+    alike: defaultdict[tuple[str, str, tuple[str, ...]], list[Path]] = defaultdict(list)
+    for file in files:
+        alike[file.format, seen[file].schema, seen[file].columns].append(file.file)
+    return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]
+
+
+def _arrival(
+    contract: Contract,
+    file: LandedFile,
+    found: Inspection,
+    reason: str | None,
+    taken: RawProfile,
+    rejected: RawProfile,
+    waiting: RawProfile,
+) -> Arrival:
+    return Arrival(
+        table=contract.name,
+        path=file.path,
+        arrival_date=file.arrival_date,
+        size=file.size,
+        sha256=file.sha256,
+        modified_ns=file.modified_ns,
+        landed=found.landed,
+        taken=taken.taken.get(file.path, 0),
+        refused=rejected.taken.get(file.path, 0),
+        late=waiting.taken.get(file.path, 0),
+        reason=reason,
+        notes=found.notes,
+    )
+
+
+def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
+    lost = {
+        file: f"holds {arrival.landed:,} lines, of which {arrival.taken + arrival.late:,} were read as rows and "
+        f"{arrival.refused:,} refused; records must not span lines"
+        for file, arrival in arrivals.items()
+        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late
+    }
+    if lost:
+        raise _UnaccountedError(lost)
+    for file in arrivals:
+        if not unchanged(file):
+            raise IngestError(
+                f"{file.path} changed while it was taken; nothing was published.",
+                "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
+            )
+
+
+def _set_aside(rows: DataFrame, folder: Path) -> RawProfile:
+    """Stage rows that do not enter raw, if there are any."""
+    if rows.isEmpty():
+        return RawProfile()
+    stage(rows, folder)
+    return profile_raw(read_staged(rows.sparkSession, folder))

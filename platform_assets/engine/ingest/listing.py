@@ -1,0 +1,70 @@
+"""What was delivered and not taken yet: listings of landing folders and the ledger, never rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.planning.loaded import empty_days
+from platform_assets.settings import Settings
+from platform_assets.sources.landing import Known, Listing, Problem, list_landing
+
+
+def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
+    """What is wrong with the landing root itself, from which then nothing at all is taken.
+
+    Only the default one may be absent: whoever lands first makes it.
+
+    Args:
+        settings: that name the root.
+        catalogue: where no source lands files, none is needed.
+    """
+    root = settings.landing
+    if root.is_dir() or not any(contract.source for contract in catalogue):
+        return None
+    todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
+    if root.exists():
+        return Problem(str(root), f"is the landing root and no folder; {todo}")
+    if root == settings.state / "landing":
+        return None
+    return Problem(str(root), f"is the landing root and is not there; {todo}")
+
+
+def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:
+    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
+    assert contract.source is not None
+    known = {
+        arrival.path: Known(
+            arrival.size,
+            arrival.modified_ns,
+            arrival.sha256,
+            arrival.reason is not None,
+        )
+        for arrival in platform.ledger.arrivals(contract.name)
+    }
+    settings = platform.settings
+    today = settings.current_day()
+    return list_landing(
+        settings.landing,
+        contract.source,
+        known,
+        until=today if until is None else min(today, until),
+        settle_s=settings.settle_s,
+    )
+
+
+def quiet_days(
+    basis: Basis, contract: Contract, delivered: Collection[date], until: date | None = None
+) -> tuple[date, ...]:
+    """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
+
+    Args:
+        basis: what to look at.
+        contract: of a raw table.
+        delivered: arrival dates whose files were all taken.
+        until: newest arrival date to look at; files of later dates may wait.
+    """
+    return empty_days(contract, basis.days(contract.name), delivered, basis.delivered(contract.name), until)

@@ -1,0 +1,205 @@
+"""The late queue as it stands: read from the released files and the ledger, without a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.day_contents import AHEAD
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.schema_changes import takes_deliveries
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.lakehouse.reading import dataset
+from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.late_queue import (
+    LateRows,
+    Selection,
+    State,
+    Verdict,
+    deep_restatement,
+    due_rows,
+    late_table,
+    open_to,
+)
+from platform_assets.records.history import Decision
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+_SMALL_DIGITS = 29
+"""Digits of an amount of which a billion have a sum of 38, the most there are."""
+
+
+class LateQueueError(PlatformError):
+    """A decision about late rows cannot be taken."""
+
+
+def late_queue(platform: Platform) -> tuple[LateRows, ...]:
+    """Everything in the late queue of every raw table, by table, day and arrival."""
+    now = platform.current_release()
+    return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
+
+
+def raw_tables(platform: Platform) -> tuple[Contract, ...]:
+    """The tables that arrivals are taken into."""
+    return tuple(contract for contract in platform.catalogue if contract.source is not None)
+
+
+def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[LateRows, ...]:
+    """The selected rows that are still to be decided so.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        LateQueueError: the table takes no arrivals, the arrival is not known, or nothing selected waits.
+    """
+    queue = late_queue(platform)
+    if found := open_to(verdict, queue, selection):
+        return found
+    if selection.table is not None and platform.catalogue[selection.table].source is None:
+        raise LateQueueError(
+            f"{selection.table} takes no arrivals, so nothing can be late for it.",
+            f"Name one of {', '.join(contract.name for contract in raw_tables(platform))}.",
+        )
+    raise LateQueueError(
+        f"Nothing of {selection} waits in the late queue" + _because(platform, queue, selection),
+        "See what waits with `platform-assets late list`, and what was decided with `late list --all`.",
+    )
+
+
+def due(platform: Platform, contract: Contract) -> tuple[LateRows, ...]:
+    """The rows of a raw table that came too far ahead of their day to be taken, and whose day has come.
+
+    Where none has, the ledger alone says so.
+    """
+    now, last = platform.current_release(), platform.calendar.last
+    queue = platform.ledger.current_days(late_table(contract.name), at=now.number)
+    if not any(found.figures.get(AHEAD) for day, found in queue.items() if day <= last):
+        return ()
+    return due_rows(_queue(platform, contract, now), last)
+
+
+def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
+    """The days of such rows, oldest first."""
+    return tuple(sorted({rows.day for rows in due(platform, contract)}))
+
+
+def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[Selection, ...]:
+    """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
+    found = (
+        deep_restatement(queue, contract.name, most)
+        for contract in raw_tables(platform)
+        if (most := contract.deep_restatement_days) is not None and takes_deliveries(Basis.now(platform), contract)
+    )
+    return tuple(selection for selection in found if selection)
+
+
+def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[LateRows, ...]:
+    """Decide that late rows stay out; they remain in the queue, accounted for.
+
+    Returns:
+        What was refused.
+
+    Raises:
+        LateQueueError: as for `choose`.
+    """
+    tables = {rows.table for rows in choose(platform, "refusal", selection)}
+    with ExitStack() as locks:
+        for table in sorted(tables):
+            locks.enter_context(ingest_lock(platform.lake, table, platform.lock_url))
+        platform.settle()
+        chosen = choose(platform, "refusal", selection)
+        decide(platform, "refusal", chosen, author)
+    return chosen
+
+
+def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], author: Author) -> None:
+    """Write down what a person decided; a decision that stands already is not written twice."""
+    standing = _decisions(platform)
+    now = datetime.now(UTC)
+    for rows in chosen:
+        found = standing.get(rows.subject)
+        if found is None or found.kind != verdict:
+            platform.ledger.decide(verdict, rows.subject, reason=author.why, who=author.who, created_at=now)
+
+
+def _queue(platform: Platform, contract: Contract, release: Release) -> list[LateRows]:
+    table = late_table(contract.name)
+    if not any(day.rows for day in platform.ledger.current_days(table, at=release.number).values()):
+        return []
+    decisions = _decisions(platform)
+    gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
+    names = [column.name for column in contract.columns if column.type.startswith("decimal")]
+    found = added_up(contract.name, dataset(platform.lake, table, release=release), names)
+    return sorted((_with_state(rows, decisions, gone) for rows in found), key=lambda rows: (rows.day, rows.arrival))
+
+
+def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
+    """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
+
+    Args:
+        table: the raw table.
+        queue: rows that wait for it.
+        names: decimals to sum up; roughly, where there may be no exact sum.
+    """
+    import duckdb
+
+    there = [name for name in names if name in queue.schema.names]
+    sums = "".join(
+        f', sum("{name}") FILTER ({small}), sum("{name}"::DOUBLE) FILTER (NOT {small})'
+        for name in there
+        for small in [f'abs("{name}"::DOUBLE) < 1e{_SMALL_DIGITS - queue.schema.field(name).type.scale}']
+    )
+    with duckdb.connect() as database:
+        grouped = database.from_arrow(queue).aggregate(
+            f"_arrival, _arrival_date, {DAY}, count(*){sums}", f"_arrival, _arrival_date, {DAY}"
+        )
+        for arrival, arrival_date, day, rows, *amounts in grouped.fetchall():
+            parts = zip(there, amounts[::2], amounts[1::2], strict=True)
+            by_name = {name: (exact or Decimal(0)) + Decimal(rough or 0) for name, exact, rough in parts}
+            yield LateRows(table, arrival, arrival_date, day, rows, by_name)
+
+
+def _with_state(found: LateRows, decisions: Mapping[str, Decision], gone: Collection[str | None]) -> LateRows:
+    decision = decisions.get(found.subject)
+    state: State = "ahead" if found.is_ahead else "waiting"
+    decided = ""
+    if found.arrival in gone:
+        state = "withdrawn"
+    elif decision is not None and decision.kind == "refusal":
+        state, decided = "refused", f"{decision.who}: {decision.reason}"
+    return replace(found, state=state, decided=decided)
+
+
+def _decisions(platform: Platform) -> dict[str, Decision]:
+    """The newest decision about each subject."""
+    found = [*platform.ledger.decisions("approval"), *platform.ledger.decisions("refusal")]
+    return {decision.subject: decision for decision in sorted(found, key=lambda decision: decision.id)}
+
+
+def _because(platform: Platform, queue: Collection[LateRows], selection: Selection) -> str:
+    """Why nothing waits, for the end of a sentence."""
+    decided = [rows for rows in queue if rows in selection]
+    if refused := [rows for rows in decided if rows.state == "refused"]:
+        return f": it was refused by {refused[0].decided}."
+    if any(rows.state == "withdrawn" for rows in decided):
+        return ": its arrival was withdrawn."
+    if selection.arrival is None:
+        return "."
+    arrivals = platform.ledger.arrivals()
+    for taken in reversed(arrivals):
+        if taken.kind == "due" and taken.origin == selection.arrival:
+            return f": {taken.taken:,} rows of it were taken when their day had come."
+        if taken.kind == "approval" and taken.origin == selection.arrival:
+            made = platform.ledger.publication(taken.publication)
+            assert made is not None
+            return f": {taken.taken:,} rows of it were approved by {made.who}: {made.why}."
+    if not any(arrival.path == selection.arrival for arrival in arrivals):
+        return ": no such arrival was ever taken. Write its path as `late list` shows it."
+    return ": none of its rows came late, or further ahead than its contract takes."

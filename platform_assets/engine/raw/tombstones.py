@@ -1,0 +1,142 @@
+"""Keys that lie on several raw days: with the rows that are published, days are told of newer versions on others.
+
+How far apart days are compared is what the contract says. The days of raw keep how far they were, so that a contract
+that looks further has them compared once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.engine.day_contents import (
+    COMPARED,
+    FARTHEST,
+    appended,
+    computed_with,
+    schema_to_replace,
+    staged_at,
+    unchanged,
+)
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.publishing import new_stage
+from platform_assets.engine.raw.turn import IngestTurn
+from platform_assets.engine.snapshot import Basis
+from platform_assets.lakehouse.delta.key_bounds import may_share_keys
+from platform_assets.planning.windows import ranges, within_reach
+from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.row_kinds import TOMBSTONE
+from platform_assets.spark.compare.profiles import profile_raw
+from platform_assets.spark.raw.tombstones import tombstones
+from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.raw.withdrawals import standing
+from platform_assets.spark.tables.reading import read_days, read_staged
+from platform_assets.spark.tables.schemas import raw_schema
+from platform_assets.spark.tables.staging import stage
+
+
+def stage_tombstones(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    publication: str,
+    folder: Path,
+    basis: Basis,
+    *,
+    few: bool,
+) -> None:
+    """Compare staged rows with raw's within the contract's `moves_within_days` and stage the tombstones beside them.
+
+    Args:
+        platform: what to work with.
+        spark: session.
+        contract: of the raw table.
+        publication: that staged the rows.
+        folder: where they are.
+        basis: whose raw rows they are compared with.
+        few: as for `spark.raw.tombstones.tombstones`.
+    """
+    if not contract.moves_within_days:
+        return
+    staged = staged_at(platform.lake, contract.name, publication)
+    near = within_reach(staged, contract.moves_within_days)
+    there = {day: files for day, files in basis.files(contract.name).items() if day in near}
+    withdrawn = has_withdrawals(contract.name, near, basis)
+    if not withdrawn:  # which say of other files' rows that they count no more
+        there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
+    present: DataFrame | None = None
+    if there:
+        rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
+        present = (standing(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
+    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
+    if found is not None:
+        stage(found.select(*raw_schema(contract).fieldNames()), folder)
+
+
+def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[date, DayContent]:
+    """Compare all raw days with each other if the contract looks further than it did when some of them came.
+
+    Returns:
+        The new content of every day with rows; none where all have been compared as far as the contract says.
+    """
+    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    within_days = contract.moves_within_days
+    days = {day: found for day, found in basis.days(contract.name).items() if found.rows}
+    if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
+        return {}
+    with new_stage(platform, (contract.name,)) as (publication, folders):
+        folder = folders[contract.name]
+        raw = standing_rows(platform, spark(), contract, days, basis)
+        found = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
+        contents = unchanged(basis.files(contract.name), days)
+        if found is not None:
+            version = [DAY, *contract.key, *ORDER, "_arrival"]
+            told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
+            stage(found.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
+            staged = staged_at(platform.lake, contract.name, publication)
+            added = profile_raw(read_staged(spark(), folder))
+            contents |= appended(basis.files(contract.name), staged, added, days, within_days)
+        for day, content in contents.items():
+            farthest = max(content.figures.get(FARTHEST, 0), within_days)
+            figures = {**content.figures, COMPARED: within_days, FARTHEST: farthest}
+            contents[day] = content.model_copy(update={"figures": figures})
+        schema = raw_schema(contract).json()
+        change = TableChange(
+            table=contract.name,
+            schema_string=schema,
+            days=contents,
+            replaces_schema=schema_to_replace(platform.lake, basis.release, contract.name, schema),
+            software=computed_with({}),
+        )
+        turn.publish(publication, "ingest", [change])
+    return contents
+
+
+def standing_rows(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+) -> DataFrame:
+    """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
+    path = platform.lake.table_path(contract.name)
+    rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
+    return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
+
+
+def reach_of_moves(contract: Contract, basis: Basis) -> int:
+    """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
+    compared = (found.figures.get(FARTHEST, 0) for found in basis.days(contract.name).values())
+    return max(contract.moves_within_days, *compared, 0)
+
+
+def _has_bounds(contract: Contract, name: str) -> bool:
+    return contract.column(name).type in ("long", "int", "string", "date")
+
+
+def has_withdrawals(table: str, days: Collection[date], basis: Basis) -> bool:
+    """Whether anything was withdrawn from some raw days, as their manifests say."""
+    loaded = basis.days(table)
+    return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)

@@ -1,0 +1,151 @@
+"""What a step reads and compares with: one release, and the staged days that lie over it.
+
+Without a stage it is the release itself. Everything the engine asks about days, holds and files while it computes goes
+through a basis, so that a step in a stage and a step on the release are the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TypeVar
+
+from platform_assets.engine.day_contents import Files, files_at
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.delta.schema import schema_at
+from platform_assets.lakehouse.releases import Release
+from platform_assets.ledger.sync import day_records
+from platform_assets.planning.loaded import Delivered, loaded_days
+from platform_assets.planning.reasons import Revision
+from platform_assets.planning.standing import DayMark, Marks
+from platform_assets.records.history import DayRecord, Hold
+from platform_assets.records.manifest import STAGED, TableChange
+
+_Content = TypeVar("_Content", DayRecord, DayMark)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A release, and what a stage puts in place of some of its days.
+
+    Args:
+        platform: the lake the files are in, and the ledger of what is known of them.
+        release: that is read.
+        staged: days that lie over it, by table.
+        holds_set: holds of staged days, besides what the ledger has of them.
+        over: holds in the ledger that count no more, since every gate let the staged days through.
+    """
+
+    platform: Platform
+    release: Release
+    staged: Mapping[str, TableChange] = field(default_factory=dict)
+    holds_set: Sequence[Hold] = ()
+    over: Collection[Hold] = ()
+
+    @classmethod
+    def now(cls, platform: Platform) -> Basis:
+        """The current release, without a stage."""
+        return cls(platform, platform.current_release())
+
+    @property
+    def number(self) -> int:
+        """Of the release."""
+        return self.release.number
+
+    def version(self, table: str) -> int | None:
+        """Of a table at the release; None where it was never published."""
+        return self.release.versions.get(table)
+
+    def has(self, table: str) -> bool:
+        """Whether anything of a table was ever published, or is staged."""
+        return table in self.staged or table in self.release.versions
+
+    def reads(self, tables: Iterable[str]) -> dict[str, int]:
+        """What a manifest says was read of some tables: their version, or that it was staged with the days."""
+        return {table: STAGED if table in self.staged else self.release.versions.get(table, -1) for table in tables}
+
+    def files(self, table: str) -> Files:
+        """The files of every day of a table that has rows, oldest first."""
+        live = files_at(self.platform.lake, table, self.version(table))
+        if table not in self.staged:
+            return live
+        over = {day: content.files for day, content in self.staged[table].days.items()}
+        return {day: files for day, files in sorted({**live, **over}.items()) if files}
+
+    def schema_string(self, table: str) -> str:
+        """The columns of a table, as Delta writes them down.
+
+        Raises:
+            DamagedTableError: its log cannot be read.
+        """
+        if table in self.staged:
+            return self.staged[table].schema_string
+        return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
+
+    def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
+        """What is known of every day of a table that has rows, or is known to have none, oldest first.
+
+        Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
+
+        Args:
+            table: its name.
+            among: only these days.
+        """
+        found = self.platform.ledger.current_days(table, at=self.number, among=among)
+        over = {day: one for day, one in self._over(table).items() if among is None or day in among}
+        return _loaded({**found, **over}) if over else found
+
+    def digests(self, table: str) -> dict[date, str]:
+        """Content of every loaded day of a table."""
+        return {day: found.digest for day, found in self._counting(table, self.days(table)).items()}
+
+    def marks(self, tables: Collection[str]) -> Marks:
+        """What planning looks at, of every loaded day of some tables, oldest first."""
+        found = self.platform.ledger.marks(tables, at=self.number)
+        for table in self.staged.keys() & set(tables):
+            over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
+            found[table] = _loaded({**found[table], **over})
+        return {table: self._counting(table, days) for table, days in found.items()}
+
+    def delivered(self, table: str) -> Delivered:
+        """How far the deliveries for a raw table have come."""
+        newest = self.platform.ledger.newest_arrival_date(table, at=self.number)
+        return Delivered(self.platform.calendar, self.platform.settings.current_day(), newest)
+
+    def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
+        """All that some days of a table have been, oldest first; what is staged is the newest."""
+        found = self.platform.ledger.revisions(table, among, at=self.number)
+        for day, one in self._over(table).items():
+            if day in found:
+                found[day] = (*found[day], Revision(self.number + 1, one.digest, one.rows, 0))
+        return found
+
+    def holds(self, table: str | None = None) -> tuple[Hold, ...]:
+        """What is held, of one table or of all, by table and day, oldest first."""
+        there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.over]
+        mine = [hold for hold in self.holds_set if table in (None, hold.table)]
+        return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
+
+    def _counting(self, table: str, days: dict[date, _Content]) -> dict[date, _Content]:
+        """The loaded days: of a raw table those that its source has had the time to deliver."""
+        contract = self.platform.catalogue[table] if table in self.platform.catalogue.names else None
+        if contract is None or contract.source is None:
+            return days
+        return loaded_days(contract, days, self.delivered(table))
+
+    def _over(self, table: str) -> dict[date, DayRecord]:
+        return _records(self.staged[table]) if table in self.staged else {}
+
+
+def _records(change: TableChange) -> dict[date, DayRecord]:
+    return {record.day: record for record in day_records(change, "staged")}
+
+
+def _loaded(days: Mapping[date, _Content]) -> dict[date, _Content]:
+    """Oldest first, without those that a rollback leaves as if they had never been computed."""
+    return {day: found for day, found in sorted(days.items()) if found.digest}
+
+
+def _mark(record: DayRecord, release: int) -> DayMark:
+    return DayMark(**{name: getattr(record, name) for name in DayMark._fields if name != "release"}, release=release)

@@ -1,0 +1,122 @@
+"""Views: what of an effective-dated table is valid on which day, as digests that fingerprints are made of.
+
+A row counts until the next row of its key replaces it, so a correction of what was replaced before a day leaves the day
+as it is. Computed by DuckDB from released files, without a JVM, once for each content of the table; of the calendar's
+days, since no others are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+from itertools import accumulate
+from operator import add
+
+from platform_assets.contracts import DAY, AsOf, Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.lakehouse.delta.schema import schema_at, types_in
+from platform_assets.lakehouse.horizon import require_whole
+from platform_assets.lakehouse.reading import rows_of_files
+from platform_assets.planning.fingerprints import View, Views
+
+
+def views_read(contracts: Iterable[Contract], basis: Basis) -> Views:
+    """The views of all tables that some contracts read as of a day."""
+    tables = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
+    return {table: view_of(table, basis) for table in sorted(tables)}
+
+
+def view_of(table: str, basis: Basis) -> View:
+    """The view of one effective-dated table; empty for a table that has no content.
+
+    Raises:
+        BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
+    """
+    ledger = basis.platform.ledger
+    marks = {day: mark for day, mark in basis.marks([table])[table].items() if day in basis.platform.calendar}
+    key, order = history_key(basis.platform, table), history_order(basis.platform, table)
+    content = content_of({day: mark.digest for day, mark in marks.items()}, key, order)
+    known = ledger.view(table, content)
+    if known is not None:
+        return known
+    columns = _columns(table, basis)
+    if not set(key) <= set(columns):
+        return {}  # of no use until the table follows its contract: what reads it waits for that
+    filled = {day for day, mark in marks.items() if mark.rows}
+    found = _computed(table, basis, filled, sorted(columns), key, order) if filled else {}
+    ledger.keep_view(table, content, found)
+    return found
+
+
+def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[str]) -> str:
+    """What a table's days hold and how its rows follow each other, as one hash: a view is a function of just that."""
+    days = "".join(f"{day}={digest}," for day, digest in digests.items())
+    return hashlib.sha256(f"{days}|{','.join(key)}|{','.join(order)}".encode()).hexdigest()[:32]
+
+
+def history_key(platform: Platform, table: str) -> tuple[str, ...]:
+    """The columns that name the thing whose attributes change: the natural key without the effective date."""
+    return tuple(name for name in platform.catalogue[table].key if name != _effective(platform, table))
+
+
+def history_order(platform: Platform, table: str) -> tuple[str, ...]:
+    """The columns by which the rows of a thing follow each other: those of one day by when on it they took effect."""
+    effective = _effective(platform, table)
+    return (DAY, effective) if effective and effective in platform.catalogue[table].key else (DAY,)
+
+
+def _effective(platform: Platform, table: str) -> str | None:
+    return platform.catalogue[platform.catalogue[table].inputs[0].table].event_time
+
+
+def _computed(
+    table: str, basis: Basis, days: Collection[date], columns: Sequence[str], key: Sequence[str], order: Sequence[str]
+) -> View:
+    """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
+
+    MD5 of the values as text, since unlike DuckDB's own hash it is the same in every version of DuckDB.
+    """
+    import duckdb  # which planning mostly does without
+
+    require_whole(basis.platform.lake, basis.number)
+    files = {day: found for day, found in basis.files(table).items() if day in days}
+    rows = rows_of_files(basis.platform.lake.table_path(table), files)
+    texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
+    # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns. Nothing
+    # for a null, so that a column that only some rows have yet says nothing about the others.
+    values = " || ".join(
+        f"coalesce('{name}=' || length({text}) || ':' || {text}, '')" for name, text in zip(columns, texts, strict=True)
+    )
+    by_key, in_order = (", ".join(f'"{name}"' for name in names) for names in (key, order))
+    before = f"OVER (PARTITION BY {by_key} ORDER BY {in_order})"
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        texts_of = database.from_arrow(rows).project(f"{in_order}, {by_key}, {values} AS text")
+        hashed = texts_of.project(
+            f"{in_order}, {by_key}, md5_number_lower(text)::HUGEINT AS low, md5_number_upper(text)::HUGEINT AS high"
+        )
+        changes = hashed.project(
+            f"{DAY}, if(lag(low) {before} IS NULL, 1, 0) AS things, "
+            f"low - coalesce(lag(low) {before}, 0) AS low, high - coalesce(lag(high) {before}, 0) AS high"
+        )
+        by_day = changes.aggregate(f"{DAY}, sum(things) AS things, sum(low) AS low, sum(high) AS high", DAY)
+        found = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
+    totals = accumulate((tuple(map(int, parts)) for _, *parts in found), _added)
+    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(found, totals, strict=True)}
+
+
+def _columns(table: str, basis: Basis) -> list[str]:
+    """The columns that the rows have, which may not be those of the contract yet."""
+    if table in basis.staged:
+        schema_string = basis.staged[table].schema_string
+    elif (version := basis.version(table)) is None:
+        return list(basis.platform.catalogue[table].column_names)
+    else:
+        schema_string = schema_at(basis.platform.lake.table_path(table), version)
+    return [name for name in types_in(schema_string) if name != DAY]
+
+
+def _added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(add, one, other))

@@ -1,0 +1,318 @@
+"""One batch of days of a silver or gold table, computed and judged: staged, gated, and not published yet."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import cast
+
+from pyspark.sql import SparkSession
+
+from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.day_contents import (
+    Files,
+    computed_with,
+    files_at,
+    most_together,
+    replaced,
+    schema_to_replace,
+    staged_at,
+)
+from platform_assets.engine.moves.ties import tied_days, ties_among
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage, new_stage
+from platform_assets.engine.results import StepResult
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import reasons_now
+from platform_assets.engine.state.readiness import Readiness, readiness
+from platform_assets.engine.state.schema_changes import needs_all_days
+from platform_assets.engine.step.gating import judge
+from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.staging import Staged, stage_days
+from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
+from platform_assets.planning.fingerprints import attempt
+from platform_assets.planning.reads import read_for_day, read_in_all
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.steps import Step, batches
+from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Finding
+from platform_assets.quality.gates import tie_finding
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import TableChange
+from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
+
+
+class AcceptError(PlatformError):
+    """Somebody wanted to accept what cannot be true."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all batches of a step have in common.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
+        contract: of the table.
+        author: on whose behalf.
+        days: that the step computes.
+        batches: in which it does.
+        reasons: why each day is computed.
+        forced: days that are computed whatever their state.
+        accept: checks whose findings a person has found to be true.
+        replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
+        all_days: whether the table can follow its contract only with all its days in one publication.
+    """
+
+    platform: Platform
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    author: Author
+    days: frozenset[date]
+    batches: Sequence[tuple[date, ...]]
+    reasons: Mapping[date, Reasons]
+    forced: frozenset[date]
+    accept: frozenset[Check]
+    replaces_schema: str
+    all_days: bool
+
+
+class _Session:
+    """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
+
+    def __init__(self, spark: Callable[[], SparkSession]) -> None:
+        self._spark = spark
+        self.waited = 0.0
+
+    def __call__(self) -> SparkSession:
+        began = time.monotonic()
+        try:
+            return self._spark()
+        finally:
+            self.waited += time.monotonic() - began
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A batch as it lies in its stage.
+
+    Args:
+        publication: whose folders it lies in; empty where there was nothing to compute.
+        changes: the good days of the table, then those of its quarantine.
+        result: what became of every day, `published` being those of the changes.
+        holds: of the days that failed.
+        over: holds of the other days, as they were known when these were computed; what somebody has held since, as a
+            rollback does, is not among them.
+        moves: whether records have moved between its days and others, so that it must be published on the release that
+            it was computed over, or not at all.
+        put_off: days that have to be computed with one of a later batch, each with that one; left out of everything
+            else.
+    """
+
+    publication: str
+    changes: tuple[TableChange, ...]
+    result: StepResult
+    holds: tuple[Hold, ...] = ()
+    over: tuple[Hold, ...] = ()
+    moves: bool = False
+    put_off: Mapping[date, date] = field(default_factory=dict)
+
+
+def begin(
+    basis: Basis,
+    spark: Callable[[], SparkSession],
+    step: Step,
+    author: Author,
+    *,
+    forced: Collection[date],
+    accept: Collection[Check],
+    at_once: bool,
+) -> Work:
+    """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
+
+    Raises:
+        AcceptError: a check is none of those that can be accepted.
+        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
+    """
+    if refused := set(accept) - ACCEPTABLE:
+        raise AcceptError(
+            f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
+        )
+    platform, contract = basis.platform, basis.platform.catalogue[step.table]
+    all_days = needs_all_days(basis, contract, step.days, at_once=at_once)
+    state = readiness(platform, contract, step.days, basis, forced=forced, accept=accept)
+    return Work(
+        platform,
+        spark,
+        contract,
+        author,
+        frozenset(state.ready),
+        batches(
+            step.days,
+            platform.settings.batch_days,
+            ties_among(platform, contract, state, basis),
+            _sizes(basis, contract),
+            platform.settings.batch_bytes,
+        ),
+        reasons_now(basis, contract, state.ready, asked=forced),
+        frozenset(forced),
+        frozenset(accept),
+        schema_to_replace(platform.lake, basis.release, step.table, spark_schema(contract).json()),
+        all_days,
+    )
+
+
+def _sizes(basis: Basis, contract: Contract) -> Mapping[date, int]:
+    """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
+    sizes: Counter[date] = Counter()
+    for read in contract.inputs:
+        for day, files in basis.files(read.table).items():
+            sizes[day] += sum(file.size for file in files)
+    return sizes
+
+
+def compute(
+    work: Work, basis: Basis, days: Collection[date], to_come: Collection[date], so_far: StepResult
+) -> Computed:
+    """Compute some days into a stage of their own and let the gates look at them.
+
+    Days that fail are held, days that cannot be computed or need not be are left out; the result says of each what
+    became of it. An error leaves nothing behind.
+
+    Args:
+        work: of the step.
+        basis: to read.
+        days: of this batch.
+        to_come: of later batches.
+        so_far: what became of the earlier ones.
+
+    Raises:
+        TransformError: the transform does not return what the contract declares.
+        UndeclaredReadError: the transform read something that its contract does not declare.
+        NotRepeatableError: the transform does not always give the same.
+    """
+    started = time.monotonic()
+    platform, contract, spark = work.platform, work.contract, _Session(work.spark)
+    state = readiness(platform, contract, days, basis, forced=work.forced, accept=work.accept)
+    left_alone = StepResult(
+        contract.name,
+        held={day: (refused_before(hold),) for day, hold in state.held.items()},
+        blocked=state.blocked,
+        up_to_date=frozenset(state.up_to_date),
+    )
+    if not state.ready:
+        return Computed("", (), left_alone)
+
+    dead = quarantine_table(contract.name)
+    with new_stage(platform, (contract.name, dead)) as (publication, folders):
+        together = most_together(state.before, platform.version(contract.name))
+        staged = stage_days(
+            platform, spark, contract, state.ready, basis, folders[contract.name], folders[dead], together=together
+        )
+        failpoint("gate.staged")
+        earlier = {day: found.rows for day, found in so_far.checks.items()}
+        checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
+        failpoint("gate.judged")
+        failing = [day for day in state.ready if checks[day].blocking]
+        tied = tied_days(platform, contract, state, failing, basis, to_come=work.days.intersection(to_come))
+        for day, root in tied.held.items():
+            checks[day] = checks[day].failing(tie_finding(contract, day, root))
+        done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
+        good = tuple(day for day in done if not checks[day].blocking)
+        changed = effects(platform, spark, contract, basis, staged, good, state.before)
+        seconds = time.monotonic() - started - spark.waited
+        changes = _changes(work, basis, publication, good, staged, state, checks, seconds)
+        failpoint("gate.decided")
+        if not good:
+            discard_stage(platform, publication, tuple(folders))
+
+    held = {day: found for day in done if (found := checks[day].blocking)}
+    result = left_alone + StepResult(
+        contract.name,
+        published=dict(changes[0].days),
+        held=held,
+        blocked={day: tied.reason(contract, day) for day in tied.blocked},
+        checks={day: checks[day] for day in done},
+        changes=dict(changed),
+        notes=dict(state.notes),
+        read=read_in_all(staged.read),
+    )
+    version = platform.version(contract.name)
+    refused = {day: attempt(state.made_from[day], version) for day in held}
+    holds = _holds(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
+    over = tuple(hold for hold in state.known_holds if hold.day in done and hold.day not in held)
+    return Computed(publication if good else "", changes, result, holds, over, tied.moves, tied.put_off)
+
+
+def _changes(
+    work: Work,
+    basis: Basis,
+    publication: str,
+    days: Collection[date],
+    staged: Staged,
+    state: Readiness,
+    checks: Mapping[date, DayChecks],
+    seconds: float,
+) -> tuple[TableChange, ...]:
+    """The table's days and, for silver, those of its quarantine that have or had rows."""
+    platform, contract = work.platform, work.contract
+    made = partial(
+        TableChange,
+        reads=basis.reads([read.table for read in contract.inputs]),
+        code_version=platform.code_versions[contract.name],
+        configuration=platform.configurations[contract.name].parts,
+        seconds=seconds,
+        software=computed_with(staged.software),
+    )
+    found = {day: staged.digest(day) for day in days}
+    figures = {
+        day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
+    }
+    contents = replaced(*_files(basis, contract.name, publication), found, state.made_from, figures)
+    schema = spark_schema(contract).json()
+    changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
+    dead = quarantine_table(contract.name)
+    if contract.rules or basis.has(dead):  # what rules of before refused may be there still
+        bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
+        contents = replaced(*_files(basis, dead, publication), bad, state.made_from, {})
+        letters = {day: content for day, content in contents.items() if content.files or content.base}
+        changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
+    return tuple(changes)
+
+
+def _files(basis: Basis, table: str, publication: str) -> tuple[Files, Files]:
+    """What the release has of a table, whatever is staged of it, and what was staged now."""
+    lake = basis.platform.lake
+    return files_at(lake, table, basis.version(table)), staged_at(lake, table, publication)
+
+
+def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:
+    read = read_for_day(contract, day, platform.calendar, staged.read)
+    return {"days_read": read.days, "files_read": read.files}
+
+
+def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, str]) -> tuple[Hold, ...]:
+    now = datetime.now(UTC)
+    return tuple(
+        Hold(work.contract.name, day, refused[day], found[0].check, found[0].message, work.author.run, now)
+        for day, found in held.items()
+    )
+
+
+def refused_before(hold: Hold) -> Finding:
+    """Why a day stays held that is not tried again."""
+    return Finding(
+        check=cast("Check", hold.gate),
+        day=hold.day,
+        severity="block",
+        message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
+        "changed: correct one of them, or recompute it by force",
+        expected="other input, other code, or a recomputation by force",
+        found="the input and the code of what was refused",
+    )

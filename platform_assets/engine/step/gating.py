@@ -1,0 +1,181 @@
+"""What every check says of staged days, before any of them is published.
+
+A check that cannot be carried out raises: nothing is published that was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from pyspark.sql import DataFrame
+
+from platform_assets.contracts import Contract, Reconciliation
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.state.readiness import Readiness
+from platform_assets.engine.step.staging import Staged
+from platform_assets.quality.findings import Check, Checked, DayChecks, checked, checks_before_publication
+from platform_assets.quality.gates import conservation_findings, contract_findings
+from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
+from platform_assets.quality.seasonality import rhythm_of
+from platform_assets.quality.volume import volume_finding, volume_verdicts
+from platform_assets.records.differences import Differences
+from platform_assets.spark.compare.examples import Keys, keys_not_as_expected, keys_of_several_rows, keys_without
+from platform_assets.spark.compare.reconciliation import differences
+from platform_assets.spark.windows import History
+
+_NONE: Keys = {}
+ByDay = Mapping[date, Checked]
+
+
+def judge(
+    platform: Platform,
+    contract: Contract,
+    state: Readiness,
+    staged: Staged,
+    *,
+    step_days: Collection[date],
+    earlier: Mapping[date, int],
+    accept: Collection[Check] = (),
+) -> dict[date, DayChecks]:
+    """Hold the staged days against the contract, against what they were made from, and against other days.
+
+    Args:
+        platform: what to work with.
+        contract: of the table.
+        state: the staged days, `ready`, and what is there of the table so far.
+        staged: as they lie in the stage.
+        step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
+        earlier: rows of the days that the step computed before these.
+        accept: checks of which a person accepts what would block.
+
+    Returns:
+        What each check says, for every staged day.
+    """
+    days = state.ready
+    by_check: dict[Check, ByDay] = {}
+    for check in checks_before_publication(contract):
+        match check:
+            case "contract":
+                by_check[check] = _contract(contract, days, staged)
+            case "conservation":
+                by_check[check] = _conservation(platform, contract, days, staged)
+            case "reconciliation":
+                by_check[check] = _reconciliation(contract, days, staged)
+            case "volume":
+                by_check[check] = _volume(platform, contract, state, staged, step_days, earlier)
+            case _:
+                raise AssertionError(check)
+    return {
+        day: DayChecks(
+            staged.digest(day).rows,
+            tuple(
+                found[day].accepted_by_hand() if check in accept else found[day] for check, found in by_check.items()
+            ),
+        )
+        for day in days
+    }
+
+
+def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+    nulls = {day: found.nulls for day, found in staged.profiles.items() if found.nulls}
+    repeated = [day for day, found in staged.profiles.items() if found.repeated_keys]
+    without = {
+        column: keys_without(
+            _rows(staged), [day for day, found in nulls.items() if column in found], column, contract.key
+        )
+        for column in {column for found in nulls.values() for column in found}
+    }
+    twice = keys_of_several_rows(_rows(staged), repeated, contract.key) if repeated else _NONE
+    required = sum(not column.nullable for column in contract.columns)
+    result: dict[date, Checked] = {}
+    for day in days:
+        found = staged.profile(day)
+        examples = {column: keys.get(day, ()) for column, keys in without.items()}
+        findings = contract_findings(
+            contract, day, found.nulls, found.repeated_keys, without=examples, twice=twice.get(day, ())
+        )
+        passed = (
+            f"{found.digest.rows:,} rows in {len(contract.columns)} columns as declared, key "
+            f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"
+        )
+        result[day] = checked("contract", findings, passed, {"rows": found.digest.rows})
+    return result
+
+
+def _conservation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+    expected = {day: (staged.counts or {}).get(day, {}).get("expected", 0) for day in days}
+    lost, won = _NONE, _NONE
+    source = platform.catalogue[contract.inputs[0].table]
+    raw = staged.inputs.get(contract.inputs[0].table)
+    wrong = [day for day in days if expected[day] != staged.digest(day).rows]
+    # Keys can be compared only where the transform left them their names.
+    if wrong and isinstance(raw, DataFrame) and source.key == contract.key:
+        lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source.key, contract.rules, source.voided)
+    result: dict[date, Checked] = {}
+    for day in days:
+        fate = staged.fate(day)
+        findings = conservation_findings(
+            contract,
+            day,
+            fate,
+            expected=expected[day],
+            raw_recorded=staged.raw_recorded.get(day, 0),
+            quarantine_staged=staged.quarantined[day].digest.rows if day in staged.quarantined else 0,
+            missing=lost.get(day, ()),
+            extra=won.get(day, ()),
+        )
+        result[day] = checked("conservation", findings, str(fate), vars(fate))
+    return result
+
+
+def _reconciliation(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+    found = [(declared, _differences(staged, declared, days)) for declared in contract.reconciles]
+    result: dict[date, Checked] = {}
+    for day in days:
+        compared = [(declared, by_day.get(day, Differences())) for declared, by_day in found]
+        findings = [reconciliation_finding(contract, declared, day, one) for declared, one in compared]
+        result[day] = checked(
+            "reconciliation",
+            [finding for finding in findings if finding],
+            "; ".join(reconciled(declared) for declared, _ in compared),
+            {name: sum(getattr(one, name) for _, one in compared) for name in ("missing", "extra", "unequal")},
+        )
+    return result
+
+
+def _differences(staged: Staged, declared: Reconciliation, days: Collection[date]) -> dict[date, Differences]:
+    if staged.rows is None:
+        return {}
+    theirs = staged.inputs[declared.upstream]
+    assert not isinstance(theirs, History)
+    return differences(staged.rows, theirs, declared, days)
+
+
+def _volume(
+    platform: Platform,
+    contract: Contract,
+    state: Readiness,
+    staged: Staged,
+    step_days: Collection[date],
+    earlier: Mapping[date, int],
+) -> ByDay:
+    left_out = {*step_days, *state.holds}
+    verdicts = volume_verdicts(
+        contract,
+        rhythm_of(platform.catalogue, contract.name, platform.calendar),
+        {**earlier, **{day: staged.digest(day).rows for day in state.ready}},
+        {day: found.rows for day, found in state.before.items() if day not in left_out},
+        [day for day, hold in state.holds.items() if hold.gate == "volume"],
+        {day: state.before[day].rows for day in state.ready if day in state.before},
+    )
+    result: dict[date, Checked] = {}
+    for day in state.ready:
+        finding = volume_finding(contract, verdicts[day])
+        result[day] = checked("volume", [finding] if finding else [], str(verdicts[day]), verdicts[day].numbers)
+    return result
+
+
+def _rows(staged: Staged) -> DataFrame:
+    assert staged.rows is not None
+    return staged.rows

@@ -1,0 +1,161 @@
+"""The rows of a step before they are staged: inputs read through their windows, rules, newest versions, transform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
+from platform_assets.engine.platform import Platform, transform_of
+from platform_assets.engine.raw.tombstones import has_withdrawals, standing_rows
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.reference_data import history_key, history_order
+from platform_assets.planning.windows import ranges, union_read
+from platform_assets.records.row_kinds import RECORD
+from platform_assets.spark.raw.dead_letters import quarantined
+from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.spark.raw.tombstones import within_reach_only
+from platform_assets.spark.raw.versions import fates, greatest
+from platform_assets.spark.raw.withdrawals import standing, with_withdrawn, withdrawn_rows
+from platform_assets.spark.tables.reading import read_days
+from platform_assets.spark.tables.scans import with_own_jobs
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
+from platform_assets.spark.tables.users_code import users_code
+from platform_assets.spark.windows import History, Windowed
+
+InputRows = DataFrame | Windowed | History
+"""What a transform is given for an input."""
+
+Arrange = Callable[[DataFrame], DataFrame]
+"""Gives the same rows in another order."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a step is going to stage.
+
+    Args:
+        frame: its rows, not computed yet.
+        clustered: each day lies in one Spark partition.
+        quarantined: rows that broke a rule; None where there are none.
+        counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
+        inputs: what it was made from, by table: for silver the raw rows that count, with all their versions.
+        own_jobs: that the transform started while it described the rows.
+    """
+
+    frame: DataFrame
+    clustered: bool = False
+    quarantined: DataFrame | None = None
+    counts: Mapping[date, Mapping[str, int]] | None = None
+    inputs: Mapping[str, InputRows] = field(default_factory=dict)
+    own_jobs: int = 0
+
+
+def prepare(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+) -> Prepared:
+    """Read the inputs of some days and apply the rules, the order of versions and the transform."""
+    if contract.layer == "silver":
+        return _prepare_silver(platform, spark, contract, days, basis)
+    inputs = {read: _input(platform, spark, read, days, basis) for read in contract.inputs}
+    given = {read.parameter: rows for read, rows in inputs.items()}
+    with users_code(contract.name):
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
+    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
+
+
+def transform_inputs(
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    basis: Basis,
+    arranged: Arrange | None = None,
+) -> dict[str, InputRows]:
+    """What the transform of a table is given for some days, by parameter.
+
+    Args:
+        platform: what to work with.
+        spark: session.
+        contract: of a silver or gold table.
+        days: to compute together.
+        basis: to read.
+        arranged: puts the rows of every input in another order.
+    """
+    if contract.layer == "silver":
+        read = contract.inputs[0]
+        source = platform.catalogue[read.table]
+        raw = standing_rows(platform, spark, source, days, basis)
+        rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
+        return {read.parameter: arranged(rows) if arranged else rows}
+    return {read.parameter: _input(platform, spark, read, days, basis, arranged) for read in contract.inputs}
+
+
+def _prepare_silver(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+) -> Prepared:
+    read = contract.inputs[0]
+    source = platform.catalogue[read.table]
+    raw = _read(platform, spark, source, raw_schema(source), ranges(days), basis)
+    withdrawn: Mapping[date, int] = {}
+    if has_withdrawals(source.name, days, basis):
+        withdrawn, raw = withdrawn_rows(raw), standing(raw)
+    raw = within_reach_only(raw, source.moves_within_days)
+    with users_code(contract.name):
+        counts = with_withdrawn(fates(raw, source.key, contract.rules, source.voided), withdrawn)
+    any_bad = any(found["quarantined"] for found in counts.values())
+    newest = _newest(source, contract, raw)
+    with users_code(contract.name):
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
+    return Prepared(
+        frame,
+        clustered=True,
+        quarantined=quarantined(raw, source.column_names, contract.rules, source.voided) if any_bad else None,
+        counts=counts,
+        inputs={source.name: raw},
+        own_jobs=own_jobs,
+    )
+
+
+def _newest(source: Contract, contract: Contract, raw: DataFrame) -> DataFrame:
+    good = with_verdict(raw, contract.rules, source.voided).where("_good").drop("_good")
+    newest = greatest(good, source.key)
+    return newest.where(F.col("_kind") == RECORD).select(*source.column_names, DAY)
+
+
+def _input(
+    platform: Platform,
+    spark: SparkSession,
+    read: Input,
+    days: Collection[date],
+    basis: Basis,
+    arranged: Arrange | None = None,
+) -> InputRows:
+    source = platform.catalogue[read.table]
+    spans = union_read(read.window, days, platform.calendar)
+    frame = _read(platform, spark, source, spark_schema(source), spans, basis)
+    frame = arranged(frame) if arranged else frame
+    match read.window:
+        case Span(0, 0):
+            return frame
+        case AsOf():
+            return History(frame, history_key(platform, source.name), history_order(platform, source.name))
+        case _:
+            return Windowed(frame, read.window, days)
+
+
+def _read(
+    platform: Platform,
+    spark: SparkSession,
+    source: Contract,
+    schema: StructType,
+    spans: Collection[tuple[date, date]],
+    basis: Basis,
+) -> DataFrame:
+    path = platform.lake.table_path(source.name)
+    return read_days(spark, path, basis.files(source.name), schema, spans)

@@ -1,0 +1,114 @@
+"""Bounded reads, proved: what the plan that is executed reads, against what the contract declares."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.day_contents import Files
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.planning.reads import FilesRead, first_outside
+from platform_assets.spark.tables.scans import Scan, scans_of
+
+
+class UndeclaredReadError(PlatformError):
+    """A transform read something that its contract does not declare; nothing of its step was published."""
+
+
+def files_read(
+    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, frame: DataFrame
+) -> FilesRead:
+    """How many files of which days of its inputs a step reads.
+
+    Args:
+        platform: what to work with.
+        contract: of the table.
+        days: that are computed.
+        basis: that is to be read.
+        frame: their rows, not computed yet.
+
+    Raises:
+        UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
+    """
+    inputs = [_Input(platform.lake, read.table, basis.files(read.table)) for read in contract.inputs]
+    found: defaultdict[str, set[Path]] = defaultdict(set)
+    for scan in scans_of(frame):
+        for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
+            found[table] |= files
+    read = {one.table: Counter(one.live[file] for file in found[one.table]) for one in inputs if one.table in found}
+    if outside := first_outside(contract, days, platform.calendar, read):
+        table, day = outside
+        raise UndeclaredReadError(
+            f"The transform of {contract.name} reads {table} on {day}, which no window of {_shown(days)} holds; "
+            "nothing was published.",
+            f"Read {table} only through the parameter {table.split('.')[1]}, or declare a longer window.",
+        )
+    return read
+
+
+def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
+    """A transform describes its rows; what it computes while it does so, nobody can bound.
+
+    Raises:
+        UndeclaredReadError: it started jobs.
+    """
+    if jobs:
+        raise UndeclaredReadError(
+            f"The transform of {contract.name} started {jobs:,} Spark jobs of its own instead of describing its rows, "
+            "so that what it reads cannot be told; nothing was published.",
+            "Leave out collect, count, first, checkpoint and the like; give a pivot its values.",
+        )
+
+
+class _Input:
+    """A table that may be read: its files, with their days."""
+
+    def __init__(self, lake: Lake, table: str, days: Files) -> None:
+        self.table, self.folder = table, lake.table_path(table)
+        self.live = {self.folder / file.path: day for day, files in days.items() for file in files}
+
+
+def _declared(
+    lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
+) -> dict[str, set[Path]]:
+    """What a scan reads of each input."""
+    found: defaultdict[str, set[Path]] = defaultdict(set)
+    read = scan.files | ({scan.table} if scan.table else set())
+    for path in read or {None}:
+        one = next((one for one in inputs if path and path.is_relative_to(one.folder)), None)
+        if one is None or path is None:
+            raise UndeclaredReadError(
+                f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
+                "contract does not declare; nothing was published.",
+                f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of "
+                "the code belong into expressions.",
+            )
+        if path in scan.files and path not in one.live:
+            raise UndeclaredReadError(
+                f"The transform of {contract.name} reads {path.relative_to(one.folder)} of {one.table} for "
+                f"{_shown(days)}, which is not part of the release that it was given; nothing was published.",
+                f"Read {one.table} only through the parameter {one.table.split('.')[1]}.",
+            )
+        found[one.table] |= scan.files & {path}
+    return found
+
+
+def _what(lake: Lake, path: Path | None, scan: Scan) -> str:
+    if path is None:
+        return f"what Spark calls {scan.what}"
+    if path.is_relative_to(lake.root):
+        return ".".join(path.relative_to(lake.root).parts[:2])
+    return str(path)
+
+
+def _shown(days: Collection[date]) -> str:
+    first, last = min(days), max(days)
+    return str(first) if first == last else f"{first} to {last}"

@@ -1,0 +1,163 @@
+"""Recompute days of a silver or gold table and publish every batch as it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import date
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
+from platform_assets.engine.results import StepResult
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step.compute import Computed, Work, begin, compute, refused_before
+from platform_assets.engine.step.holds import write_holds
+from platform_assets.lakehouse.errors import Conflict, OvertakenError
+from platform_assets.planning.fingerprints import parse_attempt
+from platform_assets.planning.steps import Step, days_of, put_off
+from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.quality.findings import Check
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import TableChange, new_publication
+from platform_assets.spark.tables.failures import full_disk_explained
+
+ATTEMPTS = 3
+"""How often days that another run published meanwhile are computed again before the conflict is passed on."""
+
+
+def recompute_step(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    step: Step,
+    author: Author,
+    progress: OnProgress = no_progress,
+    *,
+    force: bool = False,
+    accept: Collection[Check] = (),
+) -> StepResult:
+    """Recompute days of one silver or gold table, in batches of which each is one publication.
+
+    Days that fail a gate are held and keep their last good content; days whose inputs were never loaded, or are held
+    on the same day, are blocked; days that are what they would become, or would come out as they were refused, are
+    left alone. None of them keeps the others from being published.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where nothing is to be computed, or no input day has rows.
+        step: table and days.
+        author: on whose behalf.
+        progress: told after every batch.
+        force: compute days whatever their state.
+        accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
+            and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
+
+    Raises:
+        AcceptError: a check is none of those that can be accepted.
+        ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
+        TransformError: the transform does not return what the contract declares.
+        UndeclaredReadError: the transform read something that its contract does not declare.
+        NotRepeatableError: the transform does not always give the same.
+        Conflict: others kept publishing the same days.
+        OvertakenError: others kept publishing, or did while records moved between days.
+    """
+    now = Progress("computing", step.table, 0, len(step.days))
+    progress(now)
+    forced = step.days if force else ()
+    work = begin(Basis.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
+    result = StepResult(step.table)
+    left = list(work.batches)
+    while left:
+        started, batch = time.monotonic(), left.pop(0)
+        days: Collection[date] = batch
+        for turn in range(1, ATTEMPTS + 1):
+            with full_disk_explained(step.table):
+                done = _publish_batch(work, days, days_of(left), result, last=turn == ATTEMPTS)
+            result, days, left = result + done.result, done.again, put_off(left, done.put_off)
+            if not days:
+                break
+        result += StepResult(step.table, seconds=time.monotonic() - started)
+        now = replace(now, done=result.days, rows=result.rows)
+        progress(now)
+    progress(replace(now, finished=True))
+    return replace(result, reasons={day: work.reasons[day] for day in result.published if day in work.reasons})
+
+
+class _Done(NamedTuple):
+    """What became of a batch: the days to compute again because of a conflict, and those to compute later."""
+
+    result: StepResult
+    again: tuple[date, ...]
+    put_off: Mapping[date, date]
+
+
+def _publish_batch(
+    work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
+) -> _Done:
+    table, basis = work.contract.name, Basis.now(work.platform)
+    computed = compute(work, basis, days, to_come, so_far)
+    met = _publish(work, computed, basis, last=last) if computed.publication else _Met()
+    good = computed.result.published.keys() - met.again - met.put_back.keys()
+    over = [hold for hold in computed.over if hold.day in good]
+    overtaken = write_holds(basis, computed.holds, {table: good}, over)
+    again = met.again | (set() if last else {hold.day for hold in overtaken})
+    put_back = StepResult(table, held={day: (refused_before(hold),) for day, hold in met.put_back.items()})
+    result = computed.result.without(again | put_back.held.keys()) + put_back
+    return _Done(result, tuple(sorted(again)), computed.put_off)
+
+
+class _Met(NamedTuple):
+    """Days of a batch that were not published: those to compute again, and those that somebody put back meanwhile."""
+
+    again: frozenset[date] = frozenset()
+    put_back: Mapping[date, Hold] = MappingProxyType({})
+
+
+def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> _Met:
+    """Publish a batch on the release that it was computed over, or on a later one if it is as good there.
+
+    Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Nor what
+    somebody put back meanwhile: the files that this batch found are there again then, as if nothing had been. Whatever
+    else others did leaves the days that they did not replace as good as they were.
+    """
+    platform, publication, changes = work.platform, computed.publication, computed.changes
+    now, again, put_back = basis, set[date](), dict[date, Hold]()
+    for turn in range(1, TURNS + 1):
+        try:
+            publish_changes(platform, publication, "recompute", changes, work.author, on_release=now.number)
+        except Conflict as conflict:
+            if last:
+                raise
+            again.update(changes[0].days if computed.moves else conflict.days)
+        except OvertakenError:
+            now = Basis.now(platform)
+            put_back |= _put_back(platform, changes[0], computed.over)
+            half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, basis, now)
+            if turn == TURNS or (half and last):
+                raise
+            again.update(changes[0].days if half else ())
+        else:
+            return _Met(frozenset(again - put_back.keys()), put_back)
+        changes = without(changes, again | put_back.keys())
+        if not changes:
+            discard_stage(platform, computed.publication, [change.table for change in computed.changes])
+            return _Met(frozenset(again - put_back.keys()), put_back)
+        publication = new_publication()  # the manifest of the first is written
+    raise AssertionError("unreachable")
+
+
+def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:
+    """Days that are to become just what somebody rolled back since they were computed."""
+    return {
+        hold.day: hold
+        for hold in platform.ledger.holds(change.table)
+        if hold.is_of_good_content
+        and hold not in known
+        and hold.day in change.days
+        and parse_attempt(hold.refused)[0] == change.days[hold.day].fingerprint
+    }

@@ -1,0 +1,279 @@
+"""A stage while it is filled: one release, and the days computed over it, which nobody else sees until it is published.
+
+Every step of a stage reads what the steps before it have staged. Publishing shows all of it at once. A stage lives as
+long as its process, unless somebody opened it by name (`operations.stages.stages`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.day_contents import files_at
+from platform_assets.engine.moves.half_moves import moved_meanwhile
+from platform_assets.engine.moves.ties import partners
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
+from platform_assets.engine.results import StepResult
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.schema_changes import refuse_days_left
+from platform_assets.engine.step.compute import Computed, begin, compute
+from platform_assets.engine.step.holds import write_holds
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.errors import Conflict, OvertakenError
+from platform_assets.lakehouse.releases import Release, release
+from platform_assets.planning.fingerprints import parse_attempt
+from platform_assets.planning.rebase import overtaken
+from platform_assets.planning.steps import Step, days_of, put_off
+from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.quality.findings import Check
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.spark.tables.failures import full_disk_explained
+
+Keep = Callable[["Stage", str], None]
+"""Told when days came in, and before anything is published the publication's name."""
+
+
+class Stage:
+    """Days of several tables over one release.
+
+    Args:
+        platform: what to work with.
+        author: on whose behalf.
+        before: what lies in it already; by default nothing, over the current release.
+        keep: told whenever that changed.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        author: Author,
+        before: OpenStage | None = None,
+        keep: Keep = lambda stage, publishing: None,
+    ) -> None:
+        self.platform = platform
+        self.author = author
+        self.release = release(platform.lake, before.release) if before else platform.current_release()
+        self.changes: dict[str, TableChange] = {}
+        self.results: dict[str, StepResult] = {}
+        self.holds: dict[tuple[str, date], Hold] = {}
+        self.over: set[Hold] = set()
+        self.folders: dict[str, tuple[str, ...]] = {}
+        self.again: dict[str, set[date]] = {}
+        self._keep = keep
+        if before:
+            self.changes = {change.table: change for change in before.tables}
+            self.holds = {(hold.table, hold.day): hold for hold in before.holds}
+            self.over = set(before.over)
+            self.folders = dict(before.folders)
+            self.results = {
+                change.table: StepResult(
+                    change.table, dict(change.days), reasons=dict(before.reasons.get(change.table, {}))
+                )
+                for change in before.tables
+                if change.table in platform.catalogue.names
+            }
+
+    @property
+    def basis(self) -> Basis:
+        """What the next step reads."""
+        return Basis(self.platform, self.release, dict(self.changes), tuple(self.holds.values()), frozenset(self.over))
+
+    def step(
+        self,
+        spark: Callable[[], SparkSession],
+        step: Step,
+        progress: OnProgress = no_progress,
+        *,
+        forced: Collection[date] = (),
+        accept: Collection[Check] = (),
+    ) -> StepResult:
+        """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
+
+        Only the `forced` of its days are computed whatever their state.
+        Days of the stage between which and those of the step records have moved are computed again with them.
+        `published` of the result are the days that the stage will publish.
+
+        Raises:
+            ContractError: the table follows its contract only with all its days, and not all of them came out good.
+        """
+        step = self._with_partners(step)
+        now = Progress("computing", step.table, 0, len(step.days))
+        progress(now)
+        self._forget(step.table, step.days)
+        work = begin(self.basis, spark, step, self.author, forced=forced, accept=accept, at_once=True)
+        before, result = self.results.get(step.table), StepResult(step.table)
+        left = list(work.batches)
+        while left:
+            started, batch = time.monotonic(), left.pop(0)
+            with full_disk_explained(step.table):
+                computed = compute(work, self.basis, batch, days_of(left), result)
+            left = put_off(left, computed.put_off)
+            self._add(computed)
+            result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
+            why = {day: work.reasons[day] for day in result.published if day in work.reasons}
+            result = replace(result, reasons=why)
+            self.results[step.table] = before.without(step.days) + result if before else result
+            self._keep(self, "")
+            now = replace(now, done=result.days, rows=result.rows)
+            progress(now)
+        if work.all_days:
+            refuse_days_left(self.basis, step.table, self.results[step.table].not_published)
+        progress(replace(now, finished=True))
+        failpoint("stage.step_done")
+        return result
+
+    def publish(self, spark: Callable[[], SparkSession], progress: OnProgress = no_progress) -> int | None:
+        """Show everything at once, and write down what is held.
+
+        Days that somebody else published meanwhile, and those that read what is another one now, are computed again
+        first.
+
+        Returns:
+            The number of the new release; None where no day came out good.
+
+        Raises:
+            OvertakenError: others kept publishing.
+        """
+        failpoint("stage.before_publish")
+        number = self._publish(spark, progress)
+        write_holds(Basis(self.platform, self.release), self.holds.values(), self._days(), self.over)
+        return number
+
+    def discard(self) -> None:
+        """Remove everything that was staged and not published."""
+        for publication, tables in self.folders.items():
+            discard_stage(self.platform, publication, tables)
+
+    def _publish(self, spark: Callable[[], SparkSession], progress: OnProgress) -> int | None:
+        for turn in range(1, TURNS + 1):
+            now = self.platform.current_release()
+            if now.number != self.release.number:
+                refused = {table: self._refused_since(table) for table in self.changes}
+                for table, days in self._rebase(now).items():
+                    self.again.setdefault(table, set()).update(days)
+                    why = self.results[table].reasons if table in self.results else {}
+                    # What somebody put back since they were asked for is not.
+                    wanted = set(days).difference(refused.get(table, ()))
+                    asked = [day for day in wanted if "asked for" in why.get(day, ())]
+                    self.step(spark, Step(table, days), progress, forced=asked)
+            if not self._days():  # or others published just what was staged
+                return None
+            publication = new_publication()
+            self._keep(self, publication)
+            try:
+                with meanwhile(progress, "publishing"):
+                    return publish_changes(
+                        self.platform,
+                        publication,
+                        "recompute",
+                        tuple(self.changes.values()),
+                        self.author,
+                        on_release=self.release.number,
+                    )
+            except (OvertakenError, Conflict):
+                if turn == TURNS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
+        """Lie over another release; returns the days that have to be computed again, inputs first."""
+        before, after = Basis(self.platform, self.release), Basis(self.platform, now)
+        self.release = now
+        names = self.platform.catalogue.names
+        changed = {
+            table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
+            for table in names
+        }
+        for table in self.changes.keys() & names:
+            staged = self.changes[table].days
+            for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
+                changed[table].update(staged.keys() & set(tie))
+        mine = self._days_and_held()
+        again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
+        for table, days in again.items():
+            changed[table] |= partners(self.platform, self.platform.catalogue[table], days, self._staged(table), before)
+        again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
+        for table, days in again.items():
+            self._forget(table, days)
+        basis = self.basis
+        self.changes = {
+            table: change.model_copy(update={"days": self._over(now, change), "reads": basis.reads(change.reads)})
+            for table, change in self.changes.items()
+        }
+        return again
+
+    def _with_partners(self, step: Step) -> Step:
+        staged = self._staged(step.table)
+        lies_over = Basis(self.platform, self.release)
+        contract = self.platform.catalogue[step.table]
+        tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
+        return replace(step, days=tuple(sorted({*step.days, *tied})))
+
+    def _refused_since(self, table: str) -> tuple[date, ...]:
+        """Staged days that somebody rolled back, or a gate refused, in just the content they have here.
+
+        Not through what was known when they were computed, and overruled then.
+        """
+        staged = self._staged(table)
+        return tuple(
+            hold.day
+            for hold in self.platform.ledger.holds(table)
+            if hold not in self.over
+            and hold.day in staged
+            and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
+        )
+
+    def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:
+        live = files_at(self.platform.lake, change.table, now.versions.get(change.table))
+        return {
+            day: content.model_copy(update={"base": tuple(file.path for file in live.get(day, ()))})
+            for day, content in change.days.items()
+        }
+
+    def _staged(self, table: str) -> Mapping[date, DayContent]:
+        return self.changes[table].days if table in self.changes else {}
+
+    def _days_and_held(self) -> dict[str, set[date]]:
+        """What this stage has an opinion of; others may have made it another one."""
+        found = {table: set(days) for table, days in self._days().items()}
+        for table, day in self.holds:
+            found.setdefault(table, set()).add(day)
+        return found
+
+    def _days(self) -> dict[str, tuple[date, ...]]:
+        return {table: tuple(change.days) for table, change in self.changes.items() if change.days}
+
+    def _add(self, computed: Computed) -> None:
+        if computed.publication:
+            self.folders[computed.publication] = tuple(change.table for change in computed.changes)
+        for change in computed.changes:
+            had = self.changes.get(change.table)
+            self.changes[change.table] = _together(had, change) if had else change
+        for hold in computed.holds:
+            self.holds[hold.table, hold.day] = hold
+        self.over.update(computed.over)
+
+    def _forget(self, table: str, days: Collection[date]) -> None:
+        """Take days out again, with what gates said of them and what was quarantined."""
+        for name in (table, quarantine_table(table)):
+            if change := self.changes.pop(name, None):
+                self.changes |= {left.table: left for left in without([change], days)}
+        self.over = {hold for hold in self.over if hold.table != table or hold.day not in days}
+        self.holds = {key: hold for key, hold in self.holds.items() if key[0] != table or key[1] not in days}
+
+
+def _together(one: TableChange, other: TableChange) -> TableChange:
+    """Days of one table that were computed in two batches."""
+    return other.model_copy(update={"days": {**one.days, **other.days}, "seconds": one.seconds + other.seconds})
+
+
+def _differing(one: Mapping[date, str], other: Mapping[date, str]) -> tuple[date, ...]:
+    return tuple(sorted(day for day in one.keys() | other.keys() if one.get(day) != other.get(day)))

@@ -1,0 +1,153 @@
+"""One batch of days computed into a stage and counted there, before any gate looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step.inputs import InputRows, prepare
+from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
+from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
+from platform_assets.failpoints import failpoint
+from platform_assets.planning.reads import FilesRead
+from platform_assets.quality.gates import Fate
+from platform_assets.records.digest import Digest
+from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.session.settings import refuse_other_settings
+from platform_assets.spark.session.software import software_of
+from platform_assets.spark.tables.reading import read_staged
+from platform_assets.spark.tables.scans import as_planned, shows_plans
+from platform_assets.spark.tables.schemas import spark_schema
+from platform_assets.spark.tables.staging import TransformError, check_columns, stage
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Days as they lie in the stage.
+
+    Args:
+        profiles: of the days that have rows.
+        quarantined: profiles of the quarantined rows, by day.
+        counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
+        raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
+        rows: what was staged, to be looked at again; None where no input day has rows, so that nothing was.
+        inputs: what it was made from, by table.
+        read: files that were read to make them; nothing where Spark does not tell, which is over Spark Connect.
+        software: that computed them, as a manifest has it.
+    """
+
+    profiles: Mapping[date, Profile] = field(default_factory=dict)
+    quarantined: Mapping[date, Profile] = field(default_factory=dict)
+    counts: Mapping[date, Mapping[str, int]] | None = None
+    raw_recorded: Mapping[date, int] = field(default_factory=dict)
+    rows: DataFrame | None = None
+    inputs: Mapping[str, InputRows] = field(default_factory=dict)
+    read: FilesRead = field(default_factory=dict)
+    software: Mapping[str, str] = field(default_factory=dict)
+
+    def profile(self, day: date) -> Profile:
+        """Of any staged day, an empty one included."""
+        return self.profiles.get(day, Profile())
+
+    def digest(self, day: date) -> Digest:
+        """Content of a day."""
+        return self.profile(day).digest
+
+    def fate(self, day: date) -> Fate:
+        """What became of a silver day's raw rows."""
+        counts = (self.counts or {}).get(day, {})
+        raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
+        kept = self.digest(day).rows
+        return Fate(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
+
+    def figures(self, day: date) -> dict[str, int]:
+        """Counts to publish with a day: with how many it was computed, and of silver, what became of its raw rows."""
+        together = {TOGETHER: len(self.profiles)}
+        if self.counts is None:
+            return together
+        fate = self.fate(day)
+        return together | {
+            "raw": fate.raw,
+            "superseded": fate.superseded,
+            "voided": fate.voided,
+            "quarantined": fate.quarantined,
+            "withdrawn": fate.withdrawn,
+        }
+
+
+def stage_days(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    contract: Contract,
+    days: Collection[date],
+    basis: Basis,
+    folder: Path,
+    quarantine_folder: Path,
+    *,
+    together: int | None = None,
+) -> Staged:
+    """Compute some days into a stage, and count what lies there.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where no input day has rows.
+        contract: of a silver or gold table.
+        days: to compute together.
+        basis: to read.
+        folder: of the stage.
+        quarantine_folder: of the stage's quarantined rows.
+        together: most days with rows that today's code and contract have published after they were computed together;
+            more of them have to prove that they always come out the same. None where nothing is to be published.
+
+    Raises:
+        TransformError: the transform returned other columns, or other days, than it was asked for.
+        UndeclaredReadError: it read something else than what it was given.
+        NotRepeatableError: it does not always give the same.
+        SessionSettingsError: the session would compute something else than all others.
+    """
+    recorded: dict[date, int] = {}
+    if contract.layer == "silver":
+        source = contract.inputs[0].table
+        loaded = basis.days(source)
+        recorded = {day: found.delivered for day, found in loaded.items()}
+        if not any(basis.files(source).get(day) for day in days):
+            return Staged(counts={}, raw_recorded=recorded)
+    session = spark()
+    refuse_other_settings(session)
+    prepared = prepare(platform, session, contract, days, basis)
+    if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
+        refuse_what_cannot_repeat(contract, prepared.frame)
+    schema = spark_schema(contract)
+    check_columns(contract.name, prepared.frame, schema)
+    frame = prepared.frame.select(*schema.fieldNames())
+    read: FilesRead = {}
+    if shows_plans(session):
+        read = files_read(platform, contract, days, basis, frame)
+        refuse_jobs_of_its_own(contract, prepared.own_jobs)
+        frame = as_planned(frame)
+    stage(frame, folder, clustered=prepared.clustered)
+    rows = read_staged(session, folder)
+    profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
+    failpoint("stage.profiled")
+    if strays := set(profiles) - set(days):
+        raise TransformError(
+            f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
+            "Return only rows of the days being computed.",
+        )
+    if together is not None:
+        digests = {day: profiles.get(day, Profile()).digest for day in days}
+        probe(platform, session, contract, basis, rows, digests, together)
+    quarantined: dict[date, Profile] = {}
+    if prepared.quarantined is not None:
+        stage(prepared.quarantined, quarantine_folder)
+        quarantined = profile(read_staged(session, quarantine_folder), (), ())
+        failpoint("stage.quarantined")
+    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session))

@@ -1,0 +1,173 @@
+"""The source of the user's own code, found where Python would find it, and without importing any of it.
+
+The user's own is what lies neither in the standard library nor among installed packages nor in this one, whose domains
+are; and all of the package that a domain's transforms lie in, wherever that is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from pkgutil import iter_modules
+
+from platform_assets.contracts import Contract, ContractError, Domain
+from platform_assets.planning.code.reach import reached_code
+from platform_assets.planning.code.source import Module, parse_module
+from platform_assets.records.code_version import code_version
+
+_ENGINE, _DOMAINS = "platform_assets", "platform_assets.domains"
+_TOOLS = frozenset({"delta", "py4j", "pyspark"})
+"""Where Spark was not installed by pip, they lie among the user's own."""
+
+_LIBRARY = tuple(Path(path) for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name)))
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
+    """The code version of a table, over all that its transform can reach.
+
+    Args:
+        code: the user's, as the domain sees it.
+        domain: of the table.
+        contract: of the table.
+
+    Raises:
+        ContractError: the source of a module that it reaches is not there, or cannot be read.
+    """
+    module = transform_module(domain, contract)
+    if code.find(module) is None:
+        raise ContractError(
+            f"The domain {domain.name!r} has no module {module}, by which {contract.name} is computed.",
+            f"Write it, with a function {contract.table}, or correct `transforms` of its Domain.",
+        )
+    try:
+        return code_version(reached_code(code.find, code.below, module, contract.table))
+    except RecursionError as error:
+        raise _unknowable(module, "an expression in it, or in what it uses, is nested too deeply") from error
+
+
+def transform_module(domain: Domain, contract: Contract) -> str:
+    """Where the function that computes a table is found, under the table's name."""
+    return f"{domain.transforms}.{contract.layer}"
+
+
+class UserCode:
+    """The user's own modules, as one domain sees them.
+
+    Args:
+        domain: whose package is the user's own wherever it lies.
+
+    Raises:
+        ContractError: the package of its transforms is not there.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._home = domain.transforms.partition(".")[0]
+        self._specs: dict[str, ModuleSpec | None] = {}
+        self._modules: dict[str, Module | None] = {}
+        spec = self._spec(domain.transforms)
+        if spec is None or spec.submodule_search_locations is None:
+            raise ContractError(
+                f"The domain {domain.name!r} has no package {domain.transforms!r}.",
+                "Correct `transforms` of its Domain.",
+            )
+
+    def find(self, name: str) -> Module | None:
+        """A module of the user's own; None for anybody else's and for what is none.
+
+        Raises:
+            ContractError: it is there, but its source is not, or is not Python.
+        """
+        if name not in self._modules:
+            self._modules[name] = self._parsed(name) if self._may_be_own(name) else None
+        return self._modules[name]
+
+    def below(self, name: str) -> Iterator[str]:
+        """All modules of the user's own that lie in the same package as one of them, at any depth."""
+        top = _DOMAINS if _lies_in(name, _ENGINE) else name.partition(".")[0]
+        return self._within(top)
+
+    def _within(self, name: str) -> Iterator[str]:
+        yield name
+        spec = self._spec(name)
+        for one in iter_modules(spec.submodule_search_locations if spec else (), f"{name}."):
+            yield from self._within(one.name) if one.ispkg else [one.name]
+
+    def _may_be_own(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        if top == _ENGINE:
+            return _lies_in(name, _DOMAINS)
+        if top in _TOOLS or not all(name.split(".")):
+            return False
+        spec = self._spec(top)
+        return spec is not None and (top == self._home or not _is_installed(spec))
+
+    def _parsed(self, name: str) -> Module | None:
+        spec = self._spec(name)
+        by_name = _lies_in(name, self._home) or _lies_in(name, _DOMAINS)
+        if spec is None or (not by_name and _is_installed(spec)):
+            return None
+        source = _source_of(name, spec)
+        try:
+            return parse_module(name, source, is_package=spec.submodule_search_locations is not None)
+        except (SyntaxError, ValueError) as error:
+            raise _unknowable(name, str(error)) from error
+
+    def _spec(self, name: str) -> ModuleSpec | None:
+        if name not in self._specs:
+            self._specs[name] = self._located(name)
+        return self._specs[name]
+
+    def _located(self, name: str) -> ModuleSpec | None:
+        """Where a module would be loaded from; packages around it are not imported for that."""
+        loaded = getattr(sys.modules.get(name), "__spec__", None)
+        if isinstance(loaded, ModuleSpec):
+            return loaded
+        path: list[str] | None = None
+        if above := name.rpartition(".")[0]:
+            package = self._spec(above)
+            if package is None or package.submodule_search_locations is None:
+                return None
+            path = list(package.submodule_search_locations)
+        finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
+        found = (find(name, path) for find in finders if find)
+        return next((spec for spec in found if spec is not None), None)
+
+
+def _source_of(name: str, spec: ModuleSpec) -> str:
+    if spec.origin is None and spec.submodule_search_locations is not None:
+        return ""  # a folder without __init__
+    get = getattr(spec.loader, "get_source", None)
+    try:
+        source: str | None = get(name) if get else None
+    except (ImportError, OSError, SyntaxError, ValueError) as error:
+        raise _unknowable(name, str(error)) from error
+    if source is None:
+        raise _unknowable(name, f"what is at {spec.origin} has none")
+    return source
+
+
+def _unknowable(name: str, why: str) -> ContractError:
+    return ContractError(
+        f"The source of {name}, which transforms use, cannot be read, so it is not known when it changes: {why}.",
+        "Set `code_version` by hand, in the contracts that use it or for their Domain.",
+    )
+
+
+def _is_installed(spec: ModuleSpec) -> bool:
+    """Whether a module belongs to the standard library or to an installed package."""
+    if spec.has_location and spec.origin:
+        return _lies_among_installed(Path(spec.origin))
+    # Without folders either it is built into Python.
+    return all(_lies_among_installed(Path(folder)) for folder in spec.submodule_search_locations or ())
+
+
+def _lies_among_installed(place: Path) -> bool:
+    return not _INSTALLED.isdisjoint(place.parts) or any(place.is_relative_to(library) for library in _LIBRARY)
+
+
+def _lies_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,5 @@
+"""Delta's log and files: commits, what a table is made of at a version, statistics, schemas.
+
+The only room that knows what a log looks like. It reads what commits say of their publication, and knows no
+releases or locks.
+"""

@@ -1,0 +1,71 @@
+"""Which files can hold a value, or a key of some others, told from the statistics in the log without reading a row."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from platform_assets.records.manifest import DataFile
+
+_Bounds = tuple[Any, Any]
+_NO_FOUR_DIGITS = re.compile(r"[+-]\d+-\d\d-\d\d")
+"""A day whose year is written with a sign; such texts are not in the order of the days."""
+
+
+def may_share_keys(
+    files: Mapping[date, Sequence[DataFile]], others: Mapping[date, Sequence[DataFile]], columns: Collection[str]
+) -> dict[date, tuple[DataFile, ...]]:
+    """Those of some files that can hold a key of the others; a file without statistics always can.
+
+    Args:
+        files: to choose from, by day.
+        others: that hold the keys, by day.
+        columns: of the key, of types whose bounds in the log are exact or rounded outwards: whole numbers, text, dates.
+    """
+    left = {day: tuple(of_day) for day, of_day in files.items()}
+    for column in columns:
+        bounds = [_bounds(file, column) for of_day in others.values() for file in of_day]
+        if None in bounds:
+            continue
+        spans = _merged([found for found in bounds if found])
+        starts = [start for start, _ in spans]
+
+        def meets(file: DataFile, spans: list[_Bounds] = spans, starts: list[Any] = starts, name: str = column) -> bool:
+            if (found := _bounds(file, name)) is None:
+                return True
+            at = bisect_right(starts, found[1]) - 1
+            return at >= 0 and bool(spans[at][1] >= found[0])
+
+        left = {day: tuple(filter(meets, of_day)) for day, of_day in left.items()}
+    return {day: of_day for day, of_day in left.items() if of_day}
+
+
+def may_hold(file: DataFile, column: str, value: str) -> bool:
+    """Whether a file can have a row with a value in a text column; one without statistics always can."""
+    found = _bounds(file, column)
+    return found is None or bool(found[0] <= value <= found[1])
+
+
+def _bounds(file: DataFile, column: str) -> _Bounds | None:
+    """None also where what the log says may have lost digits, or is not in the order of the values."""
+    stats = json.loads(file.stats)
+    both = (stats.get("minValues", {}).get(column), stats.get("maxValues", {}).get(column))
+    return both if {type(bound) for bound in both} in ({int}, {str}) and not any(map(_is_odd, both)) else None
+
+
+def _is_odd(bound: int | str) -> bool:
+    return isinstance(bound, str) and _NO_FOUR_DIGITS.fullmatch(bound) is not None
+
+
+def _merged(bounds: Collection[_Bounds]) -> list[_Bounds]:
+    found: list[_Bounds] = []
+    for low, high in sorted(bounds):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found

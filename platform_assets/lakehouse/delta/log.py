@@ -1,0 +1,174 @@
+"""Which files make up a table at a version, by day, with their statistics as the log has them.
+
+Folded from the newest usable checkpoint and the commits after it. The log holds URL-encoded paths; everything above
+this module, and deltalake's `AddAction`, works with decoded ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log_state import checkpointed_schema, from_checkpoint
+from platform_assets.lakehouse.delta.statistics import trustworthy, types_of, without_bounds
+from platform_assets.lakehouse.errors import (
+    DamagedTableError,
+    NullDayError,
+    StagedFileError,
+)
+from platform_assets.lakehouse.layout import Lake, table_name
+from platform_assets.records.manifest import DataFile
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at a version.
+
+    Args:
+        version: the version.
+        schema_string: Delta schema.
+        metadata: id, columns and properties of the table, to see whether somebody altered it.
+        files: live files by decoded path.
+        days: the day of each file, by path; None for rows without one.
+    """
+
+    version: int
+    schema_string: str
+    metadata: tuple[str, ...]
+    files: dict[str, DataFile]
+    days: dict[str, date | None]
+
+    def by_day(self) -> dict[date | None, dict[str, DataFile]]:
+        """The live files of every day that has some, by path."""
+        found: dict[date | None, dict[str, DataFile]] = {}
+        for path, file in self.files.items():
+            found.setdefault(self.days[path], {})[path] = file
+        return found
+
+
+def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
+    """Fold a table's log.
+
+    Args:
+        table_path: folder of the table.
+        version: version wanted; the head by default.
+
+    Raises:
+        DamagedTableError: there is no such version, or the table needs Delta features beyond protocol 1/2.
+    """
+    wanted = commits.head_version(table_path) if version is None else version
+    _require(table_path, wanted)
+    start, state = from_checkpoint(table_path, wanted)
+    for number in range(start + 1, wanted + 1):
+        state.apply(commits.actions(table_path, number))
+    return Snapshot(
+        wanted, state.schema_string, state.metadata, state.files, {path: state.days[path] for path in state.files}
+    )
+
+
+def head_of(table_path: Path) -> Snapshot | None:
+    """The newest version of a table; None if there is no table yet.
+
+    Raises:
+        DamagedTableError: as `snapshot`.
+    """
+    return snapshot(table_path) if commits.head_version(table_path) >= 0 else None
+
+
+def schema_string_at(table_path: Path, version: int) -> str:
+    """The Delta schema of a table at a version, without looking at its files.
+
+    Raises:
+        DamagedTableError: there is no such version.
+    """
+    _require(table_path, version)
+    summed_up = commits.checkpoint_hint(table_path)
+    for number in range(version, -1, -1):
+        for action in commits.actions(table_path, number):
+            if "metaData" in action:
+                return str(action["metaData"]["schemaString"])
+        if number - 1 <= summed_up:
+            break
+    return checkpointed_schema(table_path, version) or snapshot(table_path, version).schema_string
+
+
+def _require(table_path: Path, version: int) -> None:
+    if version < 0 or not storage.exists(commits.commit_file(table_path, version)):
+        raise DamagedTableError(
+            f"{table_name(table_path)} has no version {version}.",
+            "Check that the lake's folder is complete; restore the table from a backup if it was deleted.",
+        )
+
+
+def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
+    """The live files of each day, sorted by path.
+
+    Args:
+        table_path: folder of the table.
+        version: version wanted; the head by default.
+
+    Raises:
+        NullDayError: rows have no day.
+        DamagedTableError: there is no such version.
+    """
+    return files_of_days(snapshot(table_path, version), table_name(table_path))
+
+
+def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
+    """What a publication staged for a table: Delta schema, and the files of each day relative to the table's folder.
+
+    Raises:
+        StagedFileError: nothing was staged.
+        NullDayError: staged rows have no day.
+    """
+    folder = lake.stage_path(table, publication)
+    if commits.head_version(folder) < 0:
+        raise StagedFileError(
+            f"Publication {publication} staged nothing for {table}: {folder} has no Delta log.",
+            "Write the computed days there as a Delta table before publishing.",
+        )
+    staged = snapshot(folder)
+    types = types_of(staged.schema_string)
+    files = {
+        day: tuple(
+            file.model_copy(
+                update={"path": f"{publication}/{file.path}", "stats": _stats(folder / file.path, file.stats, types)}
+            )
+            for file in files
+        )
+        for day, files in files_of_days(staged, table).items()
+    }
+    return staged.schema_string, files
+
+
+def _stats(file: Path, stats: str, types: Mapping[str, Any]) -> str:
+    """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
+    if "double" in types.values():
+        import pyarrow.parquet as pq  # which only few tables need
+
+        if pq.read_metadata(file).num_row_groups > 1:
+            return without_bounds(stats)
+    return trustworthy(stats, types)
+
+
+def files_of_days(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
+    """The live files of each day of a table that was read, sorted by path.
+
+    Raises:
+        NullDayError: rows have no day.
+    """
+    by_day: dict[date, tuple[DataFile, ...]] = {}
+    for day, files in found.by_day().items():
+        if day is None:
+            raise NullDayError(
+                f"{table} has rows without {DAY}, for example in {min(files)}.",
+                f"Rows whose {DAY} is null belong to quarantine; filter them out before staging.",
+            )
+        by_day[day] = tuple(files[path] for path in sorted(files))
+    return dict(sorted(by_day.items()))

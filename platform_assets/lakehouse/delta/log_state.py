@@ -1,0 +1,177 @@
+"""What a table's log says up to some commit: applied action by action, or read from a checkpoint that sums it up.
+
+The log holds URL-encoded paths; everything above `lakehouse.delta.log` works with decoded ones.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pydantic_core import from_json
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.layout import table_name
+from platform_assets.records.manifest import DataFile
+
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
+_COLUMNS = [
+    "add.path",
+    "add.partitionValues",
+    "add.size",
+    "add.modificationTime",
+    "add.stats",
+    "metaData.schemaString",
+    "metaData.partitionColumns",
+    "metaData.id",
+    "metaData.configuration",
+    "protocol.minReaderVersion",
+    "protocol.minWriterVersion",
+]
+_NULL_DAYS = {"", "__HIVE_DEFAULT_PARTITION__"}
+
+
+class State:
+    """What a log says up to some commit.
+
+    Args:
+        where: name of the table, for messages.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.schema_string = ""
+        self.metadata: tuple[str, ...] = ()
+        self.files: dict[str, DataFile] = {}
+        self.days: dict[str, date | None] = {}
+
+    def apply(self, actions: Iterable[commits.Action]) -> None:
+        """Removes first: within a commit their order to the adds means nothing."""
+        actions = list(actions)
+        for action in actions:
+            if (found := action.get("remove")) is not None:
+                self.files.pop(unquote(found["path"]), None)
+        for action in actions:
+            if (found := action.get("add")) is not None:
+                self._add(found)
+            elif (found := action.get("metaData")) is not None:
+                self.schema_string = found["schemaString"]
+                properties = sorted(dict(found["configuration"]).items())
+                self.metadata = (found["id"], self.schema_string, *(f"{k}={v}" for k, v in properties))
+                self._check(list(found["partitionColumns"]) == [DAY], f"is not partitioned by {DAY}")
+            elif (found := action.get("protocol")) is not None:
+                self._check(
+                    found["minReaderVersion"] <= 1 and found["minWriterVersion"] <= 2,
+                    f"has protocol {found['minReaderVersion']}/{found['minWriterVersion']}, not 1/2",
+                )
+
+    def _add(self, add: commits.Action) -> None:
+        path = unquote(add["path"])
+        value = dict(add["partitionValues"]).get(DAY)
+        self.days[path] = None if value is None or value in _NULL_DAYS else date.fromisoformat(value)
+        self.files[path] = DataFile(
+            path=path,
+            size=add["size"],
+            modified_ms=add["modificationTime"],
+            stats=add.get("stats") or "{}",
+        )
+
+    def _check(self, fine: bool, problem: str) -> None:
+        if not fine:
+            raise DamagedTableError(
+                f"{self.where} {problem}, so not every writer here understands its log.",
+                "Undo the upgrade of the table (revert_foreign), or stage with plain Delta settings.",
+            )
+
+
+def from_checkpoint(table_path: Path, version: int) -> tuple[int, State]:
+    """What the newest usable checkpoint up to a version says, with its version; -1 and nothing where there is none."""
+    hint = commits.checkpoint_hint(table_path)
+    folder = table_path / "_delta_log"
+    if 0 <= hint <= version:
+        single = folder / f"{hint:020d}.checkpoint.parquet"
+        if storage.exists(single) and (state := _checkpointed(table_path, [single])):
+            return hint, state
+    parts: dict[int, list[tuple[int, Path]]] = {}
+    for name in storage.names(folder):
+        if (match := _CHECKPOINT.fullmatch(name)) and int(match[1]) <= version:
+            parts.setdefault(int(match[1]), []).append((int(match[2] or 1), folder / name))
+    for number in sorted(parts, reverse=True):
+        whole = parts[number][0][0] == len(parts[number])
+        files = [path for _, path in parts[number]]
+        if whole and (state := _checkpointed(table_path, files)):
+            return number, state
+    return -1, State(table_name(table_path))
+
+
+def _checkpointed(table_path: Path, files: list[Path]) -> State | None:
+    import pyarrow as pa  # which only few tables need: most have no checkpoint
+    import pyarrow.parquet as pq
+
+    state = State(table_name(table_path))
+    try:
+        for file in files:
+            with pq.ParquetFile(file) as parquet:
+                state.apply(_rows(parquet.read(columns=_COLUMNS)))
+    except (pa.ArrowInvalid, OSError):
+        return None  # torn by a power cut: the commits it sums up are all still there
+    return state
+
+
+def checkpointed_schema(table_path: Path, version: int) -> str:
+    """What a checkpoint says of a table's columns; empty where it cannot be told from one file."""
+    hint = commits.checkpoint_hint(table_path)
+    file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
+    if not 0 <= hint <= version or not storage.exists(file):
+        return ""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as parquet:
+            column = parquet.read(columns=["metaData.schemaString"]).column("metaData")
+    except (pa.ArrowInvalid, OSError):
+        return ""
+    said = [one["schemaString"] for one in column.combine_chunks().drop_null().to_pylist()]
+    return next((schema for schema in said if schema), "")
+
+
+def _rows(table: Any) -> Iterator[commits.Action]:
+    """The actions in some columns of a checkpoint, without the rows that hold none of them."""
+    for name in table.column_names:
+        for value in table.column(name).drop_null().to_pylist():
+            if any(part is not None for part in value.values()):
+                yield {name: value}
+
+
+def drop_marks(checkpoint: Path, hint: Path) -> None:
+    """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
+
+    Args:
+        checkpoint: in one file.
+        hint: the file that names it, with its size.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(checkpoint) as parquet:
+        rows = parquet.read()
+    kept = rows.filter(pc.is_null(pc.struct_field(rows.column("remove"), "path")))
+    if kept.num_rows == rows.num_rows:
+        return
+    sink = io.BytesIO()
+    pq.write_table(kept, sink)
+    content = sink.getvalue()
+    storage.write(checkpoint, content)
+    said = from_json(storage.read(hint) or b"{}") | {"size": kept.num_rows, "sizeInBytes": len(content)}
+    said.pop("checksum", None)
+    storage.write(hint, json.dumps(said).encode())

@@ -1,0 +1,195 @@
+"""One commit of an explicit difference: these files leave a table, those enter it.
+
+deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
+contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
+the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import (
+    AddAction,
+    RemoveAction,
+    create_table_with_add_actions,
+)
+
+from platform_assets.contracts import DAY
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log_state import drop_marks
+from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
+from platform_assets.lakehouse.layout import table_name
+from platform_assets.records.manifest import DataFile
+
+CHECKPOINT_INTERVAL = 20
+"""Commits between two checkpoints."""
+
+CONFIGURATION = {
+    # Spark refuses a pinned version by its own age and VACUUM deletes open stages: only our maintenance deletes.
+    "delta.deletedFileRetentionDuration": "interval 36500 days",
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+}
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+Entry = tuple[DataFile, Mapping[str, str | None]]
+"""A file and its partition values."""
+
+
+def commit_difference(
+    table_path: Path,
+    head: int,
+    removes: Sequence[Entry],
+    adds: Sequence[Entry],
+    schema_string: str,
+    said: Mapping[str, str],
+    partition_by: Sequence[str],
+    *,
+    new_columns: bool = False,
+) -> int:
+    """Commit removes and adds on the version just read, and force the commit to disk.
+
+    Args:
+        table_path: folder of the table.
+        head: version the difference was made from; -1 makes the table.
+        removes: live files that leave.
+        adds: files that are not live and enter.
+        schema_string: Delta schema of the table.
+        said: metadata of the commit, as `chain.said_of` makes it.
+        partition_by: partition columns.
+        new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
+            leaves, all that are live leave.
+
+    Returns:
+        The new version.
+
+    Raises:
+        ForeignCommitError: somebody who does not heed the publish lock has committed since.
+        LockLostError: another publisher has.
+    """
+    schema = Schema.from_json(schema_string)
+    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
+    entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
+    failpoint("replace.before_commit")
+    with storage.errors_numbered(table_path), _only_on(table_path, head):
+        if head < 0:
+            storage.make_folder(table_path)
+            create_table_with_add_actions(
+                str(table_path),
+                schema,
+                entering,
+                mode="error",
+                partition_by=list(partition_by),
+                configuration=CONFIGURATION,
+                commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
+            )
+        else:
+            # Appending leaves the columns as they are, whatever schema it is given. Overwriting takes no removes but
+            # finds them by the day, so that whole days have to leave.
+            mode, leaving, only = "append", [_leaves(file, values) for file, values in removes], None
+            if new_columns:
+                mode, leaving, only = "overwrite", [], [(DAY, "in", sorted({str(v[DAY]) for _, v in removes}))]
+            DeltaTable(table_path, version=head).create_write_transaction(
+                [*leaving, *entering],
+                mode=mode,
+                schema=schema,
+                partition_by=list(partition_by),
+                partition_filters=only,
+                commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
+            )
+    failpoint("replace.after_commit")
+    _make_durable(table_path, head + 1)
+    return head + 1
+
+
+@contextmanager
+def _only_on(table_path: Path, head: int) -> Iterator[None]:
+    """A commit on a version that is not the newest any more fails, and whoever made the next one is named."""
+    try:
+        yield
+    except DeltaError as error:
+        if not storage.exists(commits.commit_file(table_path, head + 1)):
+            raise
+        other = commits.commit(table_path, head + 1)
+        if other.publication is None:
+            raise ForeignCommitError(table_name(table_path), other.version, other.made_by) from error
+        raise lock_lost_to(table_name(table_path), other.version, other.publication) from error
+
+
+def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
+    return RemoveAction(file.path, True, time.time_ns() // 1_000_000, file.size, dict(values))
+
+
+def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, str]) -> int:
+    """Commit a table back to a version with columns and properties, where files alone do not tell the difference.
+
+    Returns:
+        The new version.
+    """
+    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
+    with storage.errors_numbered(table_path), _only_on(table_path, head):
+        DeltaTable(table_path, version=head).restore(
+            version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
+        )
+    _make_durable(table_path, head + 1)
+    return head + 1
+
+
+def _make_durable(table_path: Path, version: int) -> None:
+    log = table_path / "_delta_log"
+    storage.sync([commits.commit_file(table_path, version), log, table_path])
+    failpoint("replace.synced")
+    if version > 0 and version % CHECKPOINT_INTERVAL == 0:
+        # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
+        write_checkpoint(table_path, version)
+
+
+def write_checkpoint(table_path: Path, version: int) -> None:
+    """Sum up a table's log up to a version that is on disk; to be called under the publish lock.
+
+    It holds what is live and nothing of what has left. Delta keeps a mark of every file that left for as long as the
+    table's retention, here for ever: no reader needs one, and whoever deletes files here does not ask them.
+    """
+    log = table_path / "_delta_log"
+    summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
+    failpoint("checkpoint.before")
+    with storage.errors_numbered(table_path):
+        DeltaTable(table_path, version=version).create_checkpoint()
+    failpoint("checkpoint.written")
+    drop_marks(summary, hint)
+    storage.sync([summary, hint, log])
+    failpoint("checkpoint.synced")
+
+
+def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
+    """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
+
+    Until then deltalake and Spark cannot read the table. Older ones are whole: nobody commits before this was asked.
+
+    Returns:
+        Whether there was one.
+    """
+    log = table_path / "_delta_log"
+    single, hint = log / f"{head:020d}.checkpoint.parquet", log / "_last_checkpoint"
+    named = commits.checkpoint_hint(table_path) == head
+    if storage.exists(single):
+        torn = not storage.tail(single, 12).endswith(b"PAR1")
+    else:
+        torn = named and not any(name.startswith(f"{head:020d}.checkpoint.") for name in storage.names(log))
+    if not torn:
+        return False
+    if named:
+        storage.remove(hint)
+    storage.remove(single)
+    return True

@@ -1,0 +1,134 @@
+"""The columns of a table: what its log says, what its files hold, and which publication may change them.
+
+A table's columns change with the commit that changes its days. The files that stay must not have a column that is
+added, dropped or retyped: readers take what a file lacks for nulls, and cast, lose or revive what it has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from platform_assets.contracts import DAY
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import Snapshot, schema_string_at
+from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
+from platform_assets.records.manifest import TableChange
+
+
+def schema_at(table_path: Path, version: int) -> str:
+    """The Delta schema of a table at a version; looked up once, since a version never changes.
+
+    Raises:
+        DamagedTableError: there is no such version.
+    """
+    commit = commits.commit_file(table_path, version)
+    return _schema_at(table_path, version, storage.modified(commit) if storage.exists(commit) else None)
+
+
+@lru_cache(maxsize=512)
+def _schema_at(table_path: Path, version: int, committed: datetime | None) -> str:
+    """With the time of the commit: a lake that was put in another's place may have the same versions."""
+    return schema_string_at(table_path, version)
+
+
+def types_in(schema_string: str) -> dict[str, str]:
+    """The type of every column of a Delta schema, by name and in order."""
+    fields = json.loads(schema_string)["fields"]
+    return {field["name"]: _type(field["type"]) for field in fields}
+
+
+def differing_columns(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
+    """Columns that only one of two tables has, or both with another type."""
+    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def names_in(file: Path) -> tuple[str, ...]:
+    """The columns that a Parquet file has, in its order.
+
+    Raises:
+        StagedFileError: it is missing or is no Parquet file.
+    """
+    import pyarrow as pa  # which only few publications need
+    import pyarrow.parquet as pq
+
+    try:
+        return tuple(pq.read_schema(file).names)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StagedFileError(
+            f"The columns of {file} cannot be read: {error}.",
+            "Restore the file from a backup, or compute its day again.",
+        ) from error
+
+
+def files_with(table_path: Path, files: Iterable[str], names: set[str]) -> list[str]:
+    """Those of some files that have one of some columns."""
+    return [file for file in files if names.intersection(names_in(table_path / file))]
+
+
+def check_columns(path: Path, change: TableChange, before: Snapshot | None) -> None:
+    """Refuse days whose columns are not those of the table, unless they may and can bring other ones.
+
+    Whether a column may be null is not compared: the writers here always say it may.
+
+    Args:
+        path: of the table.
+        change: what is to be published.
+        before: the table's head; None if there is no table yet.
+
+    Raises:
+        SchemaMismatchError: naming every column that is missing, unknown or of another type, or the file that would
+            not read right any more.
+    """
+    new = types_in(change.schema_string)
+    old = types_in(before.schema_string) if before else new
+    if new.get(DAY) != "date":
+        problems = [f"{DAY} is {new.get(DAY, 'missing')}, not date"]
+    elif before and old != new and change.replaces_schema and types_in(change.replaces_schema) == old:
+        problems = _problems_of_staying_files(path, change, before, differing_columns(old, new))
+    else:
+        problems = [f"{name} is missing" for name in old if name not in new]
+        problems += [f"{name} is not in the table" for name in new if name not in old]
+        problems += [
+            f"{name} is {new[name]}, in the table {old[name]}" for name in old if new.get(name, old[name]) != old[name]
+        ]
+    if problems:
+        raise SchemaMismatchError(
+            f"The files staged for {change.table} do not fit it: {'; '.join(problems)}.",
+            "Stage the days with the table's columns. If its contract changed, `platform-assets stale` says what the "
+            "table needs to follow it.",
+        )
+
+
+def _problems_of_staying_files(path: Path, change: TableChange, before: Snapshot, differing: set[str]) -> list[str]:
+    entering = {file.path for content in change.days.values() for file in content.files}
+    staying = [name for name in before.files if before.days[name] not in change.days or name in entering]
+    # The log can say of whole days only that they leave together with a change of columns.
+    leaving_days = {day for name, day in before.days.items() if name not in staying}
+    if half := sorted(name for name in staying if before.days[name] in leaving_days):
+        return [f"only some files of {before.days[half[0]]} leave, and {half[0]} stays"]
+    if not (wrong := sorted(files_with(path, staying, differing))):
+        return []
+    has = sorted(differing.intersection(names_in(path / wrong[0])))
+    more = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+    return [f"{', '.join(has)} of files that stay would not read right any more: {wrong[0]}{more}"]
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    match value["type"]:
+        case "struct":
+            inner = ", ".join(f"{f['name']}: {_type(f['type'])}" for f in value["fields"])
+            return f"struct<{inner}>"
+        case "array":
+            return f"array<{_type(value['elementType'])}>"
+        case "map":
+            return f"map<{_type(value['keyType'])}, {_type(value['valueType'])}>"
+        case other:
+            return str(other)

@@ -1,0 +1,87 @@
+"""The cut: up to which release history was deleted, so that nobody takes a missing file for damage.
+
+Written before the first file is deleted, and only ever moved forward: a longer window later brings nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.drafts import put
+from platform_assets.lakehouse.errors import BeyondWindowError, LakeError
+from platform_assets.lakehouse.layout import Lake
+
+
+class Cut(BaseModel):
+    """Which releases are whole.
+
+    Args:
+        before: releases from this one on are.
+        kept: older ones that are too, because they were pinned.
+        at: when it was last moved, UTC.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: int = 0
+    kept: tuple[int, ...] = ()
+    at: datetime = datetime.min.replace(tzinfo=UTC)
+
+    def has(self, number: int) -> bool:
+        """Whether all files of a release are there."""
+        return number >= self.before or number in self.kept
+
+    def moved(self, first: int, pinned: Iterable[int], now: datetime) -> Cut:
+        """The cut after everything was deleted that neither releases from a first one on need, nor pinned ones."""
+        before = max(self.before, first)
+        return Cut(before=before, kept=tuple(pin for pin in pinned if self.has(pin) and pin < before), at=now)
+
+
+def cut_of(lake: Lake) -> Cut:
+    """Where the history of a lake was cut; before release 0 if nothing was ever deleted.
+
+    Raises:
+        LakeError: the file that says so cannot be read.
+    """
+    content = storage.read(lake.cut_file)
+    if content is None:
+        return Cut()
+    try:
+        return Cut.model_validate_json(content)
+    except ValidationError as error:
+        raise LakeError(
+            f"{lake.cut_file} cannot be read: {error.errors()[0]['msg']}.",
+            "Restore it from a backup: it says which releases still have their files.",
+        ) from error
+
+
+def write_cut(lake: Lake, cut: Cut, still_held: Callable[[], None]) -> None:
+    """Move the cut; to be called under the publish lock.
+
+    Raises:
+        LockLostError: the lock was lost; the cut is where it was.
+    """
+    put(lake, lake.cut_file, cut.model_dump_json().encode(), still_held)
+
+
+def require_whole(lake: Lake, number: int) -> None:
+    """Refuse a release whose files may have been deleted.
+
+    What is to keep a release, a pin for example, has to ask under the publish lock.
+
+    Raises:
+        BeyondWindowError: it is older than the rollback window was when history was last deleted.
+    """
+    cut = cut_of(lake)
+    if number >= 0 and not cut.has(number):
+        pinned = f", or a pinned one ({', '.join(map(str, cut.kept))})" if cut.kept else ""
+        raise BeyondWindowError(
+            f"Release {number} is beyond the rollback window: what only releases before {cut.before} needed was "
+            f"deleted on {cut.at:%Y-%m-%d}.",
+            f"Name release {cut.before} or a later one{pinned}. The setting `rollback_window_days` says how long "
+            "releases are kept, and a pin keeps one for longer.",
+        )

@@ -1,0 +1,289 @@
+"""Locks that end with whoever holds them: held by the operating system or a database session, never by time.
+
+One publish lock per lake, from the first table commit to the release commit, and one ingest lock per raw table. What
+is private or staged has one too, so that it can be told what a dead holder left.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.pool import NullPool
+
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.drafts import drop_drafts
+from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
+from platform_assets.lakehouse.layout import Lake, checked_publication
+
+PUBLISH_TIMEOUT_S = 60.0
+INGEST_TIMEOUT_S = 1800.0
+PRIVATE_TIMEOUT_S = 5.0
+
+_CONNECT_TIMEOUT_S = 10
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_TIMED_OUT = "55P03"
+"""PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
+_HELD = """
+SELECT EXISTS (
+  SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND objsubid = 1
+  AND (classid::bigint << 32 | objid::bigint) = :key
+)"""
+"""Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
+
+BATCHES = "batches.json"
+"""The ending of the file that names what a stage consists of."""
+
+StillHeld = Callable[[], None]
+"""Raises if the lock was lost meanwhile."""
+
+
+@contextmanager
+def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
+
+    Args:
+        lake: the lake.
+        lock_url: PostgreSQL whose session holds the lock; a file in the lake without it. All publishers of a lake
+            must use the same.
+        timeout_s: how long to wait.
+
+    Raises:
+        LockTimeoutError: somebody else held it for too long; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, "publish", lock_url, timeout_s) as still_held:
+        drop_drafts(lake)
+        yield still_held
+
+
+@contextmanager
+def ingest_lock(
+    lake: Lake,
+    table: str,
+    lock_url: str | None = None,
+    timeout_s: float = INGEST_TIMEOUT_S,
+) -> Iterator[StillHeld]:
+    """Be the only one who ingests into a raw table; it may be held for as long as a Spark job runs.
+
+    Raises:
+        LockTimeoutError: somebody else held it for too long; the message says who.
+        LakeError: the database cannot be reached.
+    """
+    lake.table_path(table)
+    with _lock(lake, f"ingest-{table}", lock_url, timeout_s) as still_held:
+        yield still_held
+
+
+@contextmanager
+def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only one who computes something private; it may be held for as long as a Spark job runs.
+
+    Raises:
+        LockTimeoutError: somebody else holds it; the message says who.
+        LakeError: the database cannot be reached.
+    """
+    with _lock(lake, "private", lock_url, timeout_s) as still_held:
+        yield still_held
+
+
+@contextmanager
+def open_stage_lock(lake: Lake, name: str, lock_url: str | None = None) -> Iterator[StillHeld]:
+    """Be the only one who works on a stage that was opened by name; for as long as Spark jobs run.
+
+    Raises:
+        LockTimeoutError: somebody else works on it; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, f"open-stage-{name}", lock_url, PRIVATE_TIMEOUT_S) as still_held:
+        yield still_held
+
+
+@contextmanager
+def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Iterator[None]:
+    """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
+    with _lock(lake, _stage(publication), lock_url, PRIVATE_TIMEOUT_S):
+        try:
+            yield
+        finally:
+            forget_stage(lake, publication)
+
+
+def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> bool:
+    """Whether a process that is alive is at work on the stages of a publication."""
+    if not lock_url and not storage.exists(stage_file(lake, publication, "lock")):
+        return False
+    try:
+        with _lock(lake, _stage(publication), lock_url, 0):
+            forget_stage(lake, publication)
+            return False
+    except LockTimeoutError:
+        return True
+
+
+def forget_stage(lake: Lake, publication: str) -> None:
+    """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
+    for ending in (BATCHES, "lock", "holder.json"):
+        storage.unlink(stage_file(lake, publication, ending))
+
+
+def stage_file(lake: Lake, publication: str, ending: str) -> Path:
+    """A file beside the lock of a publication's stages."""
+    return lake.locks_path / f"{_stage(publication)}.{ending}"
+
+
+def _stage(publication: str) -> str:
+    return f"stage-{checked_publication(publication)}"
+
+
+@contextmanager
+def _lock(lake: Lake, name: str, lock_url: str | None, timeout_s: float) -> Iterator[StillHeld]:
+    holder = lake.locks_path / f"{name}.holder.json"
+    _require_writable(lake, holder)
+    held: AbstractContextManager[StillHeld | None] = (
+        _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
+    )
+    with held as session_holds:
+        # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
+        # of whoever took it since tells the one who held it.
+        turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
+        holder.write_text(turn, encoding="utf-8")
+        yield session_holds or partial(_require_turn, holder, turn)
+
+
+def _require_writable(lake: Lake, holder: Path) -> None:
+    """Whoever takes a lock is about to write: told before, a lake that cannot be written is left as it is."""
+    try:
+        storage.make_folder(holder.parent)
+        holder.open("a").close()
+    except OSError as error:
+        if error.errno not in _FORBIDDEN:
+            raise
+        raise LakeError(
+            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); nothing was changed.",
+            "Give this user the right to write there, mount it so that it can be written, or name another folder in "
+            "PLATFORM_LAKE.",
+        ) from error
+
+
+def _require_turn(holder: Path, turn: str) -> None:
+    """Raise unless whoever took the lock last is still the one who was given this turn."""
+    if storage.read(holder) != turn.encode():
+        raise LockLostError(
+            f"The lock of {holder} was lost: somebody else took it, or removed it, while it was held.",
+            "Run the same command again: whoever takes the lock next finishes what was begun. The file system of the "
+            "lake has to keep locks (`flock`) until they are given back; nobody may delete the files of a lock.",
+        )
+
+
+@contextmanager
+def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
+    # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
+    lock = FileLock(
+        lake.locks_path / f"{name}.lock",
+        timeout=timeout_s,
+        poll_interval=0.01,
+        fallback_to_soft=False,
+    )
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise _timed_out(lake, name, timeout_s) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> Iterator[StillHeld]:
+    key = int.from_bytes(sha256(f"{_lake_id(lake)} {name}".encode()).digest()[:8], "big", signed=True)
+    with _session(url) as session:
+        try:
+            session.execute(text(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}"))
+            session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != _TIMED_OUT:
+                raise
+            raise _timed_out(lake, name, timeout_s) from error
+
+        def still_held() -> None:
+            lost = LockLostError(
+                f"The database session that held the lock {name!r} of {lake.root} was lost.",
+                "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
+                "PostgreSQL has to keep sessions apart.",
+            )
+            try:
+                held = session.execute(text(_HELD), {"key": key}).scalar()
+            except DBAPIError as error:
+                raise lost from error
+            if not held:
+                raise lost
+
+        yield still_held
+        # The lock ends with the session, which is closed here and by a dead process alike.
+
+
+@contextmanager
+def _session(url: str) -> Iterator[Connection]:
+    try:
+        parsed = make_url(url).set(drivername="postgresql+psycopg")
+    except ArgumentError:
+        raise LakeError(
+            "The URL of the lock's database cannot be understood.",
+            "Write PLATFORM_LEDGER_URL as postgresql://user:password@host:5432/database.",
+        ) from None
+    engine = create_engine(
+        parsed,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+    )
+    try:
+        session = engine.connect()
+    except DBAPIError as error:
+        shown = parsed.render_as_string(hide_password=True)
+        raise LakeError(
+            f"The database {shown} that holds the locks cannot be reached.",
+            "Start it, or correct PLATFORM_LEDGER_URL.",
+        ) from error
+    with session:
+        yield session
+
+
+def _lake_id(lake: Lake) -> str:
+    """What two machines agree on that have mounted the lake at different places: a name kept in the lake itself."""
+    file = lake.locks_path / "lake_id"
+    with _file(lake, "lake_id", PUBLISH_TIMEOUT_S):
+        found = storage.read(file)
+        if not found:
+            found = token_hex(16).encode()
+            storage.write(file, found)
+    return found.decode()
+
+
+def _timed_out(lake: Lake, name: str, timeout_s: float) -> LockTimeoutError:
+    who = _holder(lake.locks_path / f"{name}.holder.json")
+    return LockTimeoutError(
+        f"The lock {name!r} of {lake.root} was not free within {timeout_s:g} s; it was last taken by {who}.",
+        "Wait for that process or end it: the lock goes with it.",
+    )
+
+
+def _holder(file: Path) -> str:
+    try:
+        who = json.loads(storage.read(file) or b"")
+        return f"process {who['pid']} on {who['host']}"
+    except (ValueError, KeyError, TypeError):
+        return "a process that left no name"

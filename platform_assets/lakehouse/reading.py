@@ -1,0 +1,166 @@
+"""Reading released tables: from Arrow, Polars, pandas, DuckDB or Spark, always the same release for all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platform_assets.contracts import DAY, UnknownTableError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta.log import Snapshot, snapshot
+from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
+from platform_assets.lakehouse.horizon import require_whole
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.lakehouse.releases import release as release_of
+from platform_assets.records.manifest import DataFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+
+def resolve(lake: Lake, release: int | Release | None) -> Release:
+    """The release that is meant, with the versions of its tables.
+
+    Raises:
+        UnknownReleaseError: there is no such release.
+        BeyondWindowError: it is older than the rollback window, and its files may be deleted.
+    """
+    if release is None:
+        return current_release(lake)
+    found = release if isinstance(release, Release) else release_of(lake, release)
+    require_whole(lake, found.number)
+    return found
+
+
+def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:
+    """The version of a table that a release shows.
+
+    Raises:
+        UnknownTableError: nobody declares or ever published such a table.
+        NeverPublishedError: the release has no content of it.
+    """
+    if table in release.versions:
+        return release.versions[table]
+    choices = sorted({*declared, *release.versions})
+    never = NeverPublishedError(
+        f"{table} has never been published" + (f" up to release {release.number}." if release.number >= 0 else "."),
+        "Materialize it first, or name a later release.",
+    )
+    if table in declared or table in lake.table_names():
+        raise never
+    if not choices:
+        lake.table_path(table)
+        raise never
+    close = get_close_matches(table, choices, 1)
+    raise UnknownTableError(
+        f"There is no table {table!r}.",
+        (f"Did you mean {close[0]}? " if close else "") + f"Tables are {', '.join(choices)}.",
+    )
+
+
+def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> Snapshot:
+    """What a table is made of at a release that has it, once it is sure that the files of some days are still there.
+
+    Raises:
+        DamagedTableError: the table, the version or a file is gone.
+    """
+    path = lake.table_path(table)
+    found = snapshot(path, release.versions[table])
+    gone = [
+        name for name, day in found.days.items() if (days is None or day in days) and not storage.exists(path / name)
+    ]
+    if gone:
+        raise DamagedTableError(
+            f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
+            "If the lake was moved or copied, see that its whole folder came along; else restore the files from a "
+            "backup. Releases beyond the rollback window are kept only while they are pinned: name a newer one.",
+        )
+    return found
+
+
+def dataset(
+    lake: Lake,
+    table: str,
+    days: Iterable[date] | None = None,
+    release: int | Release | None = None,
+) -> ds.Dataset:
+    """A table as an Arrow dataset, of which only the files of the days wanted are ever opened.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        days: only these days; all by default.
+        release: number of a release or the release itself; the current one by default.
+
+    Raises:
+        UnknownTableError: nobody ever published such a table.
+        NeverPublishedError: the release has no content of it.
+        DamagedTableError: files of it are gone.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.fs as fs
+    from deltalake import Schema
+
+    now = resolve(lake, release)
+    version_in(lake, table, now)
+    only = None if days is None else set(days)
+    found = whole_snapshot(lake, table, now, only)
+    disk, form = fs.LocalFileSystem(), ds.ParquetFileFormat()
+    # What the log says of other columns than the day is left to others: bounds of before may be tighter than the rows.
+    fragments = [
+        form.make_fragment(str(lake.table_path(table) / name), disk, ds.field(DAY) == pa.scalar(day, pa.date32()))
+        for name, day in sorted(found.days.items())
+        if only is None or day in only
+    ]
+    return ds.FileSystemDataset(fragments, pa.schema(Schema.from_json(found.schema_string).to_arrow()), form, disk)
+
+
+def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
+    """The rows of some days, from their files, whether a release has them or a stage, with every column that one has.
+
+    Args:
+        table_path: folder of the table.
+        files: of each day.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    paths = [str(table_path / file.path) for of_day in files.values() for file in of_day]
+    day = pa.schema([(DAY, pa.date32())])
+    fields: dict[str, pa.Field] = {}
+    for path in paths:
+        for field in pq.read_schema(path):
+            fields.setdefault(field.name, field)
+    schema = pa.schema([*fields.values(), *day])
+    return ds.dataset(paths, schema=schema, format="parquet", partitioning=ds.HivePartitioning(day))
+
+
+def read_arrow(
+    lake: Lake,
+    table: str,
+    days: Iterable[date] | None = None,
+    columns: Iterable[str] | None = None,
+    release: int | Release | None = None,
+) -> pa.Table:
+    """Rows of a table as Arrow.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        days: only these days; all by default.
+        columns: only these columns; all by default.
+        release: number of a release or the release itself; the current one by default.
+
+    Raises:
+        UnknownTableError: nobody ever published such a table.
+        NeverPublishedError: the release has no content of it.
+    """
+    found = dataset(lake, table, days, release)
+    return found.to_table(columns=None if columns is None else list(columns))

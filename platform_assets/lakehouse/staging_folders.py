@@ -1,0 +1,137 @@
+"""Stages: the private folders of publications, their log, and dropping what no publication refers to, or will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deltalake import CommitProperties, DeltaTable, Field, Schema, convert_to_deltalake
+from deltalake.schema import PrimitiveType
+
+from platform_assets.contracts import DAY
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.commits import added_by
+from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
+from platform_assets.lakehouse.recovery import finish_pending
+
+
+def log_stage(folder: Path, schema_string: str) -> None:
+    """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
+
+    The log says which version the table had before anybody could refer to the files: `discard` looks no further back.
+
+    Args:
+        folder: with a folder `event_date=…` for each day.
+        schema_string: Delta schema of the rows, for a stage without files.
+    """
+    log = folder / "_delta_log"
+    staged_on = commits.head_version(folder.parent)
+    if storage.exists(log):
+        staged_on = _staged_on(folder)
+        storage.remove(log)
+    said = CommitProperties(custom_metadata={commits.STAGED_ON: str(staged_on)})
+    with storage.errors_numbered(folder):
+        if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
+            day = Schema([Field(DAY, PrimitiveType("date"))])
+            convert_to_deltalake(folder, partition_by=day, partition_strategy="hive", commit_properties=said)
+        else:
+            DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY], commit_properties=said)
+
+
+def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
+    """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        publication: whose folder.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+
+    Returns:
+        Whether the folder is gone. False if a release refers to one of its files: then it is history.
+
+    Raises:
+        ForeignCommitError: a table was changed by something else than a publication.
+    """
+    folder = lake.stage_path(table, publication)
+    with publish_lock(lake, lock_url) as still_held:
+        if not storage.exists(folder):
+            return True
+        finish_pending(lake, still_held)
+        if _referred_to(lake.table_path(table), publication, _staged_on(folder)):
+            return False
+        failpoint("stage.before_discard")
+        storage.remove(folder)
+        failpoint("stage.after_discard")
+        return True
+
+
+def forget_dead_holders(lake: Lake, lock_url: str | None = None) -> None:
+    """Remove what locks of stages left on disk whose holders were killed, whatever became of the stages."""
+    for name in storage.names(lake.locks_path):
+        publication = name.removeprefix("stage-").removesuffix(".holder.json")
+        if name == f"stage-{publication}.holder.json" and not is_staging(lake, publication, lock_url):
+            forget_stage(lake, publication)
+
+
+@contextmanager
+def private_folder(lake: Lake, lock_url: str | None = None) -> Iterator[Path]:
+    """A folder for what is only looked at: outside of every table, and gone afterwards.
+
+    What a killed process left there goes with it: its lock ended when it did.
+
+    Raises:
+        LockTimeoutError: another process works there; the message says which.
+    """
+    with private_lock(lake, lock_url):
+        try:
+            _empty(lake.private_path)
+            storage.make_folder(lake.private_path)
+            yield lake.private_path
+        finally:
+            _empty(lake.private_path)
+
+
+def _empty(folder: Path) -> None:
+    if storage.exists(folder):
+        storage.remove(folder)
+
+
+def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
+    """Whether a stage holds rows that cannot be published because they have no day."""
+    return None in snapshot(lake.stage_path(table, publication)).days.values()
+
+
+def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
+    """Take the rows without a day out of a stage, in its log and on disk: they cannot be published.
+
+    Args:
+        lake: the lake.
+        table: `<layer>.<table>`.
+        publication: that staged them and is not published yet.
+    """
+    folder = lake.stage_path(table, publication)
+    with storage.errors_numbered(folder):
+        staged = DeltaTable(folder)
+        before = set(staged.file_uris())
+        staged.delete(f"{DAY} IS NULL")
+    for file in before - set(DeltaTable(folder).file_uris()):
+        storage.remove(Path(file))
+
+
+def _staged_on(folder: Path) -> int:
+    """The version that a table had before a stage could be referred to; -1 where its log does not say."""
+    if not storage.exists(commits.commit_file(folder, 0)) or commits.is_torn(folder, 0):
+        return -1
+    said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
+    return int(said[0].get(commits.STAGED_ON, -1)) if said else -1
+
+
+def _referred_to(table_path: Path, publication: str, staged_on: int) -> bool:
+    versions = range(staged_on + 1, commits.head_version(table_path) + 1)
+    return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))

@@ -1,0 +1,225 @@
+"""The ledger's questions as SQL, and rows as records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from datetime import date
+from importlib import import_module
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from platform_assets.ledger.schema import arrivals, days, publications
+from platform_assets.planning.standing import DayMark
+from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
+
+Row = Mapping[str, Any]
+
+_release = publications.c.release
+_DAY = [days.c[field.name] for field in fields(DayRecord)]
+_MOST_PARAMETERS = 500
+
+
+def current_days(table: str, at: int | None, among: Collection[date] | None = None) -> Select[Any]:
+    """Each day of a table as the highest release up to `at` made it, oldest first."""
+    up_to = [] if at is None else [_release <= at]
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, _current(at), *up_to)
+    return query.where(*_among(among)).order_by(days.c.day)
+
+
+def releases(at: int) -> Select[Any]:
+    """Which release, up to one, made which publication visible."""
+    return select(publications.c.publication, _release).where(_release <= at)
+
+
+def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
+    """Publications of some names and of some releases, with their releases; of too many to name, all."""
+    query = select(publications.c.publication, _release)
+    if len(names) + len(at) > _MOST_PARAMETERS:
+        return query
+    return query.where(or_(publications.c.publication.in_(sorted(names)), _release.in_(sorted(at))))
+
+
+def releases_known(at: int) -> Select[Any]:
+    """How many releases up to one are indexed."""
+    return select(func.count().label("releases")).select_from(publications).where(_release <= at)
+
+
+def marks(tables: Collection[str], at: int) -> Select[Any]:
+    """Days of some tables as a release shows them: table and publication, then the fields of `DayMark`.
+
+    Of days that were published for the first time after that release, it finds what they are, too.
+    """
+    named = [days.c[name] for name in DayMark._fields if name != "release"]
+    return select(days.c.table, days.c.publication, *named).where(days.c.table.in_(sorted(tables)), _current(at))
+
+
+def revisions(table: str, among: Collection[date], at: int) -> Select[Any]:
+    """All that some days of a table have been up to a release, oldest first."""
+    query = select(days.c.day, _release, days.c.digest, days.c.rows, days.c.figures)
+    query = query.join(publications).where(days.c.table == table, _release <= at, *_among(among))
+    return query.order_by(days.c.day, _release)
+
+
+def _current(at: int | None) -> ColumnElement[bool]:
+    """Whether a release shows a day's content, provided that it was published by then.
+
+    A day rolled back to before its first publication has no digest: it is as if it had never been computed.
+    """
+    now = days.c.replaced_at.is_(None)
+    return and_(days.c.digest != "", now if at is None else or_(now, days.c.replaced_at > at))
+
+
+def _among(some: Collection[date] | None) -> list[ColumnElement[bool]]:
+    """The days themselves, or where a database would refuse so many parameters, the range they lie in."""
+    if some is None:
+        return []
+    if len(some) > _MOST_PARAMETERS:
+        return [days.c.day.between(min(some), max(some))]
+    return [days.c.day.in_(sorted(some))]
+
+
+def days_since(publication: str, tables: Sequence[str]) -> Select[Any]:
+    """How many days of some tables were published after a publication."""
+    newer = select(days.c.table, days.c.day).where(days.c.publication > publication, days.c.table.in_(tables))
+    return select(func.count().label("days")).select_from(newer.distinct().subquery())
+
+
+def histories(table: str, among: Collection[date]) -> Select[Any]:
+    """All that some days of a table have ever been, newest first."""
+    query = select(*_DAY).join_from(days, publications).where(days.c.table == table, *_among(among))
+    return query.order_by(_release.desc())
+
+
+def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
+    """What was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
+    newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=_release.desc())
+    inner = select(arrivals, _release, newest.label("newest")).join(publications)
+    if table is not None:
+        inner = inner.where(arrivals.c.table == table)
+    ranked = inner.subquery()
+    query = _columns(ranked, arrivals)
+    if refused_only:
+        query = query.where(ranked.c.newest == 1, (ranked.c.refused > 0) | ranked.c.reason.is_not(None))
+    return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
+
+
+def newest_arrival(table: str, path: str) -> Select[Any]:
+    """The newest record of one file."""
+    query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.path == path)
+    return query.order_by(_release.desc()).limit(1)
+
+
+def newest_arrival_date(table: str, at: int) -> Select[Any]:
+    """The newest arrival date of what was taken for a table up to a release."""
+    taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
+    return (
+        select(func.max(arrivals.c.arrival_date).label("newest")).select_from(arrivals.join(publications)).where(*taken)
+    )
+
+
+def parts(publication: str) -> tuple[Select[Any], Select[Any]]:
+    """Days and arrivals of one publication."""
+    return (
+        select(*_DAY).where(days.c.publication == publication).order_by(days.c.table, days.c.day),
+        select(arrivals).where(arrivals.c.publication == publication).order_by(arrivals.c.table, arrivals.c.path),
+    )
+
+
+def to_arrival(row: Row) -> ArrivalRecord:
+    """The record in a row of arrivals."""
+    return ArrivalRecord(**{**row, "notes": tuple(row["notes"])})
+
+
+def to_day(row: Row) -> DayRecord:
+    """The record in a row of days."""
+    return DayRecord(**row)
+
+
+def publication_row(record: PublicationRecord) -> Row:
+    """The row of a publication, without its days and arrivals."""
+    return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals", "refuses")}
+
+
+def days_of(publication: str) -> Select[Any]:
+    """Which days of which tables a publication made."""
+    return select(days.c.table, days.c.day).where(days.c.publication == publication)
+
+
+def made_last_by(publication: str) -> Select[Any]:
+    """The days of a publication of which nothing else was made since; fewer files of them are nothing else."""
+    later, its = days.alias(), publications.alias()
+    since = (
+        select(later.c.day)
+        .join_from(later, its)
+        .where(later.c.table == days.c.table, later.c.day == days.c.day)
+        .where(its.c.release > _release, its.c.kind != COMPACTION)
+        .correlate(days, publications)
+    )
+    query = select(days.c.table, days.c.day).join_from(days, publications)
+    return query.where(days.c.publication == publication, ~since.exists())
+
+
+def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]], since: int | None) -> None:
+    """Write down again which release replaced what some days, each a table's, have ever been.
+
+    Args:
+        connection: to the ledger, in a transaction.
+        touched: the days.
+        since: the first release that is new, so that what was replaced before it stays so; None looks at everything.
+    """
+    if not touched:
+        return
+    later, its = days.alias(), publications.alias()
+    own = select(_release).where(publications.c.publication == days.c.publication).correlate(days).scalar_subquery()
+    following = (
+        select(func.min(its.c.release))
+        .join_from(later, its)
+        .where(later.c.table == days.c.table, later.c.day == days.c.day, its.c.release > own)
+        .correlate(days)
+        .scalar_subquery()
+    )
+    one = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
+    may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
+    keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
+    connection.execute(update(days).where(*one, *may_change).values(replaced_at=following), keys)
+
+
+def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+    """Insert rows in bulk."""
+    if rows:
+        connection.execute(insert(table), rows)
+
+
+def insert_new(connection: Connection, table: Table, row: Row) -> None:
+    """Insert a row, unless there is one of its key; two writers may try at once."""
+    # Only the dialect in use: to import the other takes longer than most commands
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    connection.execute(dialect.insert(table).values(**row).on_conflict_do_nothing())
+
+
+def delete_each(connection: Connection, table: Table, keys: Sequence[Row]) -> None:
+    """Delete the rows that have the values of one of the keys, all of which name the same columns."""
+    if keys:
+        matches = [table.c[name] == bindparam(f"key_{name}") for name in keys[0]]
+        bound = [{f"key_{name}": value for name, value in key.items()} for key in keys]
+        connection.execute(delete(table).where(*matches), bound)
+
+
+def _columns(ranked: Subquery, table: Table) -> Select[Any]:
+    return select(*(ranked.c[column.name] for column in table.columns))

@@ -1,0 +1,234 @@
+"""The ledger's index kept in line with the lake: manifests flattened into records.
+
+A ledger that is behind the lake catches up. One that knows what the lake does not have is refused, because only a
+person knows which of the two is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_of, publication_of, published
+from platform_assets.lakehouse.releases import release as release_at
+from platform_assets.ledger.consistency import is_of_another_lake, require_one_history
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.planning.configuration import Configuration
+from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord, kept_text
+from platform_assets.records.manifest import STAGED, Arrival, Manifest, TableChange, change_of
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """How the ledger differed from the lake.
+
+    Args:
+        added: publications that were released but not indexed, oldest first.
+        known: how many were indexed.
+    """
+
+    added: tuple[str, ...] = ()
+    known: int = 0
+
+
+@dataclass(frozen=True)
+class RebuildResult:
+    """What a rebuild made of the ledger.
+
+    Args:
+        publications: that are indexed now, oldest first.
+        added: of these, what was not indexed before.
+        forgotten: what was indexed and is not in the lake.
+        lifted: holds of a rollback that the lake does not have, or of another lake.
+    """
+
+    publications: tuple[str, ...]
+    added: tuple[str, ...]
+    forgotten: tuple[str, ...]
+    lifted: tuple[Hold, ...]
+
+
+Find = Callable[[str], Manifest]
+"""The manifest of a publication; with `STAGED` replaced by what the publication left."""
+
+
+def record(lake: Lake, ledger: Ledger, manifest: Manifest, release: int) -> None:
+    """Index a publication that a release now shows; again is harmless.
+
+    Raises:
+        LedgerError: the ledger cannot be written, or is of another lake. The publication stands all the same, and the
+            next start indexes it.
+    """
+    find = _find(lake, ledger.release_of)
+    failpoint("ledger.before_record")
+    ledger.record(flattened(_settled(lake, manifest, release), release, find))
+    failpoint("ledger.recorded")
+
+
+def sync(lake: Lake, ledger: Ledger) -> SyncResult:
+    """Compare the ledger with the lake and index what is new. Every command that writes does so first.
+
+    Where the newest release that the ledger knows is the same in the lake, so are all before it, and only later ones
+    are read: a release never changes, and its publication has a name of its own.
+
+    Raises:
+        MovedLakeError: the lake is empty or another one; nothing was written.
+        OtherHistoryError: the ledger knows publications that the lake does not have; nothing was written.
+        LedgerError: the ledger cannot be written.
+        PlatformError: a manifest cannot be read.
+    """
+    # The ledger first: what is indexed was released before, so a publication made by another process meanwhile can
+    # look new here (and is then recorded once), but never look gone.
+    newest = ledger.newest()
+    if newest is not None and publication_of(lake, newest.release) == newest.publication:
+        known = newest.release + 1
+        added = {publication: release for release, publication in published(lake, newest.release)}
+    else:
+        indexed = ledger.indexed()
+        released = {publication: release for release, publication in published(lake)}
+        require_one_history(lake, indexed, released)
+        known = len(indexed)
+        added = {name: release for name, release in released.items() if name not in indexed}
+    if added:
+        failpoint("ledger.behind")
+        record_of = recorder(lake, lambda name: added[name] if name in added else ledger.release_of(name))
+        # All manifests are read before the ledger is locked for writing.
+        ledger.record(*map(record_of, added))
+    return SyncResult(tuple(added), known)
+
+
+def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
+    """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
+
+    Decisions stay, all of them. Holds stay unless they are about something that is gone: a rollback that the lake does
+    not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not indexed
+    before hold their days.
+
+    Args:
+        lake: the lake.
+        ledger: its index.
+        progress: told after every manifest, and at the end what is indexed of each table.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+        PlatformError: a manifest cannot be read; the ledger is left as it was.
+    """
+    indexed = ledger.indexed()  # before the lake, as in sync
+    released = {publication: release for release, publication in published(lake)}
+    record_of = recorder(lake, released.__getitem__)
+    records: list[PublicationRecord] = []
+    for name in released:
+        progress(Progress("reading", "manifests", len(records), len(released), "publication"))
+        records.append(record_of(name))
+    with meanwhile(progress, "writing the ledger"):
+        lifted = ledger.reindex(tuple(indexed), records, lift=is_of_another_lake(indexed, released))
+    for table, rows in _rows_by_table(records).items():
+        progress(Progress("indexing", table, len(rows), len(rows), rows=sum(rows.values()), finished=True))
+    return RebuildResult(
+        publications=tuple(released),
+        added=tuple(name for name in released if name not in indexed),
+        forgotten=tuple(name for name in indexed if name not in released),
+        lifted=lifted,
+    )
+
+
+def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date, int]]:
+    """Rows of every day as they were published last, by table."""
+    found: dict[str, dict[date, int]] = {}
+    for day in (day for one in records for day in one.days):
+        found.setdefault(day.table, {})[day.day] = day.rows
+    return found
+
+
+def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
+    """A function that gives what the ledger has to keep of a publication.
+
+    Args:
+        lake: the lake.
+        release_of: the release of a publication: of those asked for, and of those that computed what they put back.
+    """
+    find = _find(lake, release_of)
+    return lambda name: flattened(find(name), release_of(name), find)
+
+
+def _find(lake: Lake, release_of: Callable[[str], int]) -> Find:
+    return cache(lambda publication: _settled(lake, manifest_of(lake, publication), release_of(publication)))
+
+
+def _settled(lake: Lake, manifest: Manifest, number: int) -> Manifest:
+    """With the versions that the publication's own release gave to tables read as they were staged."""
+    if not any(STAGED in change.reads.values() for change in manifest.tables):
+        return manifest
+    versions = release_at(lake, number).versions
+    settled = [
+        change.model_copy(
+            update={"reads": {name: versions[name] if at == STAGED else at for name, at in change.reads.items()}}
+        )
+        for change in manifest.tables
+    ]
+    return manifest.model_copy(update={"tables": tuple(settled)})
+
+
+def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord:
+    """What the ledger keeps of a manifest: everything but the files and their statistics.
+
+    Args:
+        manifest: of the publication, with every version that was read.
+        release: that shows it.
+        find: other manifests; a day rolled back is on record as made by what had computed its content.
+    """
+    return PublicationRecord(
+        publication=manifest.publication,
+        release=release,
+        created_at=manifest.created_at,
+        kind=manifest.kind,
+        run=manifest.run,
+        who=kept_text(manifest.who),
+        why=kept_text(manifest.why),
+        git_commit=manifest.git_commit,
+        days=tuple(
+            day
+            for change in sorted(manifest.tables, key=lambda change: change.table)
+            for day in day_records(change, manifest.publication, find)
+        ),
+        arrivals=tuple(
+            _arrival(arrival, manifest.publication)
+            for arrival in sorted(manifest.arrivals, key=lambda arrival: (arrival.table, arrival.path))
+        ),
+        refuses={(change.table, day): refused for change in manifest.tables for day, refused in change.refuses.items()},
+    )
+
+
+def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
+    """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
+    found: list[DayRecord] = []
+    for day, content in sorted(change.days.items()):
+        made = change_of(find(content.restores), change.table) if find and content.restores else change
+        found.append(
+            DayRecord(
+                table=change.table,
+                day=day,
+                publication=publication,
+                digest=content.digest,
+                fingerprint=content.fingerprint,
+                rows=content.rows,
+                bytes=content.bytes,
+                files=len(content.files),
+                figures=content.figures,
+                reads=made.reads,
+                code_version=made.code_version,
+                seconds=change.seconds / len(change.days),
+                configuration=Configuration(made.configuration).hash if made.configuration else "",
+            )
+        )
+    return found
+
+
+def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:
+    reason = None if arrival.reason is None else kept_text(arrival.reason)
+    return ArrivalRecord(**dict(arrival) | {"reason": reason}, publication=publication)

@@ -1,0 +1,190 @@
+"""The releases: none is missing, each has its manifest as it was published, and their hashes form a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.release_chain import hash_of, linked
+from platform_assets.lakehouse.releases import in_its_file, manifest_bytes, manifest_file, parsed, release
+from platform_assets.operations.audit.faults import Findings
+from platform_assets.records.manifest import Manifest
+
+_FROM_BACKUP = "Restore the file from a backup."
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A release as far as it can be read.
+
+    Args:
+        number: of the release.
+        publication: that it shows.
+        versions: of every table.
+        manifest: of the publication; None where it cannot be read, or was not to be.
+    """
+
+    number: int
+    publication: str
+    versions: dict[str, int]
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True)
+class ChainHead:
+    """Where the chain stands, to be written down elsewhere: a lake that was rewritten as a whole has another.
+
+    Args:
+        first: release with which the chain starts; -1 without one.
+        release: the newest.
+        chain: the hash up to it.
+    """
+
+    first: int = -1
+    release: int = -1
+    chain: str = ""
+
+
+class ChainAudit:
+    """Walks through the releases, oldest first.
+
+    Args:
+        lake: the lake.
+        newest: release to go up to.
+        found: where faults are written down.
+    """
+
+    def __init__(self, lake: Lake, newest: int, found: Findings) -> None:
+        self._lake = lake
+        self._newest = newest
+        self._found = found
+        self.head = ChainHead()
+
+    def walk(self, *, parse: bool) -> Iterator[Shown]:
+        """Every release that can be read.
+
+        Args:
+            parse: also read what the manifests say; else only their bytes are hashed.
+        """
+        self._look_for_gaps()
+        before: commits.Commit | None = None
+        unread = False
+        for number in range(self._newest + 1):
+            self._found.seen["chain"] += 1
+            shown = None
+            if commit := self._commit(number):
+                content = self._manifest(commit)
+                self._check_link(before, commit)
+                # What a release that cannot be read changed is not held against the manifest of the next.
+                shown = self._shown(commit, None if unread or not parse else content)
+            before = commit
+            unread = shown is None
+            if shown:
+                yield shown
+        if self._newest >= 0 and not self.head.chain:
+            self._found.notes.append("No release carries a chain yet: it starts with the next publication.")
+
+    def _look_for_gaps(self) -> None:
+        path = self._lake.releases_path
+        beyond = [number for number in commits.listed_versions(path) if number > self._newest]
+        if beyond != [self._newest + 1 + n for n in range(len(beyond))]:
+            self._found.fault(
+                "chain",
+                f"There is a release {beyond[-1]}, but one before it is missing: releases end at {self._newest}.",
+                f"{_FROM_BACKUP} Publish nothing before.",
+                file=commits.commit_file(path, beyond[-1]),
+            )
+        elif beyond and commits.is_torn(path, beyond[-1]):
+            self._found.fault(
+                "chain",
+                f"The commit of release {beyond[-1]} is torn; readers see release {beyond[-1] - 1}.",
+                "After a power cut, nothing: whoever publishes next removes it and finishes what was begun. If it had "
+                "been whole before, restore the file from a backup.",
+                file=commits.commit_file(path, beyond[-1]),
+            )
+
+    def _commit(self, number: int) -> commits.Commit | None:
+        file = commits.commit_file(self._lake.releases_path, number)
+        try:
+            commit = commits.commit(self._lake.releases_path, number)
+        except LakeError as error:
+            self._found.fault("chain", error.what, _FROM_BACKUP, file=file)
+            return None
+        if commit.publication is None:
+            self._found.fault(
+                "chain",
+                f"Release {number} was not made by a publication but by {commit.made_by}.",
+                "Find out who writes there, and restore `_releases` from a backup.",
+                file=file,
+            )
+            return None
+        return commit
+
+    def _manifest(self, commit: commits.Commit) -> bytes | None:
+        assert commit.publication is not None
+        file = manifest_file(self._lake, commit.publication)
+        try:
+            content = manifest_bytes(self._lake, commit.publication)
+        except LakeError as error:
+            self._found.fault("chain", error.what, error.todo, file=file)
+            return None
+        if commit.manifest_hash and hash_of(content) != commit.manifest_hash:
+            self._found.fault(
+                "chain",
+                f"The manifest of publication {commit.publication} is not the one that release {commit.version} was "
+                "made with: its hash is another.",
+                _FROM_BACKUP,
+                file=file,
+            )
+        return content
+
+    def _check_link(self, before: commits.Commit | None, commit: commits.Commit) -> None:
+        file = commits.commit_file(self._lake.releases_path, commit.version)
+        if not commit.chain:
+            if self.head.chain:
+                self._found.fault(
+                    "chain",
+                    f"Release {commit.version} carries no chain, though release {self.head.release} does.",
+                    "It was rewritten, or published by an older version of the platform: compare it with a backup.",
+                    file=file,
+                )
+            return
+        if not self.head.chain:
+            self.head = ChainHead(commit.version)
+            if commit.version:
+                self._found.notes.append(
+                    f"The chain starts at release {commit.version}; those before were made when there was none."
+                )
+        known = before is not None or commit.version == 0
+        if known and commit.chain != linked(before.chain if before else "", commit.manifest_hash):
+            self._found.fault(
+                "chain",
+                f"The chain breaks at release {commit.version}: a release up to it was rewritten, taken out or put in.",
+                "Compare `_releases` and `_publications` with a backup from before, and restore what differs.",
+                file=file,
+            )
+        self.head = ChainHead(self.head.first, commit.version, commit.chain)
+
+    def _shown(self, commit: commits.Commit, content: bytes | None) -> Shown | None:
+        assert commit.publication is not None
+        try:
+            versions = release(self._lake, commit.version).versions
+            if in_its_file(self._lake, commit.version) != versions:
+                self._found.fault(
+                    "chain",
+                    f"The file of release {commit.version} has other versions than its commit.",
+                    _FROM_BACKUP,
+                    file=self._lake.releases_path,
+                )
+        except LakeError as error:
+            self._found.fault("chain", error.what, error.todo, file=self._lake.releases_path)
+            return None
+        manifest = None
+        try:
+            manifest = parsed(self._lake, commit.publication, content) if content is not None else None
+        except LakeError as error:
+            self._found.fault("chain", error.what, error.todo, file=manifest_file(self._lake, commit.publication))
+        return Shown(commit.version, commit.publication, versions, manifest)

@@ -1,0 +1,92 @@
+"""The audit of an installation: its lake, whether the ledger says the same, and with Spark the content of its days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import published
+from platform_assets.ledger.consistency import require_one_history
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import recorder
+from platform_assets.operations.audit.chain import ChainHead
+from platform_assets.operations.audit.faults import Findings, Scope
+from platform_assets.operations.audit.lake import audit
+from platform_assets.progress import OnProgress, Progress
+from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Args:
+        release: the newest, up to which everything was looked at; -1 without any.
+        chain: where the chain of releases stands.
+        found: faults, notes, and how much was looked at.
+    """
+
+    release: int
+    chain: ChainHead
+    found: Findings
+
+
+def audit_installation(
+    settings: Settings, scope: Scope, progress: OnProgress, spark: Callable[[], SparkSession] | None = None
+) -> Audit:
+    """Look at lake and ledger as they are; nothing is written, mended or caught up.
+
+    Args:
+        settings: of the installation.
+        scope: how much of it.
+        progress: told what is looked at.
+        spark: gives the session to compute digests with; none leaves them out.
+    """
+    lake, found = Lake(settings.lake), Findings()
+    audited = audit(lake, scope, found, progress)
+    try:
+        with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+            _compare_ledger(lake, ledger, scope, found, progress)
+    except PlatformError as error:
+        found.fault("ledger", error.what, error.todo)
+    if spark is not None:
+        from platform_assets.operations.audit.digests import hash_days
+
+        hash_days(lake, audited, spark, settings.batch_days, found, progress)
+    return Audit(audited.release, audited.chain, found)
+
+
+def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, progress: OnProgress) -> None:
+    """Whether the index says what the manifests say; what is not indexed yet, the next command indexes."""
+    indexed = ledger.indexed()
+    released: dict[str, int] = {}
+    # A release that cannot be read was told already: what follows it cannot be compared.
+    with suppress(PlatformError):
+        released.update((publication, number) for number, publication in published(lake))
+        try:
+            require_one_history(lake, indexed, released)
+        except (MovedLakeError, OtherHistoryError) as error:
+            found.fault("ledger", error.what, error.todo)
+    if lacking := [name for name in released if name not in indexed]:
+        found.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
+    record_of = recorder(lake, released.__getitem__)
+    for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
+        progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))
+        if released.get(name) != release:
+            continue
+        found.seen["ledger"] += 1
+        with suppress(PlatformError):
+            if record_of(name) != ledger.publication(name):
+                found.fault(
+                    "ledger",
+                    f"The ledger says something else of publication {name} (release {release}) than its manifest.",
+                    "`platform-assets ledger rebuild` indexes the manifests anew.",
+                )

@@ -1,0 +1,50 @@
+"""Whether the files that releases refer to are still there, and as long as they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+
+from platform_assets.engine.day_contents import Files, files_at
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import release
+
+
+@dataclass(frozen=True)
+class Intact:
+    """Looks at the files of a lake, each version of a table once."""
+
+    lake: Lake
+    _seen: dict[tuple[str, int], Files | str] = field(default_factory=dict)
+
+    def problem(self, table: str, version: int, first: date, last: date) -> str | None:
+        """What is wrong with the files of some days of a table at a version: one that is gone, or that was changed."""
+        files = self._files(table, version)
+        if isinstance(files, str):
+            return files
+        for day in sorted(day for day in files if first <= day <= last):
+            for file in files[day]:
+                size = storage.size(self.lake.table_path(table) / file.path)
+                if size is None and self._is_cut(table, version):
+                    return f"version {version} of {table} is beyond the rollback window, and its files were deleted"
+                if size is None:
+                    return f"the file {file.path} of {table} on {day} is gone"
+                if size != file.size:
+                    return f"the file {file.path} of {table} on {day} has {size:,} bytes; {file.size:,} were published"
+        return None
+
+    def _is_cut(self, table: str, version: int) -> bool:
+        """Whether the version was replaced before the first release whose files are all kept."""
+        cut = cut_of(self.lake)
+        return cut.before > 0 and version < release(self.lake, cut.before).versions.get(table, 0)
+
+    def _files(self, table: str, version: int) -> Files | str:
+        if (table, version) not in self._seen:
+            try:
+                self._seen[table, version] = files_at(self.lake, table, version)
+            except DamagedTableError as error:
+                self._seen[table, version] = f"version {version} of {table} is gone: {error.what}"
+        return self._seen[table, version]

@@ -1,0 +1,139 @@
+"""The life of a day: everything that made something of it, kept something from it, or was decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.releases import manifest_of
+from platform_assets.operations.lineage.provenance import arrivals_in
+from platform_assets.planning.late_queue import late_table, parsed_subject
+from platform_assets.records.history import ArrivalRecord, DayRecord, Decision, Hold, PublicationRecord
+from platform_assets.records.manifest import DayContent, change_of
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a day was, as far as a release showed it."""
+
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """A publication that made something of the day.
+
+    Args:
+        head: release, when, kind, who, why, run, git commit.
+        before: what the day was; None if it had never been computed.
+        after: what it became; None if a rollback made it as if it had never been computed.
+        record: all that is on record of the day then, the versions of the tables it was made from among it.
+        arrivals: files, approvals and withdrawals whose rows entered the raw day.
+        restores: publication whose content a rollback put back.
+    """
+
+    head: PublicationRecord
+    before: Content | None
+    after: Content | None
+    record: DayRecord
+    arrivals: tuple[ArrivalRecord, ...]
+    restores: str
+
+    @property
+    def moment(self) -> datetime:
+        """When."""
+        return self.head.created_at
+
+
+@dataclass(frozen=True)
+class Held:
+    """A hold that stands."""
+
+    hold: Hold
+
+    @property
+    def moment(self) -> datetime:
+        """When."""
+        return self.hold.created_at
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a person decided about late rows of the day.
+
+    Args:
+        decision: approval or refusal.
+        table: the raw table of the rows.
+        arrival: that brought them.
+    """
+
+    decision: Decision
+    table: str
+    arrival: str
+
+    @property
+    def moment(self) -> datetime:
+        """When."""
+        return self.decision.created_at
+
+
+Event = Published | Held | Decided
+
+
+def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
+    """Everything that is on record of a day, oldest first.
+
+    Args:
+        platform: what to work with.
+        table: with a contract, or one that keeps rows aside (refused, late, quarantine).
+        day: the day.
+
+    Raises:
+        UnknownTableError: there is no such table.
+    """
+    events: list[Event] = [*_publications(platform, table, day)]
+    if not events:
+        table = platform.catalogue[table].name
+    events += [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
+    raw = _raw_tables_of(platform, table)
+    for decision in (*platform.ledger.decisions("approval"), *platform.ledger.decisions("refusal")):
+        about = parsed_subject(decision.subject)
+        if about and about[0] in raw and about[2] == day:
+            events.append(Decided(decision, about[0], about[1]))
+    return tuple(sorted(events, key=lambda event: event.moment))
+
+
+def _publications(platform: Platform, table: str, day: date) -> Iterator[Published]:
+    before: Content | None = None
+    for record in reversed(platform.ledger.history(table, day)):
+        head = platform.ledger.publication(record.publication)
+        assert head is not None
+        after = Content(record.rows, record.digest) if record.digest else None
+        content = change_of(manifest_of(platform.lake, record.publication), table).days[day]
+        arrivals = tuple(_arrivals(platform, head, table, content)) if head.arrivals else ()
+        yield Published(head, before, after, record, arrivals, content.restores)
+        before = after
+
+
+def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: DayContent) -> Iterator[ArrivalRecord]:
+    """Arrivals whose rows entered a raw day, as far as the files are still there, and those taken out again."""
+    path = platform.lake.table_path(table)
+    entered = [path / file.path for file in content.files if file.path not in content.base]
+    of_table = [arrival for arrival in head.arrivals if arrival.table == table]
+    names = arrivals_in(filter(storage.exists, entered)) if of_table else ()
+    yield from (arrival for arrival in of_table if arrival.path in names or arrival.kind == "withdrawal")
+
+
+def _raw_tables_of(platform: Platform, table: str) -> set[str]:
+    """Raw tables whose rows of a day the table's own day is made from, or keeps waiting."""
+    found: set[str] = set()
+    waiting = [contract.name for contract in platform.catalogue if table in (contract.name, late_table(contract.name))]
+    while waiting:
+        contract = platform.catalogue[waiting.pop()]
+        waiting += [read.table for read in contract.inputs]
+        found |= {contract.name} if contract.source else set()
+    return found

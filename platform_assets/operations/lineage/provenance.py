@@ -1,0 +1,243 @@
+"""Where a published day comes from: back through what it read to the files that were delivered, without a JVM."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from platform_assets.contracts import Contract, Input
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import ReleaseIndex, past_of, standing_of
+from platform_assets.engine.state.schema_changes import changes_of_contract
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.delta.log import live_files
+from platform_assets.lakehouse.releases import computed_by, made_by
+from platform_assets.planning.configuration import ContractChange
+from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
+from platform_assets.planning.standing import Standing, stale
+from platform_assets.planning.windows import day_range, days_before_calendar, days_read, window_text
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
+
+_FILES_OF_DAYS = 62
+"""Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Some days of one table as they were when they were read, and what they come from in turn.
+
+    Args:
+        table: its name.
+        window: through which they were read; empty for the day that was asked about.
+        before_calendar: days of that window that lie before the calendar, if a single day read through it.
+        version: of the table that was read; -1 where it had none.
+        days: every day read that was there, with its record then.
+        publications: that made these days, newest first; of compacted ones also that which computed them.
+        arrivals: files whose rows lie in these days of a raw table; None where there are too many days to look.
+        inputs: what the days come from.
+    """
+
+    table: str
+    window: str
+    version: int
+    days: Mapping[date, DayRecord]
+    publications: tuple[PublicationRecord, ...]
+    arrivals: tuple[ArrivalRecord, ...] | None
+    inputs: tuple[Origin, ...]
+    before_calendar: int = 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An input day that is no longer as it was read; a digest is None where the day was not there."""
+
+    table: str
+    day: date
+    then: str | None
+    now: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is known of one day of a table.
+
+    Args:
+        table: its name.
+        day: the day.
+        reasons: why it is stale; none if it is what it would be now.
+        lacking: input days that were never loaded, by table, the first of each.
+        held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
+        then: by what it was computed; None if it never was.
+        now: by what it would be computed; None for a raw table.
+        origin: where it comes from; None if it was never computed.
+        differences: of its inputs, since it read them.
+        changes: of the contract, since it was computed.
+        software: that computed it, as its manifest has it.
+    """
+
+    table: str
+    day: date
+    reasons: Reasons
+    lacking: Mapping[str, date]
+    held: tuple[Hold, ...]
+    then: Version | None
+    now: Version | None
+    origin: Origin | None
+    differences: tuple[Difference, ...]
+    changes: tuple[ContractChange, ...]
+    software: Mapping[str, str]
+
+
+def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
+    """Where a day comes from, and what of that is no longer so."""
+    table = contract.name
+    basis = Basis.now(platform)
+    standing = standing_of(basis, {table, *(read.table for read in contract.inputs)})
+    record = basis.days(table, [day]).get(day)
+    shown = basis.release.versions.get(table, -1)
+    reasons: Reasons = ()
+    if contract.inputs:
+        by_data = _through_data(basis, contract, day, standing)
+        reasons = (*by_data, *through_version(contract, [day], standing).get(day, ()))
+    return Explanation(
+        table=table,
+        day=day,
+        reasons=reasons,
+        lacking=_lacking(contract, day, standing),
+        held=tuple(hold for hold in basis.holds(table) if hold.day == day),
+        then=Version(record.code_version, record.configuration) if record else None,
+        now=platform.version(table) if contract.inputs else None,
+        origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
+        differences=_differences(platform, contract, record, standing) if record else (),
+        changes=changes_of_contract(basis, contract, standing.marks.get(table, {}))
+        if "configuration" in reasons
+        else (),
+        software=made_by(platform.lake, record.publication, table, day).software if record else {},
+    )
+
+
+def _through_data(basis: Basis, contract: Contract, day: date, standing: Standing) -> Reasons:
+    found = stale(contract, [day], standing)
+    past = past_of(basis, standing, {contract.name: found})
+    return through_data(contract, found, standing, past).get(day, ())
+
+
+def _lacking(contract: Contract, day: date, standing: Standing) -> dict[str, date]:
+    found: dict[str, date] = {}
+    for read in contract.inputs:
+        there = standing.marks.get(read.table, {})
+        for needed in day_range(*days_read(read.window, day, standing.calendar)):
+            if needed not in there:
+                found[read.table] = needed
+                break
+    return found
+
+
+def _differences(
+    platform: Platform, contract: Contract, record: DayRecord, standing: Standing
+) -> tuple[Difference, ...]:
+    shown_by = ReleaseIndex(platform)
+    found: list[Difference] = []
+    for read in contract.inputs:
+        read_at = shown_by(read.table, record.reads.get(read.table, -1))
+        now = standing.marks.get(read.table, {})
+        days = [
+            day
+            for day in day_range(*days_read(read.window, record.day, standing.calendar))
+            if day not in now or now[day].release > read_at
+        ]
+        revisions = platform.ledger.revisions(read.table, days, at=shown_by.newest)
+        for day in days:
+            then = digest_at(revisions[day], read_at)
+            if then != (digest := now[day].digest if day in now else None):
+                found.append(Difference(read.table, day, then, digest))
+    return tuple(found)
+
+
+def _origin(
+    platform: Platform,
+    shown_by: ReleaseIndex,
+    contract: Contract,
+    days: Mapping[date, DayRecord],
+    window: str,
+    version: int,
+    before_calendar: int = 0,
+) -> Origin:
+    names = {record.publication for record in days.values()}
+    compacted = [name for name in names if (head := platform.ledger.head(name)) and head.kind == COMPACTION]
+    took_over = {day: record.publication for day, record in days.items() if record.publication in compacted}
+    names |= set(computed_by(platform.lake, contract.name, took_over).values())
+    heads = [head for name in sorted(names, reverse=True) if (head := platform.ledger.head(name))]
+    return Origin(
+        table=contract.name,
+        window=window,
+        version=version,
+        days=days,
+        publications=tuple(heads),
+        arrivals=_arrivals(platform, shown_by, contract, version, days) if contract.source else (),
+        inputs=tuple(_input(platform, shown_by, read, days) for read in contract.inputs),
+        before_calendar=before_calendar,
+    )
+
+
+def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Mapping[date, DayRecord]) -> Origin:
+    """What some days read of one input. Where they read a day at several versions, its newest counts."""
+    wanted: defaultdict[int, set[date]] = defaultdict(set)
+    for day, record in readers.items():
+        version = record.reads.get(read.table, -1)
+        wanted[version].update(day_range(*days_read(read.window, day, platform.calendar)))
+    found: dict[date, DayRecord] = {}
+    for version in sorted(wanted):
+        if version >= 0:
+            at = shown_by(read.table, version)
+            found |= platform.ledger.current_days(read.table, at=at, among=wanted[version])
+    return _origin(
+        platform,
+        shown_by,
+        platform.catalogue[read.table],
+        dict(sorted(found.items())),
+        window_text(read.window),
+        max(wanted, default=-1),
+        days_before_calendar(read.window, next(iter(readers)), platform.calendar) if len(readers) == 1 else 0,
+    )
+
+
+def _arrivals(
+    platform: Platform, shown_by: ReleaseIndex, contract: Contract, version: int, days: Collection[date]
+) -> tuple[ArrivalRecord, ...] | None:
+    """The files whose rows lie in some days of a raw table, from the column that says so."""
+    if len(days) > _FILES_OF_DAYS:
+        return None
+    names = _arrivals_named(platform.lake.table_path(contract.name), version, days)
+    arrivals = platform.ledger.arrivals(contract.name)
+    if names is None:
+        # Compacted, and the files of then deleted. Raw is append-only: what came later is known by its release.
+        names = _arrivals_named(platform.lake.table_path(contract.name), shown_by.version(contract.name), days) or set()
+        released, at = platform.ledger.indexed(), shown_by(contract.name, version)
+        arrivals = tuple(arrival for arrival in arrivals if released[arrival.publication] <= at)
+    taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
+    withdrawn = [arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin in names]
+    return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)
+
+
+def arrivals_in(files: Iterable[Path]) -> set[str]:
+    """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
+    import pyarrow.parquet as pq  # which most commands do without
+
+    names: set[str] = set()
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(columns=["_arrival"]):
+            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+    return names
+
+
+def _arrivals_named(path: Path, version: int, days: Collection[date]) -> set[str] | None:
+    """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
+    live = live_files(path, version) if version >= 0 else {}
+    files = [path / file.path for day in days for file in live.get(day, ())]
+    return arrivals_in(files) if all(map(storage.exists, files)) else None

@@ -1,0 +1,101 @@
+"""What differs between two releases: days by digest, and the publications that made the difference. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+
+from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.reading import version_in
+from platform_assets.lakehouse.releases import Release
+from platform_assets.records.history import DayRecord
+
+
+@dataclass(frozen=True)
+class DayDifference:
+    """A day that two releases show differently.
+
+    Args:
+        table: `<layer>.<table>`.
+        day: event date.
+        before: what the first release shows; None for a day it does not have.
+        after: what the second one shows.
+        releases: numbers of those between the two that made something of the day, oldest first.
+    """
+
+    table: str
+    day: date
+    before: DayRecord | None
+    after: DayRecord | None
+    releases: tuple[int, ...]
+
+    @property
+    def figures(self) -> dict[str, tuple[int | None, int | None]]:
+        """Counts that the gates looked at and that differ, before and after."""
+        then = self.before.figures if self.before else {}
+        now = self.after.figures if self.after else {}
+        names = [name for name in {**then, **now} if name != TOGETHER and then.get(name) != now.get(name)]
+        return {name: (then.get(name), now.get(name)) for name in names}
+
+
+def changed_days(
+    platform: Platform,
+    before: Release,
+    after: Release,
+    *,
+    table: str | None = None,
+    days: Collection[date] | None = None,
+) -> tuple[DayDifference, ...]:
+    """The days whose content differs between two releases, by table and day.
+
+    A day that was published again with the same content, or put back, does not differ. A day without rows that was
+    loaded meanwhile does, though the table has the same version.
+
+    Args:
+        platform: what to work with.
+        before: any release, usually the older one.
+        after: any other.
+        table: only this one.
+        days: only these.
+
+    Raises:
+        UnknownTableError: nobody declares or ever published such a table.
+        NeverPublishedError: neither release has it.
+    """
+    both = before.versions | after.versions
+    if table is not None and table not in both:
+        version_in(platform.lake, table, max(before, after, key=lambda one: one.number), platform.catalogue.names)
+    return tuple(
+        change
+        for name in sorted(both)
+        if table in (None, name)
+        for change in _of_table(platform, name, before.number, after.number, days)
+    )
+
+
+def _of_table(
+    platform: Platform, table: str, before: int, after: int, days: Collection[date] | None
+) -> list[DayDifference]:
+    then = platform.ledger.current_days(table, at=before, among=days)
+    now = platform.ledger.current_days(table, at=after, among=days)
+    differing = [day for day in sorted({*then, *now}) if _digest(then.get(day)) != _digest(now.get(day))]
+    if not differing:
+        return []
+    first, last = sorted((before, after))
+    history = platform.ledger.revisions(table, differing, at=last)
+    return [
+        DayDifference(
+            table=table,
+            day=day,
+            before=then.get(day),
+            after=now.get(day),
+            releases=tuple(revision.release for revision in history[day] if revision.release > first),
+        )
+        for day in differing
+    ]
+
+
+def _digest(found: DayRecord | None) -> str | None:
+    return found.digest if found else None

@@ -1,0 +1,157 @@
+"""Compaction: the small files of a day as one, with equal content, so that nothing becomes stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import date
+from itertools import groupby
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from platform_assets.engine.day_contents import staged_at
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.errors import LockTimeoutError
+from platform_assets.lakehouse.layout import DELIVERED
+from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.lakehouse.releases import computed_by, release
+from platform_assets.operations.maintenance.maintenance import Maintenance, ToCompact, plan_maintenance
+from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import DataFile, DayContent, TableChange
+from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
+from platform_assets.spark.tables.reading import read_files
+from platform_assets.spark.tables.staging import stage
+
+_INGEST_WAIT_S = 5.0
+"""How long the ingest of a raw table is waited for; it may take hours, and another time will do."""
+
+
+def compact(
+    platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: OnProgress = no_progress
+) -> Maintenance:
+    """Make one file of the small files of every day that has too many.
+
+    Digest, fingerprint and figures stay, and the digest is counted again from the files before they are published. Days
+    whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where there is nothing to compact.
+        author: on whose behalf.
+        progress: told after every batch.
+
+    Returns:
+        The days that were compacted, and those left with the reason.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    platform.settle()
+    found = Maintenance()
+    with meanwhile(progress, "looking for small files"):
+        due = plan_maintenance(platform, ["compaction"]).compaction
+    for table, days in groupby(due, lambda one: one.table):
+        failpoint("compact.planned")
+        found += _compact_table(platform, spark, table, tuple(days), author, progress)
+    return found
+
+
+def _compact_table(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    table: str,
+    days: Sequence[ToCompact],
+    author: Author,
+    progress: OnProgress,
+) -> Maintenance:
+    busy: dict[date, str] = {}
+    differing: tuple[date, ...] = ()
+    with ExitStack() as locks:
+        try:
+            for raw in _ingested_with(platform, table):
+                locks.enter_context(ingest_lock(platform.lake, raw, platform.lock_url, _INGEST_WAIT_S))
+        except LockTimeoutError:
+            return Maintenance(
+                busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
+            )
+        failpoint("compact.locked")
+        progress(Progress("compacting", table, 0, len(days)))
+        for start in range(0, len(days), platform.settings.batch_days):
+            batch = days[start : start + platform.settings.batch_days]
+            others, met = _compact(platform, spark(), table, batch, author)
+            differing, busy = (*differing, *others), {**busy, **dict.fromkeys(met, "it was published again meanwhile")}
+            progress(Progress("compacting", table, start + len(batch), len(days)))
+    progress(Progress("compacting", table, len(days), len(days), finished=True))
+    return Maintenance(
+        compaction=tuple(one for one in days if one.day not in busy and one.day not in differing),
+        busy={table: busy} if busy else {},
+        differing={table: differing} if differing else {},
+    )
+
+
+def _ingested_with(platform: Platform, table: str) -> list[str]:
+    """The raw table whose ingest appends to a table: itself, or what it refused or found to be late."""
+    layer, _, name = table.partition(".")
+    raw = f"raw.{name}"
+    return [raw] if layer in DELIVERED and raw in platform.catalogue.names else []
+
+
+def _compact(
+    platform: Platform, spark: SparkSession, table: str, days: Sequence[ToCompact], author: Author
+) -> tuple[list[date], tuple[date, ...]]:
+    """Compact one batch; returns the days whose files hold other rows, and those somebody else published meanwhile."""
+    now = release(platform.lake, days[0].release)
+    path = platform.lake.table_path(table)
+    schema_string = snapshot(path, now.versions[table]).schema_string
+    schema = StructType.fromJson(json.loads(schema_string))
+    records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
+    with new_stage(platform, [table]) as (publication, folders):
+        for columns, alike in by_columns(path, [file for one in days for file in one.small], schema):
+            stage(read_files(spark, path, alike, columns), folders[table])
+        failpoint("compact.staged")
+        staged = staged_at(platform.lake, table, publication)
+        files = {
+            one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
+            for one in days
+        }
+        found = digests_in_files(spark, path, [file.path for content in files.values() for file in content], schema)
+        equal = [
+            one for one in days if one.day in records and records[one.day].digest == str(found.get(one.day, Digest()))
+        ]
+        computed = computed_by(platform.lake, table, {one.day: records[one.day].publication for one in equal})
+        contents = {one.day: _content(records[one.day], one, files[one.day], computed[one.day]) for one in equal}
+        change = TableChange(table=table, schema_string=schema_string, days=contents)
+        failpoint("compact.counted")
+        return [one.day for one in days if one.day not in contents], _publish(platform, publication, change, author)
+
+
+def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:
+    """What the day was, in other files."""
+    return DayContent(
+        files=files,
+        base=tuple(file.path for file in day.files),
+        digest=record.digest,
+        fingerprint=record.fingerprint,
+        rows=record.rows,
+        bytes=sum(file.size for file in files),
+        figures=record.figures,
+        restores=computed,
+    )
+
+
+def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
+    """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
+    met: tuple[date, ...] = ()
+    if change.days:
+        met = publish_unless_replaced(platform, publication, "compact", [change], author)
+        failpoint("compact.published")
+    if change.days.keys() <= set(met):
+        discard_stage(platform, publication, [change.table])
+    return met

@@ -1,0 +1,217 @@
+"""Deletion of what no release in the rollback window, pin or open stage needs.
+
+Looked for without a lock, and deleted under the publish lock, a slice at a time: in between anybody may publish, and
+whatever was referred to since is left out. A file that went is never referred to again, because a publication looks
+for all of its files under the same lock before its first commit; and one that is going is not either, even if the lock
+was lost, because it is announced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.announced_deletions import announced
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.commits import added_by
+from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.errors import StillNeededError
+from platform_assets.lakehouse.horizon import cut_of, write_cut
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.releases import manifest_file, manifest_of, release
+from platform_assets.operations.maintenance.usage import Pins, Usage, released_at
+from platform_assets.planning.retention import Folder, Kept, Removal, needed_of, removal
+
+FILES_AT_ONCE = 500
+"""So many are deleted in some ten milliseconds, for which publishers wait."""
+
+
+def removals(found: Usage, safe_age: timedelta) -> tuple[Removal, ...]:
+    """What of a lake nobody needs, by table and publication.
+
+    Args:
+        found: what is needed.
+        safe_age: how long a folder that no release refers to must have been left alone.
+    """
+    gone = (removal(folder, found.use(folder.table), found.now, safe_age) for folder in found.folders)
+    return tuple(one for one in gone if one)
+
+
+def removals_asked_for(
+    lake: Lake, found: Usage, publication: str, window: timedelta, safe_age: timedelta
+) -> tuple[Removal, ...]:
+    """What would go of a publication that somebody wants to delete.
+
+    Args:
+        lake: the lake.
+        found: what is needed.
+        publication: whose folders.
+        window: how long a release stays after it was replaced.
+        safe_age: how long a folder that no release refers to must have been left alone.
+
+    Raises:
+        StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
+    """
+    names = _staged_as(lake, publication)
+    folders = [folder for folder in found.folders if folder.publication in names]
+    if not folders:
+        raise StillNeededError(
+            f"No table has files of a publication {publication!r}.",
+            "`platform-assets releases` lists publications; what was deleted before needs no deletion.",
+        )
+    _refuse_needed(lake, found, folders, window)
+    gone = removals(replace(found, folders=tuple(folders)), safe_age)
+    for folder in folders:
+        if folder.table not in {one.table for one in gone}:
+            written = f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
+            doing = "a process is working on it or `stage list` has it" if folder.in_use else written
+            raise StillNeededError(
+                f"{publication} is an open stage of {folder.table}, {doing}.",
+                f"Publish or drop it, or wait until it was left alone for {safe_age.days} days (`stage_safe_days`).",
+            )
+    return gone
+
+
+def _staged_as(lake: Lake, publication: str) -> set[str]:
+    """The names under which the files of a publication were staged: a folder for each batch of each table."""
+    if not storage.exists(manifest_file(lake, publication)):
+        return {publication}
+    contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
+    computed = (content for content in contents if not content.restores)
+    entered = {file.path for content in computed for file in content.files if file.path not in content.base}
+    return {publication, *(path.split("/", 1)[0] for path in entered)}
+
+
+def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_url: str | None = None) -> list[Removal]:
+    """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
+
+    Args:
+        lake: the lake.
+        found: from which it was told what nobody needs.
+        gone: what nobody needs.
+        pins: asked again under the lock.
+        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
+
+    Returns:
+        What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
+
+    Raises:
+        ForeignCommitError: a table was changed by something else than a publication.
+        LockTimeoutError: somebody else held the lock for too long.
+        LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
+    """
+    done: list[Removal] = []
+    for some in _slices(gone):
+        with publish_lock(lake, lock_url) as still_held:
+            failpoint("delete.locked")
+            finish_pending(lake, still_held)
+            kept = _kept_now(lake, found.kept, pins)
+            protected = _protected_since(lake, found, kept)
+            todo = [one for removal in some if (one := _without(removal, protected.get(removal.table, set())))]
+            if any(one.is_history for one in todo):
+                _move_cut(lake, kept, still_held)
+            with announced(lake, _paths(todo), still_held):
+                for one in todo:
+                    _delete(lake, one)
+            done += todo
+        failpoint("delete.done")
+    return done
+
+
+def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: timedelta) -> None:
+    for folder in folders:
+        needed = needed_of(folder, found.use(folder.table))
+        if needed is None:
+            continue
+        count, number = needed
+        needs = f"needs {count:,} of the {len(folder.files):,} files of {folder.publication} in {folder.table}."
+        if number == found.kept.current:
+            raise StillNeededError(
+                f"Release {number}, the current one, {needs}",
+                "Replace the days first: what readers see is never deleted.",
+            )
+        if number in found.kept.pinned:
+            raise StillNeededError(
+                f"Release {number}, which is pinned or lies under an open stage, {needs}",
+                f"Take the pin of release {number} away, or publish or drop the stage first.",
+            )
+        until = released_at(lake, number + 1)[-1][1] + window
+        raise StillNeededError(
+            f"Release {number}, which is inside the rollback window until {until:%Y-%m-%d %H:%M} UTC at least, {needs}",
+            "Wait until then, or shorten `rollback_window_days` for all releases.",
+        )
+
+
+def _kept_now(lake: Lake, kept: Kept, pins: Pins) -> Kept:
+    """With what was pinned meanwhile, if it is still whole."""
+    whole = cut_of(lake)
+    new = {pin for pin in pins() if 0 <= pin < kept.first and whole.has(pin)}
+    return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
+
+
+def _protected_since(lake: Lake, found: Usage, kept: Kept) -> dict[str, set[str]]:
+    """Files that were referred to, or pinned, after it was told what nobody needs."""
+    protected: dict[str, set[str]] = {}
+    for table in lake.table_names():
+        path, head = lake.table_path(table), found.heads.get(table, -1)
+        new = range(head + 1, commits.head_version(path) + 1)
+        protected[table] = {file for version in new for file in added_by(path, version)}
+    for number in sorted({*kept.pinned} - {*found.kept.pinned}):
+        for table, version in release(lake, number).versions.items():
+            protected[table] |= snapshot(lake.table_path(table), version).files.keys()
+    return protected
+
+
+def _without(one: Removal, protected: set[str]) -> Removal | None:
+    if not protected & one.files.keys():
+        return one
+    left = {path: size for path, size in one.files.items() if path not in protected}
+    return None if one.orphan or not left else replace(one, files=left, whole=False)
+
+
+def _paths(gone: Iterable[Removal]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in gone:
+        found.setdefault(one.table, set()).update(one.files)
+    return found
+
+
+def _move_cut(lake: Lake, kept: Kept, still_held: Callable[[], None]) -> None:
+    before = cut_of(lake)
+    after = before.moved(kept.first, kept.pinned, datetime.now(UTC))
+    if (before.before, before.kept) != (after.before, after.kept):
+        failpoint("delete.before_cut")
+        write_cut(lake, after, still_held)
+        failpoint("delete.after_cut")
+
+
+def _delete(lake: Lake, one: Removal) -> None:
+    """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
+    path = lake.table_path(one.table)
+    for file in one.files:
+        storage.unlink(path / file)
+        failpoint("delete.after_file")
+    if one.whole:
+        failpoint("delete.before_folder")
+        storage.remove_empty_tree(path / one.publication)
+        failpoint("delete.after_folder")
+        return
+    for folder in {(path / file).parent for file in one.files}:
+        storage.remove_empty(folder)
+
+
+def _slices(gone: Sequence[Removal]) -> Iterator[list[Removal]]:
+    """Some whole removals at a time, so that no publisher waits long."""
+    some: list[Removal] = []
+    for one in gone:
+        some.append(one)
+        if sum(len(each.files) for each in some) >= FILES_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,227 @@
+"""What maintenance would do now, and all of it that needs no Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.day_contents import files_at
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.key_bounds import may_hold
+from platform_assets.lakehouse.delta.new_commit import write_checkpoint
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.staging_folders import forget_dead_holders
+from platform_assets.operations.maintenance.deletion import delete, removals, removals_asked_for
+from platform_assets.operations.maintenance.usage import Usage, usage
+from platform_assets.operations.pins import pinned_releases
+from platform_assets.operations.stages.store import open_stages
+from platform_assets.planning.retention import TASKS, Removal, Task, days_to_compact, wants_checkpoint
+from platform_assets.records.manifest import DataFile
+from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+
+RELEASES = "_releases"
+"""In place of a table's name: the table whose versions are the releases."""
+
+
+@dataclass(frozen=True)
+class ToCompact:
+    """A day with too many small files.
+
+    Args:
+        table: its name.
+        day: the day.
+        small: the files that become one, paths from the table's folder.
+        files: all files of the day.
+        release: that was looked at.
+    """
+
+    table: str
+    day: date
+    small: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    release: int
+
+    @property
+    def bytes(self) -> int:
+        """Of the files that become one."""
+        return sum(file.size for file in self.files if file.path in self.small)
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """What maintenance does, would do, or did.
+
+    Args:
+        compaction: days to compact, or that were.
+        checkpoints: version of every log that is summed up, by table.
+        removals: files and folders, of stages that were left behind and of history.
+        busy: days that were not compacted because somebody else works on them, by table, and who.
+        differing: days that were not compacted because their files hold other rows than were published, by table.
+    """
+
+    compaction: tuple[ToCompact, ...] = ()
+    checkpoints: Mapping[str, int] = field(default_factory=dict)
+    removals: tuple[Removal, ...] = ()
+    busy: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    differing: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+
+    def __add__(self, other: Maintenance) -> Maintenance:
+        return Maintenance(
+            (*self.compaction, *other.compaction),
+            {**self.checkpoints, **other.checkpoints},
+            (*self.removals, *other.removals),
+            {**self.busy, **other.busy},
+            {**self.differing, **other.differing},
+        )
+
+
+def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Maintenance:
+    """What is to be done now; starts nothing and changes nothing.
+
+    Args:
+        platform: what to look at.
+        tasks: only these.
+
+    Raises:
+        PlatformError: a log cannot be read, or a table was changed by something else than a publication.
+    """
+    gone = removals(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
+    return Maintenance(
+        compaction=_to_compact(platform) if "compaction" in tasks else (),
+        checkpoints=_to_sum_up(platform) if "checkpoints" in tasks else {},
+        removals=tuple(one for one in gone if one.task in tasks),
+    )
+
+
+def sum_up(platform: Platform) -> dict[str, int]:
+    """Write checkpoints where enough was committed since the last; the version of each, by table.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    done: dict[str, int] = {}
+    with publish_lock(platform.lake, platform.lock_url) as still_held:
+        finish_pending(platform.lake, still_held)
+        for table, version in _to_sum_up(platform).items():
+            still_held()
+            write_checkpoint(_path(platform, table), version)
+            done[table] = version
+    return done
+
+
+def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
+    """Delete what nobody needs: of history, or of stages that were left behind.
+
+    Args:
+        platform: what to work with.
+        task: `deletion` or `stages`.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    platform.settle()
+    if task == "stages":
+        forget_dead_holders(platform.lake, platform.lock_url)
+    found = _usage(platform)
+    gone = [one for one in removals(found, _safe_age(platform)) if one.task == task]
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+
+
+def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Removal, ...]:
+    """Delete the files of one publication, if nobody needs them.
+
+    Args:
+        platform: what to work with.
+        publication: its name.
+        dry_run: change nothing.
+
+    Raises:
+        StillNeededError: a release in the rollback window or a pinned one needs them, or they are an open stage; the
+            message says which. Nothing was deleted.
+    """
+    platform.settle()
+    found = _usage(platform)
+    gone = removals_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
+    if dry_run:
+        return gone
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+
+
+def _usage(platform: Platform) -> Usage:
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform), platform.lock_url)
+
+
+def _pinned(platform: Platform) -> tuple[int, ...]:
+    """Releases that stay because somebody pinned them, or because an open stage lies over them."""
+    return (*pinned_releases(platform), *(stage.release for stage in open_stages(platform.lake)))
+
+
+def _window(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.rollback_window_days)
+
+
+def _safe_age(platform: Platform) -> timedelta:
+    return timedelta(days=platform.settings.stage_safe_days)
+
+
+def _path(platform: Platform, table: str) -> Path:
+    return platform.lake.releases_path if table == RELEASES else platform.lake.table_path(table)
+
+
+def _to_sum_up(platform: Platform) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for table in (*current_release(platform.lake).versions, RELEASES):
+        path = _path(platform, table)
+        head = commits.head_version(path)
+        if wants_checkpoint(head, commits.checkpoint_hint(path)):
+            found[table] = head
+    return found
+
+
+def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
+    found: list[ToCompact] = []
+    held: defaultdict[str, set[date]] = defaultdict(set)
+    silver = {contract.name: contract for contract in platform.catalogue if contract.layer == "silver"}
+    for hold in platform.ledger.holds():
+        held[hold.table].add(hold.day)
+        if hold.table in silver:
+            held[quarantine_table(hold.table)].add(hold.day)
+    most = platform.settings.compaction_files
+    now = platform.current_release()
+    for table, version in now.versions.items():
+        live = files_at(platform.lake, table, version)
+        sizes = {day: {file.path: file.size for file in files} for day, files in live.items() if len(files) > most}
+        crowded = days_to_compact(sizes, held[table], most)
+        if table.startswith("raw."):
+            path = platform.lake.table_path(table)
+            kept = {
+                day: _with_marks(path, [file for file in live[day] if file.path in small])
+                for day, small in crowded.items()
+            }
+            sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
+            crowded = days_to_compact(sizes, (), most)
+        found += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
+    return tuple(found)
+
+
+def _with_marks(path: Path, files: Collection[DataFile]) -> set[str]:
+    """Raw files that say that records moved away, or back. They stay as they are: the new ones tell of new moves."""
+    return {
+        file.path
+        for file in files
+        if any(may_hold(file, "_kind", kind) for kind in (TOMBSTONE, WITHDRAWAL))
+        and any(
+            kind in (TOMBSTONE, WITHDRAWAL)
+            for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_kind"])
+            for kind in batch.column(0).to_pylist()
+        )
+    }

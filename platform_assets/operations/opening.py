@@ -1,0 +1,41 @@
+"""A platform opened for work: its contracts, its lake and its ledger, checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from logging import getLogger
+
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import sync
+from platform_assets.operations.recovery.catch_up import caught_up
+from platform_assets.settings import Settings
+
+_log = getLogger(__name__)
+
+
+@contextmanager
+def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
+    """The platform ready for work: the ledger migrated and brought in line with the lake.
+
+    Args:
+        settings: of the installation.
+        notice: told, in a sentence each, what was mended because the ledger was behind the lake.
+
+    Raises:
+        OtherHistoryError: the ledger knows what the lake does not have; nothing was written.
+        PlatformError: a contract, the ledger or the lake cannot be used.
+    """
+    catalogue = load_catalogue(settings)
+    lake = Lake(settings.lake)
+    ledger = Ledger.open(settings.ledger_url.get_secret_value())
+    try:
+        platform = Platform(settings, catalogue, lake, ledger)
+        for sentence in caught_up(ledger, sync(lake, ledger)):
+            notice(sentence)
+        yield platform
+    finally:
+        ledger.close()

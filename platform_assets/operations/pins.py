@@ -1,0 +1,170 @@
+"""Pins: releases that people want to keep readable, whatever maintenance would delete.
+
+A pin is a decision in the ledger and names the publication, not the number: after a lake was put back to an older
+state, a number may belong to another release, which nobody pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.errors import LockLostError, UnknownReleaseError
+from platform_assets.lakehouse.horizon import require_whole
+from platform_assets.lakehouse.layout import GIVEN_NAME
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.releases import Release, release
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.operations.file_check import Intact
+
+_PIN, _UNPIN = "pin", "unpin"
+
+
+class PinError(PlatformError):
+    """A release cannot be pinned or unpinned as asked; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A release that stays readable.
+
+    Args:
+        release: its number.
+        publication: that made it.
+        name: by which it can be read, too; empty without one.
+        reason: for the next person.
+        who: user.
+        created_at: UTC.
+    """
+
+    release: int
+    publication: str
+    name: str
+    reason: str
+    who: str
+    created_at: datetime
+
+
+def pinned_releases(platform: Platform) -> Mapping[int, Pin]:
+    """The pin of every pinned release, by number, oldest release first.
+
+    Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
+    """
+    return _pins(platform.ledger)
+
+
+def pin(platform: Platform, number: int, author: Author, name: str | None = None) -> Pin:
+    """Keep a release readable until it is unpinned.
+
+    Args:
+        platform: what to work with.
+        number: of the release.
+        author: who wants it, and why.
+        name: by which it can be read as well.
+
+    Raises:
+        UnknownReleaseError: there is no such release.
+        BeyondWindowError: what only releases of its age needed was deleted, or is being deleted.
+        LockLostError: the publish lock was lost meanwhile; the release is not pinned.
+        PinError: it is pinned already, the name is taken or unusable, or a part of the release is gone already.
+    """
+    if name is not None and not GIVEN_NAME.fullmatch(name):
+        raise PinError(
+            f"{name!r} cannot name a pin.", "Use letters, digits, dots, hyphens and underscores, a letter first."
+        )
+    wanted = release(platform.lake, number)
+    with publish_lock(platform.lake, platform.lock_url) as still_held:
+        platform.sync()
+        pins = pinned_releases(platform)
+        if number in pins:
+            raise PinError(f"Release {number} is {described(pins[number])}.", "Unpin it first to change that.")
+        taken = next((other for other in pins.values() if name and other.name == name), None)
+        if taken is not None:
+            raise PinError(f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it.")
+        require_whole(platform.lake, number)
+        _refuse_incomplete(platform, wanted)
+        [publication] = [one for one, shown in platform.ledger.indexed().items() if shown == number]
+        _decide(platform, _PIN, f"{publication} {name or ''}".strip(), author)
+        try:
+            still_held()  # or history may have been deleted by somebody who saw no pin
+        except LockLostError:
+            _decide(platform, _UNPIN, publication, author)
+            raise
+    return pinned_releases(platform)[number]
+
+
+def unpin(platform: Platform, number: int, author: Author) -> Pin:
+    """Let maintenance have a release again.
+
+    Returns:
+        The pin it had.
+
+    Raises:
+        PinError: it is not pinned.
+    """
+    pins = pinned_releases(platform)
+    if number not in pins:
+        todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
+        raise PinError(f"Release {number} is not pinned.", todo)
+    _decide(platform, _UNPIN, pins[number].publication, author)
+    return pins[number]
+
+
+def described(found: Pin) -> str:
+    """A pin in half a sentence."""
+    named = f" as {found.name!r}" if found.name else ""
+    return f"pinned{named} by {found.who} since {found.created_at:%Y-%m-%d %H:%M} UTC: {found.reason}"
+
+
+def release_number(ledger: Ledger, which: str) -> int:
+    """The number of a release that a person names: by number, by the name of its pin, or by its publication.
+
+    Raises:
+        UnknownReleaseError: there is no such pin or publication.
+    """
+    if which.strip().isdecimal():
+        return int(which)
+    indexed = ledger.indexed()
+    if which in indexed:
+        return indexed[which]
+    names = {found.name: found.release for found in _pins(ledger).values() if found.name}
+    if which in names:
+        return names[which]
+    close = get_close_matches(which, names, 1)
+    raise UnknownReleaseError(
+        f"There is no release, pin or publication {which!r}.",
+        (f"Did you mean {close[0]}? " if close else "") + "`platform-assets releases` lists them.",
+    )
+
+
+def _pins(ledger: Ledger) -> dict[int, Pin]:
+    indexed = ledger.indexed()
+    standing: dict[int, Pin] = {}
+    for decision in sorted([*ledger.decisions(_PIN), *ledger.decisions(_UNPIN)], key=lambda decision: decision.id):
+        publication, _, name = decision.subject.partition(" ")
+        number = indexed.get(publication)
+        if number is None:
+            continue
+        if decision.kind == _UNPIN:
+            standing.pop(number, None)
+        else:
+            standing[number] = Pin(number, publication, name, decision.reason, decision.who, decision.created_at)
+    return dict(sorted(standing.items()))
+
+
+def _decide(platform: Platform, kind: str, subject: str, author: Author) -> None:
+    platform.ledger.decide(kind, subject, reason=author.why, who=author.who, created_at=datetime.now(UTC))
+
+
+def _refuse_incomplete(platform: Platform, wanted: Release) -> None:
+    intact = Intact(platform.lake)
+    for table, version in wanted.versions.items():
+        if problem := intact.problem(table, version, date.min, date.max):
+            raise PinError(
+                f"Release {wanted.number} is no longer whole: {problem}.",
+                "Pin a newer release, or restore the file from a backup first.",
+            )

@@ -1,0 +1,71 @@
+"""A ledger that was behind the lake: what it lacked, told to a person and remembered.
+
+The index comes back from the manifests, and with it what keeps the days that were rolled back. Other holds and people's
+decisions are in the ledger alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.sync import SyncResult
+
+CAUGHT_UP = "caught up"
+"""The kind under which the ledger remembers that it had been behind."""
+
+_MEANWHILE = timedelta(minutes=1)
+"""What another process published since is indexed by that process, in less than that."""
+
+
+def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
+    """Say what the ledger lacked, and which days are held again.
+
+    A single publication is what a process leaves that died before it could index it; a ledger without any, or without
+    several, is a new one or was restored from a backup.
+
+    Returns:
+        What a person should know, one sentence each; nothing where the ledger lacked nothing but the index of it.
+    """
+    heads = [head for name in synced.added if (head := ledger.head(name))]
+    held = held_again(ledger, synced.added)
+    missed = [head for head in heads if held or head.created_at < datetime.now(UTC) - _MEANWHILE]
+    if not heads or (synced.known and len(missed) < 2):
+        return ()
+    first, last = heads[0], heads[-1]
+    lacked = (
+        f"The ledger lacked releases {first.release} to {last.release}, of {first.created_at:%Y-%m-%d %H:%M} to "
+        f"{last.created_at:%Y-%m-%d %H:%M} UTC, and has indexed them. Holds and people's decisions from that time "
+        "are not in it, unless it is a copy from after."
+    )
+    said = (lacked, *held)
+    ledger.decide(
+        CAUGHT_UP,
+        f"releases {first.release} to {last.release}",
+        reason=" ".join(said),
+        who="platform",
+        created_at=datetime.now(UTC),
+    )
+    return said
+
+
+def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]:
+    """What is held because of rollbacks that were not indexed before, one sentence for each.
+
+    Args:
+        ledger: that has indexed them.
+        publications: their names, and others.
+    """
+    holds = [hold for hold in ledger.holds() if hold.is_of_good_content]
+    said: list[str] = []
+    for head in filter(None, map(ledger.head, publications)):
+        its = [hold for hold in holds if (hold.run, hold.created_at) == (head.run, head.created_at)]
+        if its:
+            tables = sorted({hold.table for hold in its})
+            days = {(hold.table, hold.day) for hold in its}
+            said.append(
+                f"{len(days):,} days of {', '.join(tables)} are held again as {head.who} had rolled them back: "
+                f"{head.why}."
+            )
+    return tuple(said)

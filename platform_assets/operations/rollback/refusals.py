@@ -1,0 +1,72 @@
+"""What a rollback refuses: neither what it undid nor the same by today's code is made of its days again.
+
+The publication says so in its manifest, from which whoever indexes it holds the days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import standing_of
+from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.rollback import TableDay, refusals
+from platform_assets.planning.standing import unchanged
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import TableChange
+
+
+def with_refusals(
+    platform: Platform,
+    now: Release,
+    changes: Sequence[TableChange],
+    undone: Mapping[TableDay, Sequence[DayRecord]],
+    becomes: Mapping[TableDay, DayRecord | None],
+) -> tuple[TableChange, ...]:
+    """The changes of a rollback, each with what must not be made of its days again.
+
+    Args:
+        platform: what to work with.
+        now: the release that is rolled back.
+        changes: what becomes of each table.
+        undone: for every day all that it was and is to be no more.
+        becomes: what every day is then, None if as if never computed.
+    """
+    then = Basis(platform, now, {change.table: change for change in changes})
+
+    def refused(change: TableChange) -> dict[date, tuple[str, ...]]:
+        gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
+        if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
+            return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
+        made_by = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
+        free = _as_they_would_be(then, platform.catalogue[change.table], made_by)
+        today = platform.version(change.table)
+        return {day: () if day in free else tuple(sorted(refusals(gone[day], today))) for day in change.days}
+
+    return tuple(
+        change if change.table.startswith("quarantine.") else change.model_copy(update={"refuses": refused(change)})
+        for change in changes
+    )
+
+
+def _as_they_would_be(basis: Basis, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
+    """Days whose inputs went back with them, so that nothing has to keep them as they are.
+
+    Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
+    back; but where the table has to follow its contract, only all of its days together can be kept from it.
+
+    Args:
+        basis: with the days as they were before.
+        contract: of the table.
+        made_by: by what each of the days was computed, as far as that is known.
+    """
+    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
+    now = basis.platform.version(contract.name)
+    other = {day for day, version in made_by.items() if any(version.differs(now))}
+    return tuple(
+        day for day in unchanged(contract, made_by, standing) if day not in other or contract.name in standing.changing
+    )

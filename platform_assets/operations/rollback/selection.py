@@ -1,0 +1,154 @@
+"""Which publications are to be rolled back, and why some cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+
+from platform_assets.engine.moves.half_moves import moves_undone
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.announced_deletions import going
+from platform_assets.lakehouse.errors import BeyondWindowError
+from platform_assets.lakehouse.horizon import cut_of, require_whole
+from platform_assets.planning.rollback import Restoration, TableDay
+from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+from platform_assets.records.manifest import TableChange
+
+
+class RollbackError(PlatformError):
+    """It cannot be rolled back; nothing was changed."""
+
+
+def chosen_publications(
+    platform: Platform, publication: str | None = None, run: str | None = None, to: int | None = None
+) -> tuple[PublicationRecord, ...]:
+    """The publications that a person names: one, those of a run, or all since a release; oldest first.
+
+    Raises:
+        RollbackError: there is none.
+        BeyondWindowError: the release is older than the rollback window.
+    """
+    indexed = platform.ledger.indexed()
+    if publication is not None:
+        if publication not in indexed:
+            raise RollbackError(
+                f"There is no publication {publication!r}.",
+                "`platform-assets releases` lists them; `platform-assets why TABLE DAY` names those of a day.",
+            )
+        names = [publication]
+    elif to is not None:
+        newest = max(indexed.values(), default=-1)
+        if not 0 <= to < newest:
+            raise RollbackError(
+                f"Nothing was published after release {to}; the newest is {newest}.",
+                "`platform-assets releases` lists them.",
+            )
+        require_whole(platform.lake, to)
+        names = [name for name, number in indexed.items() if number > to]
+    else:
+        names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
+        if not names:
+            raise RollbackError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
+    return tuple(found for name in names if (found := platform.ledger.publication(name)))
+
+
+def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
+    """Refuse silver tables without a contract here: between which of their days records may have moved is not known.
+
+    Raises:
+        RollbackError: naming one of them.
+    """
+    silver = {table for table in tables if table.startswith("silver.")}
+    if unknown := sorted(silver - {*platform.catalogue.names}):
+        raise RollbackError(
+            f"There is no contract of {unknown[0]} in the domains {', '.join(platform.settings.domains)}, so it is not "
+            "known which of its days belong together; nothing was rolled back.",
+            "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
+            "it again, or leave its days out with --days.",
+        )
+
+
+def refuse_half_a_move(basis: Basis, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
+    """Refuse days between which records have moved, unless they go back together.
+
+    Args:
+        basis: what is there now.
+        records: for every day that changes, what it is and what it becomes.
+
+    Raises:
+        RollbackError: naming the two days.
+    """
+    for contract in basis.platform.catalogue:
+        days = {day: pair for (table, day), pair in records.items() if table == contract.name}
+        published = basis.days(contract.name) if days else {}
+        for one, other in sorted(moves_undone(basis.platform, contract, days, basis)) if days else ():
+            if (one in days) != (other in days):
+                alone, left = (one, other) if one in days else (other, one)
+                if left not in published:
+                    continue  # its day has yet to come, and is tied to the held one then
+                raise RollbackError(
+                    f"Records of {contract.name} moved between {alone} and {left}; with {alone} alone rolled back they "
+                    "would be counted twice or not at all.",
+                    f"Roll back both: name {left} too, or the publication that made something of it.",
+                )
+
+
+def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
+    """Files of before go with the rollback window; without a cut, a missing one is damage and told by who reads it.
+
+    Raises:
+        BeyondWindowError: naming the table and the day.
+    """
+    cut, gone = cut_of(platform.lake), going(platform.lake)
+    for change in changes if cut.before else ():
+        path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
+        for day, content in change.days.items():
+            if not all(file.path not in of_table and storage.exists(path / file.path) for file in content.files):
+                raise BeyondWindowError(
+                    f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
+                    f"with what only releases before {cut.before} needed; nothing was rolled back.",
+                    "Leave the day out with --days; correct the code or the delivery instead, and make the day again "
+                    f"from raw: `platform-assets refresh {change.table} --days {day} --force`.",
+                )
+
+
+def nothing_to_undo(
+    publications: tuple[PublicationRecord, ...], raw: tuple[str, ...], days: Collection[date] | None
+) -> RollbackError:
+    """Why nothing comes of rolling some publications back.
+
+    Args:
+        publications: that were named.
+        raw: raw tables among them.
+        days: that it was limited to.
+    """
+    named = publications[0].publication if len(publications) == 1 else f"{len(publications)} publications"
+    if raw:
+        return RollbackError(
+            f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
+            "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
+        )
+    if all(one.kind == COMPACTION for one in publications):
+        return RollbackError(
+            f"{named} only made fewer files of days, whose content is the same before and after.",
+            "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
+        )
+    which = "none of these days" if days is not None else "no day"
+    todo = "`platform-assets why TABLE DAY` names the publications of a day."
+    return RollbackError(f"{named} published {which}.", todo)
+
+
+def built_upon(platform: Platform, found: Restoration) -> RollbackError:
+    """Which later publication made something else of the days, and what can be done."""
+    (table, day), later = next(iter(sorted(found.in_the_way.items())))
+    others = len(found.in_the_way) - 1
+    more = f", and {others:,} more days likewise" if others else ""
+    head = platform.ledger.head(later)
+    who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
+    return RollbackError(
+        f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
+        f"Roll back {later} first, leave the day out with --days, or undo the later work of these days too: --cascade.",
+    )

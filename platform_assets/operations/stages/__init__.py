@@ -1,0 +1,4 @@
+"""Stages that people open by name: kept on disk, looked at, compared, published, dropped.
+
+How days are computed into a stage is `engine.step`.
+"""

@@ -1,0 +1,156 @@
+"""What a stage would change: rows, keys and sums of every staged day against the release that it lies over. No JVM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from platform_assets.contracts import DAY
+from platform_assets.engine.day_contents import files_at
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse.reading import rows_of_files
+from platform_assets.operations.stages.inspect import stage_basis
+from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.records.manifest import DataFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Number = int | float | Decimal
+
+
+@dataclass(frozen=True)
+class StagedDay:
+    """A staged day beside the same day of the release; every pair is before and after.
+
+    Args:
+        table: its name.
+        day: the day.
+        rows: number of rows.
+        keys: number of different natural keys; None for tables without a contract, as quarantines are.
+        added: keys that are only in the stage.
+        removed: keys that are only in the release.
+        changed: keys that have other values.
+        sums: of every column of numbers.
+    """
+
+    table: str
+    day: date
+    rows: tuple[int, int]
+    keys: tuple[int, int] | None
+    added: int
+    removed: int
+    changed: int
+    sums: Mapping[str, tuple[Number, Number]]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs."""
+        return self.rows[0] == self.rows[1] and not (self.added or self.removed or self.changed or self.moved)
+
+    @property
+    def moved(self) -> dict[str, tuple[Number, Number]]:
+        """The sums that differ; those of floating point by more than the order of the rows accounts for."""
+        return {name: (one, other) for name, (one, other) in self.sums.items() if not _is_close(one, other)}
+
+
+def compare(
+    platform: Platform,
+    stage: OpenStage,
+    table: str | None = None,
+    days: Collection[date] | None = None,
+    progress: OnProgress = no_progress,
+) -> Iterator[StagedDay]:
+    """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
+
+    Args:
+        platform: what to work with.
+        stage: that was opened by name.
+        table: only this one.
+        days: only these.
+        progress: told before every day, and when a table is finished.
+    """
+    basis = stage_basis(platform, stage)
+    keys = {contract.name: contract.key for contract in platform.catalogue}
+    for change in sorted(stage.tables, key=lambda change: change.table):
+        if table not in (None, change.table):
+            continue
+        live = files_at(platform.lake, change.table, basis.version(change.table))
+        asked = [found for found in sorted(change.days.items()) if days is None or found[0] in days]
+        for done, (day, content) in enumerate(asked):
+            progress(Progress("comparing", change.table, done, len(asked)))
+            sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))
+            yield _compared(change.table, day, keys.get(change.table, ()), *sides)
+        if asked:
+            progress(Progress("comparing", change.table, len(asked), len(asked), finished=True))
+
+
+def _rows(platform: Platform, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
+    import polars as pl
+
+    if not files:
+        return None
+    found = rows_of_files(platform.lake.table_path(table), {day: tuple(files)}).to_table()
+    frame = pl.from_arrow(found)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.drop(DAY)
+
+
+def _compared(
+    table: str, day: date, key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None
+) -> StagedDay:
+    key = [name for name in key if name != DAY]
+    added, removed, changed = _keys(key, before, after)
+    then, now = _sums(before), _sums(after)
+    return StagedDay(
+        table,
+        day,
+        (_height(before), _height(after)),
+        (_different(before, key), _different(after, key)) if key else None,
+        added,
+        removed,
+        changed,
+        {name: (then.get(name, 0), now.get(name, 0)) for name in {**then, **now}},
+    )
+
+
+def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:
+    if not key:
+        return 0, 0, 0
+    if before is None or after is None:
+        return _different(after, key), _different(before, key), 0
+    added, removed = (
+        _different(one.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
+        for one, other in ((after, before), (before, after))
+    )
+    both = [name for name in after.columns if name in before.columns and not name.startswith("_")]
+    new = after.select(both).join(before.select(both), on=both, how="anti", nulls_equal=True)
+    return added, removed, _different(new, key) - added
+
+
+def _different(rows: pl.DataFrame | None, key: Sequence[str]) -> int:
+    return 0 if rows is None or not rows.height else rows.select(key).unique().height
+
+
+def _height(rows: pl.DataFrame | None) -> int:
+    return 0 if rows is None else rows.height
+
+
+def _sums(rows: pl.DataFrame | None) -> dict[str, Number]:
+    import polars.selectors as cs
+
+    if rows is None:
+        return {}
+    numbers = rows.select(cs.numeric() - cs.starts_with("_"))
+    return dict(zip(numbers.columns, (found or 0 for found in numbers.sum().row(0)), strict=True))
+
+
+def _is_close(one: Number, other: Number) -> bool:
+    if isinstance(one, float) or isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return one == other

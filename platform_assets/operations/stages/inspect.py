@@ -1,0 +1,124 @@
+"""Stages that people opened by name, as commands look at them: what each shows, and whether it can be gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from platform_assets.contracts import Catalogue
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.releases import publication_of, release
+from platform_assets.operations.stages.store import read_stage
+from platform_assets.records.code_version import Version
+
+
+def opened_stage(platform: Platform, name: str) -> OpenStage:
+    """A stage that can be looked at: whole, and of this lake.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what is written of it cannot be read, or files of it are gone.
+        StageError: the release that it lies over is not in this lake.
+    """
+    stage = read_stage(platform.lake, name)
+    refuse_damaged(platform, stage)
+    return stage
+
+
+def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
+    """As `opened_stage`, of a stage that was read.
+
+    Raises:
+        DamagedStageError: files of it are gone.
+        StageError: the release that it lies over is not in this lake.
+    """
+    name = stage.name
+    if publication_of(platform.lake, stage.release) != stage.publication:
+        raise StageError(
+            f"The stage {name} lies over release {stage.release} (publication {stage.publication}), which this lake "
+            "does not have: it was restored from an older backup, or is another one.",
+            f"Drop it with `platform-assets stage drop {name}` and compute it again.",
+        )
+    for change in stage.tables:
+        folder = platform.lake.table_path(change.table)
+        for day, content in change.days.items():
+            for file in content.files:
+                if storage.size(folder / file.path) != file.size:
+                    raise DamagedStageError(
+                        f"The stage {name} is damaged: the file {file.path} of {change.table} on {day} is not there as "
+                        "it was staged.",
+                        f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was "
+                        "published.",
+                    )
+
+
+def stage_basis(platform: Platform, stage: OpenStage) -> Basis:
+    """What a step in the stage reads, and what `stage read` shows."""
+    return Basis(
+        platform,
+        release(platform.lake, stage.release),
+        {change.table: change for change in stage.tables},
+        stage.holds,
+        stage.over,
+    )
+
+
+def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
+    """The staged days that today's code or configuration would make differently, and those made from them.
+
+    By table, inputs first.
+    """
+    other = {change.table for change in stage.tables if _differs(platform, stage, change.table)}
+    return {table: stage.days[table] for table in made_from(platform.catalogue, other) if table in stage.days}
+
+
+def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
+    """The stage as it can be gone on with: without the days of `of_other_code`, and what gates said of them."""
+    other = of_other_code(platform, stage)
+    companions = {quarantine_table(table) for table in other}
+    gone = {*other, *companions}
+    return stage.model_copy(
+        update={
+            "tables": tuple(change for change in stage.tables if change.table not in gone),
+            "holds": tuple(hold for hold in stage.holds if hold.table not in gone),
+            "over": tuple(hold for hold in stage.over if hold.table not in gone),
+            "reasons": {table: why for table, why in stage.reasons.items() if table not in gone},
+        }
+    )
+
+
+def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
+    """What was proved of the days of a stage was proved of the code that made them.
+
+    Raises:
+        StageError: it is not the code that is here.
+    """
+    if other := of_other_code(platform, stage):
+        table = next(iter(other))
+        raise StageError(
+            f"The stage {stage.name} holds days of {table} that other code or another contract made.",
+            f"Publish it with the code it was computed with; or compute them again with `platform-assets refresh "
+            f"--stage {stage.name}`; or drop it with `platform-assets stage drop {stage.name}`.",
+        )
+
+
+def made_from(catalogue: Catalogue, tables: Iterable[str]) -> list[str]:
+    """Some tables and all that are made from them, directly or not, inputs first."""
+    found = set(tables)
+    for contract in catalogue:
+        if any(read.table in found for read in contract.inputs):
+            found.add(contract.name)
+    return [contract.name for contract in catalogue if contract.name in found]
+
+
+def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:
+    if table not in platform.code_versions:
+        return False
+    marks = stage_basis(platform, stage).days(table, stage.days.get(table, ()))
+    now = platform.version(table)
+    return any(Version(mark.code_version, mark.configuration).differs(now) != (False, False) for mark in marks.values())

@@ -1,0 +1,215 @@
+"""Work on a stage that was opened by name: compute days into it, publish it, drop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discard_stage
+from platform_assets.engine.refresh import RefreshResult, fill
+from platform_assets.engine.state.planner import plan_steps, standing_of
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.step.stage import Stage
+from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.locks import open_stage_lock
+from platform_assets.lakehouse.releases import newest_release, publication_of, published
+from platform_assets.operations.stages.inspect import refuse_damaged, refuse_other_code, without_other_code
+from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
+from platform_assets.planning.selection import BY_PERSON, Request
+from platform_assets.planning.standing import stale
+from platform_assets.planning.steps import Step
+from platform_assets.progress import OnProgress, no_progress
+
+
+@dataclass(frozen=True)
+class StagePublished:
+    """What became of a stage.
+
+    Args:
+        release: the new release; None where no day came out good.
+        days: that it shows now, by table.
+        again: days among these, by table, that were computed again because others had published them, or what they
+            read, since they were staged.
+        not_published: days of these that failed when they were computed again, with the reason, by table.
+    """
+
+    release: int | None
+    days: Mapping[str, tuple[date, ...]]
+    again: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    not_published: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+
+
+def refresh_stage(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    author: Author,
+    name: str,
+    progress: OnProgress = no_progress,
+    request: Request = BY_PERSON,
+) -> RefreshResult:
+    """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
+
+    Nothing that was delivered is taken: raw tables belong to everybody. Killed at any moment, what it had computed is
+    there for the next call.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where there is nothing to do.
+        author: on whose behalf.
+        name: of the stage.
+        progress: told after every batch.
+        request: which tables and days.
+
+    Raises:
+        StageError: nothing was ever published, so that there is nothing to lie over.
+        DamagedStageError: what lies in the stage cannot be read.
+        ContractError: a table on disk has other columns than its contract; nothing was done.
+    """
+    platform.sync()
+    refuse_what_tables_cannot_take(platform, request)
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        before = _found(platform, name) or _new(platform, author, name)
+        write_stage(platform.lake, before)
+        stage = Stage(platform, author, before, _keep(platform, before))
+        plan = plan_steps(platform, request, basis=stage.basis)
+        steps, struck = fill(stage, plan, spark, progress, request)
+    return RefreshResult((), steps, struck)
+
+
+def publish_stage(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    author: Author,
+    name: str,
+    progress: OnProgress = no_progress,
+) -> StagePublished:
+    """Show all days of a stage at once, and close it.
+
+    Days that others have published since, and those that read what is another one now, are computed again first; for
+    that alone the session is started.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what lies in it cannot be read.
+        StageError: it holds nothing, or days that other code made.
+        OvertakenError: others kept publishing.
+    """
+    platform.sync()
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        before = read_stage(platform.lake, name)
+        if (number := _shown_as(platform, before)) is not None:
+            forget_stage(platform.lake, name)
+            return StagePublished(number, before.days)
+        refuse_damaged(platform, before)
+        refuse_other_code(platform, before)
+        if not before.days and not before.holds:
+            raise StageError(
+                f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
+            )
+        stage = Stage(platform, author, before, _keep(platform, before))
+        _settle_within(stage, spark, progress)
+        number = stage.publish(spark, progress)
+        forget_stage(platform.lake, name)
+    return StagePublished(
+        number,
+        {table: tuple(sorted(change.days)) for table, change in stage.changes.items() if change.days},
+        {table: tuple(sorted(days)) for table, days in stage.again.items() if days},
+        {table: result.not_published for table, result in stage.results.items() if result.not_published},
+    )
+
+
+def drop_stage(platform: Platform, name: str) -> OpenStage | None:
+    """Close a stage and delete what lies in it.
+
+    Returns:
+        What it was; None where that could not be read: `maintenance` then finds the rows it leaves.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+    """
+    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+        try:
+            stage = read_stage(platform.lake, name)
+        except DamagedStageError:
+            stage = None
+        forget_stage(platform.lake, name)
+        for publication, tables in stage.folders.items() if stage else ():
+            discard_stage(platform, publication, tables)
+    return stage
+
+
+def _new(platform: Platform, author: Author, name: str) -> OpenStage:
+    number = newest_release(platform.lake)
+    publication = publication_of(platform.lake, number)
+    if publication is None:
+        raise StageError(
+            f"Nothing was published yet, so the stage {name} has nothing to lie over.",
+            "Run `platform-assets refresh` first.",
+        )
+    moment = datetime.now(UTC)
+    return OpenStage(
+        name=name,
+        release=number,
+        publication=publication,
+        opened_at=moment,
+        changed_at=moment,
+        who=author.who,
+        why=author.why,
+    )
+
+
+def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]:
+    """What writes down what lies in a stage that was opened as it was before."""
+
+    def keep(stage: Stage, publishing: str) -> None:
+        """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
+        now = before.model_copy(
+            update={
+                "release": stage.release.number,
+                "publication": publication_of(platform.lake, stage.release.number),
+                "changed_at": datetime.now(UTC),
+                "tables": tuple(stage.changes.values()),
+                "holds": tuple(stage.holds.values()),
+                "over": tuple(sorted(stage.over, key=lambda hold: (hold.table, hold.day, hold.refused, hold.gate))),
+                "reasons": {table: result.reasons for table, result in stage.results.items()},
+                "folders": dict(stage.folders),
+                "published_as": publishing,
+            }
+        )
+        write_stage(platform.lake, now)
+
+    return keep
+
+
+def _found(platform: Platform, name: str) -> OpenStage | None:
+    """A stage as it can be gone on with; None if there is none, or it is over."""
+    if name not in stage_names(platform.lake):
+        return None
+    stage = read_stage(platform.lake, name)
+    if _shown_as(platform, stage) is not None:
+        forget_stage(platform.lake, name)
+        return None
+    refuse_damaged(platform, stage)
+    return without_other_code(platform, stage)
+
+
+def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
+    """The release of a stage whose publisher died before closing it; None for one that was not published."""
+    if not stage.published_as:
+        return None
+    since = published(platform.lake, after=stage.release)
+    return next((number for number, publication in since if publication == stage.published_as), None)
+
+
+def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: OnProgress) -> None:
+    """Compute staged days again that read other staged days as they were before these were computed once more."""
+    for contract in stage.platform.catalogue:
+        if contract.inputs and contract.name in stage.changes:
+            standing = standing_of(stage.basis, {contract.name, *(read.table for read in contract.inputs)})
+            if days := stale(contract, stage.changes[contract.name].days, standing):
+                stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

@@ -1,0 +1,104 @@
+"""Stages that people opened by name: what lies in each, on disk, so that another process can go on with it.
+
+The staged rows lie in folders of the tables, as those of every publication do; `<lake>/_stages/<name>.json` says which
+days they are. It is replaced whole after every batch of days, so a killed process loses one batch at most.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
+from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
+
+
+def stage_names(lake: Lake) -> tuple[str, ...]:
+    """The names of all open stages, sorted."""
+    found = (Path(name) for name in storage.names(lake.open_stages_path))
+    return tuple(sorted(file.stem for file in found if file.suffix == ".json" and GIVEN_NAME.fullmatch(file.stem)))
+
+
+def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
+    """All open stages, by name.
+
+    Raises:
+        DamagedStageError: what is written of one cannot be read.
+    """
+    return tuple(read_stage(lake, name) for name in stage_names(lake))
+
+
+def read_stage(lake: Lake, name: str) -> OpenStage:
+    """What lies in a stage.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what is written of it cannot be read.
+    """
+    content = storage.read(_file(lake, name))
+    if content is None:
+        raise unknown_stage(lake, name)
+    try:
+        return OpenStage.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise DamagedStageError(
+            f"The stage {name} is damaged: {_file(lake, name)}, {where}: {first['msg']}.",
+            f"Drop it with `platform-assets stage drop {name}` and compute it again; nothing of it was published.",
+        ) from error
+
+
+def write_stage(lake: Lake, stage: OpenStage) -> None:
+    """Keep what lies in a stage, whole or not at all."""
+    storage.make_folder(lake.open_stages_path)
+    storage.write(_file(lake, stage.name), stage.model_dump_json().encode())
+
+
+def forget_stage(lake: Lake, name: str) -> None:
+    """Close a stage; its rows stay until somebody discards them."""
+    file = _file(lake, name)
+    if not storage.exists(file):
+        raise unknown_stage(lake, name)
+    storage.remove(file)
+
+
+def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
+    """For a name that no stage has."""
+    names = stage_names(lake)
+    close = get_close_matches(name, names, 1)
+    todo = f"Did you mean {close[0]}?" if close else f"Open stages: {', '.join(names)}." if names else "None is open."
+    return UnknownStageError(
+        f"There is no stage {name!r}.", f"{todo} `platform-assets refresh --stage {name}` opens one."
+    )
+
+
+def staged_publications(lake: Lake) -> frozenset[str]:
+    """Whose folders open stages need.
+
+    Raises:
+        DamagedStageError: what is written of one cannot be read.
+    """
+    return frozenset(publication for stage in open_stages(lake) for publication in stage.folders)
+
+
+def checked_stage(name: str) -> str:
+    """The name of a stage, if it can be one.
+
+    Raises:
+        LakeError: it cannot.
+    """
+    if not GIVEN_NAME.fullmatch(name):
+        raise LakeError(
+            f"{name!r} cannot name a stage.",
+            "Use up to 63 letters, digits, dots, hyphens and underscores, a letter first.",
+        )
+    return name
+
+
+def _file(lake: Lake, name: str) -> Path:
+    return lake.open_stages_path / f"{checked_stage(name)}.json"

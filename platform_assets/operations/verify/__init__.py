@@ -1,0 +1,1 @@
+"""Reproducible, proved: published days computed again from the versions they were made from."""

@@ -1,0 +1,243 @@
+"""Reproducible, proved: published days computed again from the very versions they were made from, and compared.
+
+Two things are held against the recorded digest of a day: the rows that lie in its files, and the rows that today's code
+makes of the recorded inputs. Nothing is published; readers and daily runs see nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.schema_changes import changes_on_disk
+from platform_assets.engine.step.staging import Staged, stage_days
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.releases import Release, made_by
+from platform_assets.operations.file_check import Intact
+from platform_assets.operations.verify.verdicts import Choice, TableVerified, Verified
+from platform_assets.planning.configuration import contract_changes
+from platform_assets.planning.steps import batches
+from platform_assets.planning.windows import days_read, ranges
+from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.quality.masking import shown_key
+from platform_assets.records.code_version import Version
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord
+from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.compare.row_diff import Disagreement, disagreements
+from platform_assets.spark.tables.reading import no_rows, read_days
+from platform_assets.spark.tables.schemas import spark_schema
+
+
+class VerifyError(PlatformError):
+    """There is nothing to verify."""
+
+
+def verify(
+    platform: Platform,
+    spark: Callable[[], SparkSession],
+    choice: Choice,
+    folder: Path,
+    progress: OnProgress = no_progress,
+) -> tuple[TableVerified, ...]:
+    """Verify published days.
+
+    Args:
+        platform: what to work with.
+        spark: gives the session; not called where no day can be verified.
+        choice: which days.
+        folder: a private one, of `lakehouse.staging_folders.private_folder`.
+        progress: told after every batch.
+
+    Raises:
+        VerifyError: none of these days is published.
+    """
+    platform.sync()
+    basis = Basis.now(platform)
+    chosen: list[tuple[Contract, dict[date, DayRecord]]] = []
+    for contract in platform.catalogue:
+        if contract.name in choice.tables:
+            published = platform.ledger.current_days(contract.name, at=basis.number)
+            chosen.append((contract, {day: published[day] for day in choice.of(published)}))
+    if not any(records for _, records in chosen):
+        raise VerifyError(
+            f"Nothing is published of {', '.join(choice.tables)}"
+            + (f" from {min(choice.days)} to {max(choice.days)}." if choice.days else "."),
+            "Name days and tables that `platform-assets status` shows as loaded.",
+        )
+    intact = Intact(platform.lake)
+    found: list[TableVerified] = []
+    for contract, records in chosen:
+        if records:
+            work = _Work(platform, spark, contract, basis, records, intact, folder)
+            found += work.verified(progress)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The chosen days of one table."""
+
+    platform: Platform
+    spark: Callable[[], SparkSession]
+    contract: Contract
+    basis: Basis
+    records: Mapping[date, DayRecord]
+    intact: Intact
+    folder: Path
+    columns: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def verified(self, progress: OnProgress) -> list[TableVerified]:
+        """The days of the table and, of a silver table with rules, those of its quarantine."""
+        table, total = self.contract.name, len(self.records)
+        progress(Progress("verifying", table, 0, total))
+        done = {day: seen for day, record in self.records.items() if (seen := self._without_spark(record))}
+        letters: dict[date, Verified] = {}
+        for reads, days in self._groups(self.records.keys() - done.keys()):
+            for batch in batches(days, self.platform.settings.batch_days):
+                computed, quarantined = self._batch(reads, batch)
+                done |= computed
+                letters |= quarantined
+                progress(Progress("verifying", table, len(done), total))
+        rows = sum(day.expected.rows for day in done.values())
+        progress(Progress("verifying", table, len(done), total, rows=rows, finished=True))
+        tables = [TableVerified(table, _ordered(done.values()))]
+        if letters:
+            tables.append(TableVerified(quarantine_table(self.contract.name), _ordered(letters.values())))
+        return tables
+
+    def _without_spark(self, record: DayRecord) -> Verified | None:
+        """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
+        expected = Digest.parse(record.digest)
+        version = self.basis.release.versions[self.contract.name]
+        if reason := self.intact.problem(self.contract.name, version, record.day, record.day):
+            return Verified(record.day, "different", reason, expected)
+        if reason := self._not_verifiable(record):
+            return Verified(record.day, "not verifiable", reason, expected)
+        return None
+
+    def _not_verifiable(self, record: DayRecord) -> str | None:
+        if not self.contract.inputs:
+            return "raw days have no transform: they are what was delivered"
+        now = self.platform.version(self.contract.name)
+        other_code, other_contract = Version(record.code_version, record.configuration).differs(now)
+        if other_code:
+            made = self.platform.ledger.head(record.publication)
+            commit = f", git commit {made.git_commit[:12]}" if made and made.git_commit else ""
+            return f"made by other code ({record.code_version}{commit}; today's is {now.code})"
+        if other_contract:
+            return f"made under another contract: {self._contract_changes(record)}"
+        for read in self.contract.inputs:
+            first, last = days_read(read.window, record.day, self.platform.calendar)
+            version = record.reads.get(read.table)
+            if version is None:
+                return f"it is not on record which version of {read.table} it was made from"
+            if version >= 0 and (problem := self.intact.problem(read.table, version, first, last)):
+                return f"what it was made from is not there any more: {problem}"
+            if version >= 0 and (others := self._other_columns(read.table, version)):
+                return f"{read.table}, which it was made from, has other columns now: {others}"
+        return None
+
+    def _other_columns(self, table: str, version: int) -> str:
+        """What keeps the rows of an older version from being read by today's contract; empty if nothing does."""
+        if (table, version) not in self.columns:
+            then = Basis(self.platform, Release(self.basis.number, {table: version}))
+            changes = changes_on_disk(then, self.platform.catalogue[table])
+            self.columns[table, version] = "; ".join(one.what for one in changes if one.needs != "any days")
+        return self.columns[table, version]
+
+    def _contract_changes(self, record: DayRecord) -> str:
+        table = self.contract.name
+        before = made_by(self.platform.lake, record.publication, table, record.day).configuration
+        return "; ".join(change.what for change in contract_changes(before, self.platform.configurations[table].parts))
+
+    def _groups(self, days: Iterable[date]) -> list[tuple[Mapping[str, int], list[date]]]:
+        """Days that were made from the same versions of the same tables can be computed together."""
+        groups: defaultdict[tuple[tuple[str, int], ...], list[date]] = defaultdict(list)
+        for day in sorted(days):
+            groups[tuple(sorted(self.records[day].reads.items()))].append(day)
+        return [(dict(reads), alike) for reads, alike in groups.items()]
+
+    def _batch(
+        self, reads: Mapping[str, int], days: Sequence[date]
+    ) -> tuple[dict[date, Verified], dict[date, Verified]]:
+        """Days of the table, and of its quarantine, computed anew."""
+        then = Release(self.basis.number, {table: version for table, version in reads.items() if version >= 0})
+        own, letters = self.folder / "rows", self.folder / "quarantined"
+        staged = stage_days(self.platform, self.spark, self.contract, days, Basis(self.platform, then), own, letters)
+        computed = self._compared(staged, days)
+        for done in (own, letters):
+            storage.remove(done)
+        return computed, self._quarantine(staged, days)
+
+    def _compared(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
+        session, schema = self.spark(), spark_schema(self.contract)
+        path = self.platform.lake.table_path(self.contract.name)
+        published = read_days(session, path, self.basis.files(self.contract.name), schema, ranges(days))
+        lying = profile(published, (), ())
+        computed = no_rows(session, schema) if staged.rows is None else staged.rows
+        found: dict[date, Verified] = {}
+        for day in days:
+            there = lying.get(day, Profile()).digest
+            found[day] = _verdict(self.records[day], there, staged.digest(day))
+            if found[day].verdict == "different":
+                found[day] = _with_examples(found[day], self.contract, _of(published, day), _of(computed, day))
+        return found
+
+    def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
+        """Quarantined rows of days that have, or had, any."""
+        if not self.contract.rules:
+            return {}
+        recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.basis.number)
+        found: dict[date, Verified] = {}
+        for day in days:
+            now = staged.quarantined.get(day, Profile()).digest
+            if day in recorded or now.rows:
+                expected = Digest.parse(recorded[day].digest) if day in recorded else Digest()
+                found[day] = _compare(day, expected, now, "computed again, other rows break a rule")
+        return found
+
+
+def _verdict(record: DayRecord, lying: Digest, computed: Digest) -> Verified:
+    expected = Digest.parse(record.digest)
+    if lying != expected:
+        return _compare(record.day, expected, lying, "its files hold other rows than were published")
+    return _compare(record.day, expected, computed, "computed again, it has other rows than were published")
+
+
+def _compare(day: date, expected: Digest, found: Digest, reason: str) -> Verified:
+    if found == expected:
+        return Verified(day, "equal", "", expected)
+    return Verified(day, "different", reason, expected, found)
+
+
+def _with_examples(day: Verified, contract: Contract, published: DataFrame, computed: DataFrame) -> Verified:
+    found = disagreements(published, computed, contract)
+    examples = tuple(f"{shown_key(contract, contract.key, one.key)}: {_described(one)}" for one in found)
+    return Verified(day.day, day.verdict, day.reason, day.expected, day.found, examples)
+
+
+def _described(one: Disagreement) -> str:
+    in_files, computed = one.rows
+    if in_files != computed:
+        return f"{in_files:,} rows in the files, {computed:,} when computed again"
+    return f"differs in {', '.join(one.columns)}"
+
+
+def _of(rows: DataFrame, day: date) -> DataFrame:
+    return rows.where(F.col(DAY) == F.lit(day))
+
+
+def _ordered(days: Iterable[Verified]) -> tuple[Verified, ...]:
+    return tuple(sorted(days, key=lambda one: one.day))

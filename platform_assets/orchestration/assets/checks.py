@@ -1,0 +1,183 @@
+"""Asset checks: what the engine found out about every day, as Dagster shows it.
+
+The engine decides, before anything is published. What is logged here only tells: Dagster's own blocking checks hold
+back nothing but the rest of their run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
+
+from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.quality.findings import Check, Checked, checks_before_publication
+
+CHECKS: Mapping[Check, str] = {
+    "contract": "Columns and types as declared, keys unique, no nulls where none may be.",
+    "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
+    "reconciliation": "The same keys and amounts as in the tables it was made from.",
+    "volume": "As many rows as are usual for such a day.",
+    "freshness": "Every day that should be there by now is there.",
+}
+_SHOWN = 5
+"""Findings that the result of a whole run spells out."""
+
+ByDay = Mapping[date, Sequence[Checked]]
+
+
+def checks_of(contract: Contract) -> tuple[Check, ...]:
+    """The checks of a table's days; freshness is not about a day."""
+    return ("contract", "conservation") if contract.layer == "raw" else checks_before_publication(contract)
+
+
+def check_specs(contract: Contract, partitions: dg.PartitionsDefinition) -> list[dg.AssetCheckSpec]:
+    """One spec per check of a table's days."""
+    return [
+        dg.AssetCheckSpec(
+            name,
+            asset=asset_key(contract.name),
+            description=CHECKS[name],
+            blocking=_blocks(contract, name),
+            partitions_def=partitions,
+        )
+        for name in checks_of(contract)
+    ]
+
+
+def _blocks(contract: Contract, name: Check) -> bool:
+    """Whether whatever the check finds keeps a day from being published."""
+    if contract.layer == "raw" or name in ("volume", "freshness"):
+        return False
+    return name != "reconciliation" or contract.checks.reconciliation == "block"
+
+
+def run_results(contract: Contract, found: ByDay) -> Iterator[dg.AssetCheckResult]:
+    """One result per check for all days that a step looked at; of a single day, its own."""
+    for name in checks_of(contract):
+        by_day = {day: checked for day, checks in sorted(found.items()) for checked in checks if checked.check == name}
+        if len(by_day) == 1:
+            [(day, checked)] = by_day.items()
+            text, metadata = checked.sentence, _metadata(contract, day, checked)
+        else:
+            text, metadata = _summary(by_day), _worst(contract, by_day)
+        yield dg.AssetCheckResult(
+            check_name=name,
+            asset_key=asset_key(contract.name),
+            passed=all(checked.outcome == "passed" for checked in by_day.values()),
+            severity=_severity(by_day.values()),
+            description=text,
+            metadata=metadata,
+        )
+
+
+def day_results(instance: dg.DagsterInstance, contract: Contract, found: ByDay) -> Iterator[dg.AssetCheckEvaluation]:
+    """The result of every check for every day, for runs over a range of days.
+
+    Dagster 1.13 keeps what a range run yields without its days, so each day's result is an event of its own and points
+    at the newest materialization of its day. Log these after the materializations.
+    """
+    newest = _newest_materializations(instance, contract, found)
+    for day, checks in sorted(found.items()):
+        for checked in checks:
+            yield dg.AssetCheckEvaluation(
+                asset_key=asset_key(contract.name),
+                check_name=checked.check,
+                passed=checked.outcome == "passed",
+                severity=_severity([checked]),
+                description=checked.sentence,
+                metadata=_metadata(contract, day, checked),
+                target_materialization_data=newest.get(day.isoformat()),
+                blocking=checked.outcome == "blocked",
+                partition=day.isoformat(),
+            )
+
+
+def _newest_materializations(
+    instance: dg.DagsterInstance, contract: Contract, days: Collection[date]
+) -> dict[str, AssetCheckEvaluationTargetMaterializationData]:
+    key = asset_key(contract.name)
+    ids = instance.event_log_storage.get_latest_storage_id_by_partition(
+        key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}
+    )
+    if not ids:
+        return {}
+    records = instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=key, storage_ids=list(ids.values())), limit=len(ids)
+    ).records
+    return {record.partition_key: target_of(record) for record in records if record.partition_key is not None}
+
+
+def target_of(record: dg.EventLogRecord) -> AssetCheckEvaluationTargetMaterializationData:
+    """A materialization as what a check result is about."""
+    return AssetCheckEvaluationTargetMaterializationData(
+        storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp
+    )
+
+
+def _severity(found: Collection[Checked]) -> dg.AssetCheckSeverity:
+    blocked = any(checked.outcome == "blocked" for checked in found)
+    return dg.AssetCheckSeverity.ERROR if blocked else dg.AssetCheckSeverity.WARN
+
+
+def _summary(by_day: Mapping[date, Checked]) -> str:
+    if not by_day:
+        return "No day was computed: what is up to date was checked when it was published."
+    days = f"{len(by_day):,} days, {min(by_day)} to {max(by_day)}"
+    wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
+    if not wrong:
+        return f"{days}: all passed."
+    counts = {kind: sum(checked.outcome == kind for checked in wrong.values()) for kind in ("blocked", "warned")}
+    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+    sentences = [checked.sentence for checked in wrong.values()]
+    more = f"\nand {len(sentences) - _SHOWN:,} more" if len(sentences) > _SHOWN else ""
+    return f"{days}: {told}.\n" + "\n".join(sentences[:_SHOWN]) + more
+
+
+def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.MetadataValue]:
+    wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
+    metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.int(len(by_day))}
+    if wrong:
+        metadata["days not passed"] = dg.MetadataValue.json({str(day): found.outcome for day, found in wrong.items()})
+        worst = min(wrong, key=lambda day: (wrong[day].outcome != "blocked", day))
+        metadata |= _rows_to_look_at(contract, worst, held=wrong[worst].outcome == "blocked")
+    return metadata
+
+
+def _metadata(contract: Contract, day: date, checked: Checked) -> dict[str, dg.MetadataValue]:
+    numbers: dict[str, dg.MetadataValue] = {
+        name: dg.MetadataValue.int(value) if isinstance(value, int) else dg.MetadataValue.float(float(value))
+        for name, value in checked.numbers.items()
+    }
+    if not checked.findings:
+        return numbers
+    examples = [f"- `{example}`" for finding in checked.findings for example in finding.examples]
+    more: dict[str, dg.MetadataValue] = {
+        "expected": dg.MetadataValue.text("; ".join(finding.expected for finding in checked.findings)),
+        "found": dg.MetadataValue.text("; ".join(finding.found for finding in checked.findings)),
+    }
+    if examples:
+        more["examples"] = dg.MetadataValue.md("\n".join(examples))
+    return {**more, **numbers, **_rows_to_look_at(contract, day, held=checked.outcome == "blocked")}
+
+
+def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, dg.MetadataValue]:
+    """The command that shows the rows behind a finding.
+
+    Those set aside, or, since nothing of a held day was published, those it was made from.
+    """
+    if contract.layer == "raw":
+        table = refused_table(contract.name)
+    elif held:
+        table = contract.inputs[0].table
+    elif contract.rules:
+        table = quarantine_table(contract.name)
+    else:
+        return {}
+    return {"rows to look at": dg.MetadataValue.text(f"platform-assets read {table} --day {day}")}

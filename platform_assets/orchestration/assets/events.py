@@ -1,0 +1,94 @@
+"""What Dagster shows of a published day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import dagster as dg
+
+from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.planning.windows import Calendar
+from platform_assets.records.differences import DayChange
+
+Metadata = dict[str, dg.MetadataValue]
+
+
+def asset_key(table: str) -> dg.AssetKey:
+    """`<layer>/<table>`."""
+    return dg.AssetKey(table.split("."))
+
+
+def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[date, Metadata]:
+    """Figures of every published day that is a partition; the seconds of the step are shared out among its days.
+
+    Rows of other days may enter raw, and wait there for the calendar.
+    """
+    share = done.seconds / max(len(done.published), 1)
+    return {
+        day: figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
+        | (_history(done, day) if isinstance(done, StepResult) else {})
+        for day, content in sorted(done.published.items())
+        if day in calendar
+    }
+
+
+def materializations(
+    done: IngestResult | StepResult, metadata: Mapping[date, Metadata]
+) -> dict[date, dg.AssetMaterialization]:
+    """One event per published day that has metadata, its data version the digest."""
+    return {day: day_event(done.table, day, done.published[day].digest, shown) for day, shown in metadata.items()}
+
+
+def day_event(table: str, day: date, digest: str, metadata: Metadata) -> dg.AssetMaterialization:
+    """A published day, its data version the digest."""
+    return dg.AssetMaterialization(
+        asset_key(table), partition=day.isoformat(), metadata=metadata, tags={"dagster/data_version": digest}
+    )
+
+
+def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, int], seconds: float) -> Metadata:
+    """What is shown of every published day.
+
+    Args:
+        rows: of its whole content.
+        size: of its files, bytes.
+        files: how many.
+        digest: of its content.
+        others: what the gates counted.
+        seconds: the day's share of the time its table took.
+    """
+    return {
+        "dagster/row_count": dg.MetadataValue.int(rows),
+        "bytes": dg.MetadataValue.int(size),
+        "files": dg.MetadataValue.int(files),
+        "digest": dg.MetadataValue.text(digest),
+        "seconds": dg.MetadataValue.float(round(seconds, 3)),
+        **{name: dg.MetadataValue.int(value) for name, value in others.items() if name != TOGETHER},
+    }
+
+
+def _history(done: StepResult, day: date) -> Metadata:
+    shown: Metadata = {}
+    if (change := done.changes.get(day)) is not None:
+        shown["changed"] = dg.MetadataValue.md(describe_change(change))
+    if notes := done.notes.get(day):
+        shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
+    if reasons := done.reasons.get(day):
+        shown["why"] = dg.MetadataValue.text(", ".join(reasons))
+    return shown
+
+
+def describe_change(change: DayChange) -> str:
+    """A day's new content against the one before, as Markdown: rows, and the sums that moved."""
+    lines = [f"**{change.added:,}** rows added, **{change.removed:,}** removed, **{change.changed:,}** changed."]
+    moved = [name for name, before in change.sums_before.items() if before != change.sums_after[name]]
+    if moved:
+        lines += ["", "| sum of | before | after | difference |", "| --- | ---: | ---: | ---: |"]
+        for name in moved:
+            before, after = change.sums_before[name], change.sums_after[name]
+            lines.append(f"| {name} | {before:,} | {after:,} | {after - before:+,} |")
+    elif change.sums_before:
+        lines += ["", "No sum moved."]
+    return "\n".join(lines)

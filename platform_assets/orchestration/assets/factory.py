@@ -1,0 +1,235 @@
+"""One factory makes every asset: a daily-partitioned table, from its contract."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import cast
+
+import dagster as dg
+
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.ingest.ingest import ingest
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
+from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
+from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
+from platform_assets.orchestration.assets.pictures import pictures
+from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.steps import Step
+from platform_assets.progress import OnProgress, Progress
+from platform_assets.quality.findings import Check
+from platform_assets.settings import Settings
+
+Event = dg.MaterializeResult[None] | dg.AssetCheckResult
+
+
+def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
+    """The one partitions definition that all tables share: the calendar, in UTC."""
+    last = settings.calendar_last
+    end = (last + timedelta(days=1)).isoformat() if last else None
+    return dg.DailyPartitionsDefinition(start_date=settings.calendar_first.isoformat(), end_date=end, timezone="UTC")
+
+
+class TableConfig(dg.Config):
+    """How a run computes its days."""
+
+    force: bool = False
+    """Compute days that are up to date, and try again what was refused."""
+
+    accept: list[str] = []
+    """Checks (volume, reconciliation) whose findings a person has looked at and accepts."""
+
+
+def build_assets(
+    catalogue: Catalogue, settings: Settings, code_versions: Mapping[str, str]
+) -> list[dg.AssetsDefinition]:
+    """An asset per table."""
+    partitions = daily_partitions(settings)
+    return [_build_asset(catalogue, contract, partitions, code_versions.get(contract.name)) for contract in catalogue]
+
+
+def _build_asset(
+    catalogue: Catalogue, contract: Contract, partitions: dg.PartitionsDefinition, code_version: str | None
+) -> dg.AssetsDefinition:
+    columns = [dg.TableColumn("event_date", "date", "The day, in UTC.")]
+    columns += [
+        dg.TableColumn(
+            column.name,
+            column.type,
+            column.description,
+            constraints=dg.TableColumnConstraints(nullable=column.nullable, unique=contract.key == (column.name,)),
+            tags={"sensitive": ""} if column.sensitive else {},
+        )
+        for column in contract.columns
+    ]
+
+    @dg.asset(
+        key=asset_key(contract.name),
+        description=contract.description,
+        group_name=contract.layer,
+        owners=[contract.owner],
+        kinds={"pyspark", "deltalake"},
+        tags={"domain": catalogue.domain_of(contract.name).name},
+        deps=[asset_key(read.table) for read in contract.inputs],
+        partitions_def=partitions,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        code_version=code_version,
+        pool=TABLES_POOL,
+        check_specs=check_specs(contract, partitions),
+        metadata={
+            "dagster/column_schema": dg.TableSchema(columns=columns),
+            "dagster/column_lineage": _lineage(catalogue, contract),
+            "key": ", ".join(contract.key),
+        },
+    )
+    def table(
+        context: dg.AssetExecutionContext,
+        config: TableConfig,
+        platform: PlatformResource,
+        spark: SparkResource,
+        progress: dg.ResourceParam[OnProgress],
+    ) -> Iterator[Event]:
+        days = tuple(date.fromisoformat(key) for key in context.partition_keys)
+        author = Author(run=context.run_id, why=_why(context))
+        with platform.open() as opened:
+            yield from _Run(context, config, opened, spark, progress, contract, days, author).events()
+
+    return table
+
+
+def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:
+    """Columns that keep their name on the way, and those that a contract says are made from others."""
+    deps: dict[str, list[dg.TableColumnDep]] = {}
+    for column in contract.columns:
+        sources = column.made_from or [
+            f"{read.table}.{column.name}"
+            for read in contract.inputs
+            if column.name in catalogue[read.table].column_names
+        ]
+        split = [source.rpartition(".") for source in sources]
+        if split:
+            deps[column.name] = [dg.TableColumnDep(asset_key(table), name) for table, _, name in split]
+    return dg.TableColumnLineage(deps)
+
+
+def _why(context: dg.AssetExecutionContext) -> str:
+    backfill = context.run.tags.get("dagster/backfill")
+    return f"backfill {backfill}" if backfill else "materialized in Dagster"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One step of a run: a table and its days."""
+
+    context: dg.AssetExecutionContext
+    config: TableConfig
+    platform: Platform
+    spark: SparkResource
+    progress: OnProgress
+    contract: Contract
+    days: tuple[date, ...]
+    author: Author
+
+    def events(self) -> Iterator[Event]:
+        """Do the work and tell Dagster about it.
+
+        Raises:
+            dg.Failure: days were not published; the others are.
+        """
+        done = self._work()
+        self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
+        reasons = failures(done)
+        found = checks_of_result(self.platform, self.contract, done)
+        metadata = day_metadata(done, self.platform.calendar)
+        if metadata:
+            newest = max(metadata)
+            metadata[newest] |= pictures(self.platform, self.contract, newest)
+        events = materializations(done, metadata)
+        for day, event in events.items():
+            # What a step that succeeds was asked for, Dagster materializes by itself.
+            if reasons or day not in self.days:
+                self.context.log_event(event)
+        if reasons and isinstance(done, StepResult):
+            self._log_up_to_date(done.up_to_date)
+        if not reasons:
+            for day in done.published.keys() & set(self.days):
+                self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
+            yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
+        asked = {day: checks for day, checks in found.items() if day in self.days}
+        # The result of a run of one day is that day's; all others need events of their own.
+        self._log_checks(found if len(self.days) > 1 else {day: found[day] for day in found.keys() - asked.keys()})
+        yield from run_results(self.contract, asked)
+        if reasons:
+            raise dg.Failure(
+                f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published.\n"
+                + "\n".join(f"{day}: {reason}" for day, reason in sorted(reasons.items())[:20]),
+                metadata={"days": dg.MetadataValue.json([str(day) for day in sorted(reasons)])},
+                allow_retries=False,
+            )
+
+    def _work(self) -> IngestResult | StepResult:
+        name, log = self.contract.name, self.context.log
+        if self.contract.source is not None:
+            taken = ingest(
+                self.platform,
+                lambda: self.spark.session(self.progress),
+                self.contract,
+                self.author,
+                self.days,
+                self.progress,
+            )
+            log.info(f"{name}: {len(taken.arrivals):,} arrivals, {len(taken.published):,} days with new content")
+            for problem in (*taken.problems, *taken.growing):
+                log.warning(f"{problem.path} {problem.message}")
+            return taken
+        done = recompute_step(
+            self.platform,
+            lambda: self.spark.session(self.progress),
+            Step(name, self.days),
+            self.author,
+            self.progress,
+            force=self.config.force,
+            accept=[cast("Check", name) for name in self.config.accept],
+        )
+        log.info(
+            f"{name}: {len(done.published):,} days published, {len(done.up_to_date):,} already up to date, "
+            f"{len(done.held):,} held, {len(done.blocked):,} blocked"
+        )
+        for table, read in done.read.items():
+            log.info(f"{name}: {read.files:,} files of {read.days:,} days of {table} were read")
+        for day, notes in done.notes.items():
+            log.warning(f"{name} {day} {'; '.join(notes)}")
+        return done
+
+    def _log_up_to_date(self, days: Collection[date]) -> None:
+        """Days that need nothing are materialized too, or a backfill would count them among those that failed."""
+        current = self.platform.ledger.current_days(self.contract.name)
+        for day in sorted(days):
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    asset_key(self.contract.name),
+                    partition=day.isoformat(),
+                    metadata={
+                        "dagster/row_count": current[day].rows,
+                        "digest": current[day].digest,
+                        "state": "already up to date",
+                    },
+                    tags={"dagster/data_version": current[day].digest},
+                )
+            )
+
+    def _log_checks(self, found: ByDay) -> None:
+        for event in day_results(self.context.instance, self.contract, found):
+            self.context.log_event(event)
+
+    def _data_version(self) -> str:
+        """The digest of a single day; of a range, which Dagster gives one version, a hash of its days' digests."""
+        current = self.platform.ledger.current_days(self.contract.name)
+        digests = {day: current[day].digest for day in self.days if day in current}
+        if len(digests) == 1:
+            return next(iter(digests.values()))
+        return hashlib.sha256("|".join(f"{day}={digests[day]}" for day in sorted(digests)).encode()).hexdigest()[:32]

@@ -1,0 +1,100 @@
+"""Freshness: whether every day that should be there by now is there, looked at after runs and every hour."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.orchestration.assets.checks import CHECKS, target_of
+from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.planning.loaded import delays
+from platform_assets.planning.windows import ranges
+from platform_assets.quality.freshness import freshness_finding, overdue_days
+
+_SHOWN = 10
+
+
+def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
+    """One check per table, unlike the others about the whole calendar instead of a day."""
+    specs = [
+        dg.AssetCheckSpec("freshness", asset=asset_key(contract.name), description=CHECKS["freshness"])
+        for contract in catalogue
+    ]
+
+    @dg.multi_asset_check(
+        name="freshness",
+        specs=specs,
+        can_subset=True,
+        description="Reads the ledger only: it starts no Spark session.",
+    )
+    def freshness(context: dg.AssetCheckExecutionContext, platform: PlatformResource) -> Iterator[dg.AssetCheckResult]:
+        wanted = {key.asset_key for key in context.selected_asset_check_keys}
+        with platform.open() as opened:
+            for contract in opened.catalogue:
+                if asset_key(contract.name) in wanted:
+                    yield _result(opened, contract)
+
+    return freshness
+
+
+def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDefinition:
+    """The hourly look, also at tables that no run touches."""
+    job = dg.define_asset_job(
+        "check_freshness",
+        selection=dg.AssetSelection.checks(*checks.check_keys),
+        description="Look which days are overdue.",
+    )
+    return dg.ScheduleDefinition(
+        name="hourly_freshness",
+        job=job,
+        cron_schedule="45 * * * *",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+
+
+def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
+    """The result for every table as events, for jobs that know no assets."""
+    for contract in platform.catalogue:
+        found = _result(platform, contract)
+        for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
+            yield dg.AssetCheckEvaluation(
+                asset_key=asset_key(contract.name),
+                check_name="freshness",
+                passed=found.passed,
+                severity=found.severity,
+                description=found.description,
+                metadata=found.metadata,
+                target_materialization_data=target_of(record),
+            )
+
+
+def _result(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
+    published = Basis.now(platform).digests(contract.name)
+    days = platform.calendar.days()
+    delay = delays(platform.catalogue)[contract.name]
+    overdue = overdue_days(contract, published, platform.calendar, platform.settings.current_day(), delay)
+    finding = freshness_finding(contract, overdue, delay)
+    metadata: dict[str, dg.MetadataValue] = {
+        "days published": dg.MetadataValue.int(len(published)),
+        "days in the calendar": dg.MetadataValue.int(len(days)),
+        "days overdue": dg.MetadataValue.int(len(overdue)),
+        "closed days": dg.MetadataValue.int(len(contract.closed_days & set(days))),
+    }
+    if overdue:
+        spans = [f"- {first}" if first == last else f"- {first} to {last}" for first, last in ranges(overdue)]
+        more = [f"- and {len(spans) - _SHOWN:,} more"] if len(spans) > _SHOWN else []
+        metadata["overdue"] = dg.MetadataValue.md("\n".join(spans[:_SHOWN] + more))
+    blocks = finding is not None and finding.blocks
+    newest = max(published, default=None)
+    return dg.AssetCheckResult(
+        check_name="freshness",
+        asset_key=asset_key(contract.name),
+        passed=finding is None,
+        severity=dg.AssetCheckSeverity.ERROR if blocks else dg.AssetCheckSeverity.WARN,
+        description=finding.message if finding else f"Every expected day is there; the newest is {newest}.",
+        metadata=metadata,
+    )

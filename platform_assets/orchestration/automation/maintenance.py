@@ -1,0 +1,91 @@
+"""The job `maintenance`: four steps, one after the other, each of which can be killed and done again."""
+
+import dagster as dg
+
+from platform_assets.engine.platform import Author
+from platform_assets.operations.maintenance.maintenance import Maintenance
+from platform_assets.operations.maintenance.tasks import maintain
+from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
+from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.planning.retention import TASKS, Task
+
+_DOES: dict[Task, str] = {
+    "compaction": "Make one file of the small files of days that have many; their content stays equal.",
+    "checkpoints": "Sum up logs, so that Spark and others read them faster.",
+    "stages": "Remove what was staged, never published and left behind.",
+    "deletion": "Delete what no release in the rollback window, pin or open stage needs.",
+}
+
+
+def _step(task: Task) -> dg.OpDefinition:
+    ins = {"after": dg.In(dg.Nothing)} if task != TASKS[0] else {}
+
+    # The pool of the tables: maintenance waits for a backfill, and today's data for neither.
+    @dg.op(name=task, description=_DOES[task], pool=TABLES_POOL, ins=ins)
+    def step(context: dg.OpExecutionContext, platform: PlatformResource, spark: SparkResource) -> None:
+        author = Author(run=context.run_id, why=context.run.tags.get(WHY_TAG, "maintenance"))
+        with platform.open() as opened:
+            done = maintain(opened, lambda: spark.spark_session, task, author)
+        context.add_output_metadata(_metadata(task, done))
+        for table, days in done.busy.items():
+            context.log.info(f"{table}: {len(days):,} days left for the next time: {next(iter(days.values()))}")
+        if done.differing:
+            # The steps after this one are not done: what they would delete may be what mends those days.
+            named = "; ".join(f"{table} {days[0]} and {len(days) - 1:,} more" for table, days in done.differing.items())
+            raise dg.Failure(
+                f"Files hold other rows than were published, and were left alone: {named}.\n"
+                "`platform-assets verify TABLE --days DAY` tells more; everything else was compacted.",
+                metadata=_metadata(task, done),
+                allow_retries=False,
+            )
+
+    return step
+
+
+def _metadata(task: Task, done: Maintenance) -> dict[str, dg.MetadataValue]:
+    match task:
+        case "compaction":
+            found = {table: _days(done, table) for table in sorted({one.table for one in done.compaction})}
+            return _table(("table", "days", "files", "bytes"), found) | {
+                "days": dg.MetadataValue.int(len(done.compaction)),
+                "left for the next time": dg.MetadataValue.int(sum(map(len, done.busy.values()))),
+            }
+        case "checkpoints":
+            found = {table: (version,) for table, version in done.checkpoints.items()}
+            return _table(("table", "version"), found)
+        case _:
+            found = {f"{one.table} {one.publication}": (len(one.files), one.bytes) for one in done.removals}
+            return _table(("what", "files", "bytes"), found) | {
+                "files": dg.MetadataValue.int(sum(len(one.files) for one in done.removals)),
+                "bytes": dg.MetadataValue.int(sum(one.bytes for one in done.removals)),
+            }
+
+
+def _days(done: Maintenance, table: str) -> tuple[int, ...]:
+    days = [one for one in done.compaction if one.table == table]
+    return len(days), sum(len(one.small) for one in days), sum(one.bytes for one in days)
+
+
+_MOST_SHOWN = 50
+
+
+def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[str, dg.MetadataValue]:
+    if not rows:
+        return {"done": dg.MetadataValue.text("nothing was due")}
+    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
+    lines += [" | ".join((name, *(f"{value:,}" for value in row))) for name, row in list(rows.items())[:_MOST_SHOWN]]
+    more = f"\n\nand {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
+    return {"done": dg.MetadataValue.md("\n".join(lines) + more)}
+
+
+@dg.job(
+    name="maintenance",
+    executor_def=dg.in_process_executor,
+    description="Compaction, checkpoints, and deletion of what nobody needs any more.",
+)
+def maintenance_job() -> None:
+    """One task after the other, in one Spark session, which starts only where there is something to compact."""
+    after = None
+    for task in TASKS:
+        after = _step(task)() if after is None else _step(task)(after)

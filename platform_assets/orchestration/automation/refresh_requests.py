@@ -1,0 +1,187 @@
+"""From what waits to the request for a run of `refresh`: its words, its key, and when to try again.
+
+The schedule and the late-data sensor share this, so that they never disagree about what is to be done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+
+import dagster as dg
+from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
+
+from platform_assets.engine.pending import Waiting
+from platform_assets.orchestration.jobs import describe_by_people, refresh_job
+from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
+from platform_assets.planning.windows import ranges
+from platform_assets.records.code_version import Version
+
+WORK_TAG = "platform/work"
+"""What a run was requested for, as a hash: finished runs with the same one are earlier tries."""
+
+WHY_TAG = "platform/why"
+"""Shown with the run, and kept with everything it publishes."""
+
+REASONS_TAG = "platform/reasons"
+"""Why days are recomputed, as far as that is known when the run is requested: each reason and how many days have it."""
+
+_PRIORITY = "10"
+"""Before everything that has none, such as a backfill's runs."""
+
+_FIRST_PAUSE_S = 300.0
+_LONGEST_PAUSE_S = 6 * 3600.0
+_SHOWN = 3
+"""Items of a list that a message names."""
+
+_WORKING = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
+_UNFINISHED = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, *_WORKING]
+
+
+def unfinished_refreshes(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
+    """Runs of `refresh` that are queued or at work."""
+    return instance.get_runs(dg.RunsFilter(job_name=refresh_job.name, statuses=_UNFINISHED))
+
+
+def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], list[dg.DagsterRun]]:
+    """Runs of assets at work: those that take files, because a raw table is among their assets, and the others."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=_WORKING))
+    takers = [run for run in runs if "raw" in _layers(run)]
+    return takers, [run for run in runs if _layers(run) and run not in takers]
+
+
+def _layers(run: dg.DagsterRun) -> set[str]:
+    if run.asset_selection is None:
+        return {"raw", "silver", "gold"} if run.job_name == IMPLICIT_ASSET_JOB_NAME else set()
+    return {key.path[0] for key in run.asset_selection}
+
+
+def work_of(found: Waiting, versions: Mapping[str, Version]) -> str:
+    """A hash of exactly what a run would do: the files as they lie there, the days and what makes them, the code.
+
+    A correction delivered later is other work, and so are the same files after the code or a rule was mended.
+    """
+    total = hashlib.sha256()
+    for table, files in sorted(found.files.items()):
+        for file in sorted(files, key=lambda file: file.path):
+            total.update(f"|{table}|{file.path}|{file.size}|{file.modified_ns}".encode())
+    for table, marks in sorted(found.stale.items()):
+        total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
+    for table, days in sorted(found.quiet.items()):
+        total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
+    for table, days in sorted(found.due.items()):
+        total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
+    total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
+    return total.hexdigest()[:32]
+
+
+def earlier_tries(instance: dg.DagsterInstance, work: str) -> Sequence[dg.RunRecord]:
+    """Runs that ended and left exactly this work undone, newest first."""
+    records = instance.get_run_records(dg.RunsFilter(tags={WORK_TAG: work}))
+    return [record for record in records if record.dagster_run.is_finished]
+
+
+def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
+    """Seconds until the next try: five minutes after the first that failed, then four times as long, up to 6 hours.
+
+    What ended by a clock that was ahead says nothing about how long ago that was, so nobody waits for it.
+    """
+    now = time.time()
+    ends = (record.end_time or record.update_timestamp.replace(tzinfo=UTC).timestamp() for record in tries)
+    ended = max((end for end in ends if end <= now), default=None)
+    if ended is None:
+        return 0.0
+    pause_s = min(_FIRST_PAUSE_S * 4.0 ** (len(tries) - 1), _LONGEST_PAUSE_S)
+    return max(ended + pause_s - now, 0.0)
+
+
+def request(found: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
+    """The request for a run that does this work.
+
+    Dagster never starts a second run for a key, so it holds the state of every file and the number of the try.
+    """
+    until = found.until.isoformat() if found.until else ""
+    reasons = describe_reasons(found.plan.steps)
+    return dg.RunRequest(
+        run_key=f"{work}-{len(tries)}",
+        run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
+        tags={WORK_TAG: work, WHY_TAG: describe(found)[:250], "dagster/priority": _PRIORITY}
+        | ({REASONS_TAG: reasons} if reasons else {}),
+    )
+
+
+def describe(found: Waiting) -> str:
+    """What was found and what is left, for a person."""
+    parts: list[str] = []
+    if found.files:
+        count = sum(map(len, found.files.values()))
+        dates = {table: [file.arrival_date for file in files] for table, files in found.files.items()}
+        parts.append(f"{_count(count, 'file')} landed ({_by_table(dates)})")
+    if found.left:
+        parts.append(f"{found.left:,} more of newer dates, left for the next run")
+    if found.due:
+        parts.append(f"rows that arrived far ahead of their day are due ({_by_table(found.due)})")
+    if found.stale and not found.files:
+        count = sum(map(len, found.stale.values()))
+        parts.append(f"{_count(count, 'day')} stale ({_by_table(found.stale)})")
+    if found.quiet and not found.files:
+        count = sum(map(len, found.quiet.values()))
+        parts.append(f"{_count(count, 'day')} to load on which nothing had to come ({_by_table(found.quiet)})")
+    if not parts:
+        parts.append("nothing to do")
+    if found.growing:
+        names = _some(problem.path for problem in found.growing)
+        parts.append(f"{len(found.growing):,} still growing, left for the next tick ({names})")
+    if found.problems:
+        names = _some(problem.path for problem in found.problems)
+        parts.append(f"{len(found.problems):,} cannot be taken: see `platform-assets status` ({names})")
+    return "; ".join(parts)
+
+
+def describe_reasons(steps: Iterable[PlannedStep]) -> str:
+    """Each reason with the number of days that have it; empty if there are no days."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in reason_counts(steps).items())
+
+
+def describe_waiting(plan: Plan) -> str:
+    """Days that no run takes by itself, and what does; empty if there are none."""
+    count = sum(len(step.days) for step in plan.waiting)
+    parts: list[str] = []
+    if count:
+        parts.append(
+            f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person "
+            f"({describe_reasons(plan.waiting)}): `platform-assets refresh` or a backfill takes them"
+        )
+    if plan.by_people:
+        parts.append(describe_by_people(plan.by_people))
+    return "; ".join(parts)
+
+
+def describe_missing(missing: Mapping[str, Collection[date]]) -> str:
+    """Days that should have been delivered and were not; empty if there are none."""
+    return f"never delivered: {_by_table(missing)}" if missing else ""
+
+
+def clock_time(seconds_from_now: float) -> str:
+    """A time of today in UTC, as 17:45."""
+    return datetime.fromtimestamp(time.time() + seconds_from_now, UTC).strftime("%H:%M UTC")
+
+
+def _by_table(days: Mapping[str, Collection[date]]) -> str:
+    return "; ".join(f"{table.removeprefix('raw.')} {_days(found)}" for table, found in days.items())
+
+
+def _days(days: Collection[date]) -> str:
+    return _some(str(first) if first == last else f"{first} to {last}" for first, last in ranges(days))
+
+
+def _some(texts: Iterable[str]) -> str:
+    every = list(texts)
+    more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,131 @@
+"""The daily run, the periodic deep restatement, and maintenance."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+
+from platform_assets.engine.late.queue import deep_restatements, late_queue
+from platform_assets.engine.pending import waiting
+from platform_assets.operations.maintenance.maintenance import plan_maintenance
+from platform_assets.orchestration.automation.maintenance import maintenance_job
+from platform_assets.orchestration.automation.refresh_requests import (
+    WHY_TAG,
+    WORK_TAG,
+    describe,
+    describe_missing,
+    describe_waiting,
+    earlier_tries,
+    request,
+    unfinished_refreshes,
+    work_of,
+)
+from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.planning.late_queue import open_to, waiting_rows
+from platform_assets.settings import Settings, SettingsError
+
+
+def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
+    """The schedules, on from the first start.
+
+    Raises:
+        SettingsError: a time is not a cron expression.
+    """
+    return (
+        _schedule(
+            daily,
+            "daily_cron",
+            settings.daily_cron,
+            "Brings all tables up to date for the day that just ended, and for every day missed before.",
+        ),
+        _schedule(
+            deep_restatement,
+            "deep_restatement_cron",
+            settings.deep_restatement_cron,
+            "Takes late rows of tables whose contract says `deep_restatement_days`, and mends their days.",
+        ),
+        _schedule(
+            maintenance,
+            "maintenance_cron",
+            settings.maintenance_cron,
+            "Compacts days, writes checkpoints, and deletes what no release in the rollback window needs.",
+            maintenance_job,
+        ),
+    )
+
+
+def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """All tables for the day that just ended, and every earlier day that was missed.
+
+    It requests what is missing now, not what the tick's own date says, so ticks that were missed need no catching up
+    and a second tick finds nothing to do.
+    """
+    with platform.open() as opened:
+        settings = opened.settings
+        found = waiting(opened, settings.files_per_run)
+        work = work_of(found, opened.versions)
+    ended = min(settings.current_day() - timedelta(days=1), settings.last_day())
+    parts = (f"up to {ended}: {describe(found)}", describe_missing(found.missing), describe_waiting(found.plan))
+    message = "; ".join(filter(None, parts))
+    context.log.info(message)
+    if not (found.files or found.due or found.stale or found.quiet):
+        return dg.SkipReason(message)
+    for run in unfinished_refreshes(context.instance):
+        if run.tags.get(WORK_TAG) == work:
+            return dg.SkipReason(f"run {run.run_id} is on its way to do this already; {message}")
+    return request(found, work, earlier_tries(context.instance, work))
+
+
+def deep_restatement(
+    context: dg.ScheduleEvaluationContext, platform: PlatformResource
+) -> dg.RunRequest | dg.SkipReason:
+    """The late rows that contracts leave to it, a month's at a time, so that old days are recomputed once."""
+    with platform.open() as opened:
+        queue = late_queue(opened)
+        selections = deep_restatements(opened, queue)
+    waits = [rows for selection in selections for rows in open_to("approval", queue, selection)]
+    if not waits:
+        return dg.SkipReason("nothing to do: no late rows wait that a contract leaves to the deep restatement")
+    tables = ", ".join(sorted({rows.table for rows in waits}))
+    days = len({(rows.table, rows.day) for rows in waits})
+    message = f"deep restatement: {waiting_rows(waits):,} late rows of {days:,} days ({tables})"
+    context.log.info(message)
+    return dg.RunRequest(
+        run_config={"ops": {"refresh_tables": {"config": {"deep_restatement": True}}}}, tags={WHY_TAG: message}
+    )
+
+
+def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """What is due by now, looked at without Spark."""
+    with platform.open() as opened:
+        due = plan_maintenance(opened)
+    if not (due.compaction or due.checkpoints or due.removals):
+        return dg.SkipReason("nothing to do: no day has too many files, and everything on disk is needed")
+    size = sum(one.bytes for one in due.removals)
+    message = f"maintenance: {len(due.compaction):,} days to compact, {size:,} bytes to delete"
+    context.log.info(message)
+    return dg.RunRequest(tags={WHY_TAG: message})
+
+
+def _schedule(
+    evaluate: Callable[..., Any],
+    setting: str,
+    cron: str,
+    description: str,
+    job: dg.JobDefinition = refresh_job,
+) -> dg.ScheduleDefinition:
+    try:
+        return dg.schedule(
+            job=job,
+            cron_schedule=cron,
+            execution_timezone="UTC",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description=description,
+        )(evaluate)
+    except dg.DagsterInvalidDefinitionError as error:
+        raise SettingsError(
+            f"{setting} is {cron!r}, which is no cron expression.",
+            f"Write minute, hour, day of month, month and day of week, such as PLATFORM_{setting.upper()}='0 1 * * *'.",
+        ) from error

@@ -1,0 +1,141 @@
+"""What the daemon looks after between daily runs: late data, and what people have to be told."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import dagster as dg
+
+from platform_assets.engine.pending import waiting
+from platform_assets.engine.platform import Platform
+from platform_assets.orchestration.assets.external_publications import published_elsewhere
+from platform_assets.orchestration.automation.announcements import (
+    Announcement,
+    announcements,
+    failed_runs,
+    remember,
+    told_on,
+)
+from platform_assets.orchestration.automation.refresh_requests import (
+    asset_runs_at_work,
+    clock_time,
+    describe,
+    describe_waiting,
+    earlier_tries,
+    pause_left_s,
+    request,
+    unfinished_refreshes,
+    work_of,
+)
+from platform_assets.orchestration.automation.webhook import WebhookError, post
+from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.resources import PlatformResource
+
+_EVERY_S = 30
+_SENDING_S = 30.0
+"""A tick has a minute; what a slow webhook leaves waits for the next one."""
+
+
+@dg.sensor(
+    name="late_data",
+    job_name=refresh_job.name,  # by name: Dagster 1.13 warns of its own `owners` when it copies a sensor with a job
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
+)
+def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.RunRequest | dg.SkipReason:
+    """One run for everything that waits; days that a dead run left stale count too."""
+    if refreshes := unfinished_refreshes(context.instance):
+        return dg.SkipReason(f"run {refreshes[0].run_id} of refresh is on its way; what landed since waits for its end")
+    takers, others = asset_runs_at_work(context.instance)
+    if takers:
+        return dg.SkipReason(f"run {takers[0].run_id} is taking files itself; what it leaves is taken after its end")
+    with platform.open() as opened:
+        # Days without deliveries are the daily run's: nobody waits for them.
+        found = replace(waiting(opened, opened.settings.files_per_run), quiet={})
+        work = work_of(found, opened.versions)
+    message = "; ".join(filter(None, (describe(found), describe_waiting(found.plan))))
+    if not (found.files or found.due or found.stale):
+        return dg.SkipReason(message)
+    if others and not (found.files or found.due):
+        return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
+    tries = earlier_tries(context.instance, work)
+    if left_s := pause_left_s(tries):
+        last = tries[0].dagster_run
+        return dg.SkipReason(
+            f"{message}; run {last.run_id} left this undone ({last.status.value.lower()}), "
+            f"next try at {clock_time(left_s)}, or run `refresh` by hand"
+        )
+    context.log.info(message)
+    return request(found, work, tries)
+
+
+@dg.sensor(
+    name="published_elsewhere",
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Shows the days that were published without Dagster, by the command line for one.",
+)
+def show_published_elsewhere(
+    context: dg.SensorEvaluationContext, platform: PlatformResource
+) -> dg.SensorResult | dg.SkipReason:
+    """A materialization and its checks for every such day, each once."""
+    with platform.open() as opened:
+        found = published_elsewhere(context.instance, opened, int(context.cursor or -1))
+    if not found.events:
+        context.update_cursor(str(found.until))
+        return dg.SkipReason("nothing was published without Dagster")
+    rest = "; the rest with the next tick" if found.more else ""
+    message = f"shown now: days published without Dagster, {found.days:,} over all tables{rest}"
+    return dg.SensorResult(asset_events=list(found.events), cursor=str(found.until), skip_reason=message)
+
+
+@dg.sensor(
+    name="announcements",
+    minimum_interval_seconds=_EVERY_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Says once, in the log and to a webhook if one is set, that a day is held or a run has failed.",
+)
+def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
+    """Held days and failed runs, each with its reason and a link.
+
+    Raises:
+        WebhookError: something could not be sent; it is sent with a later tick.
+    """
+    with platform.open() as opened:
+        logged = told_on("log", opened.ledger)
+        sent = told_on("webhook", opened.ledger) if opened.settings.webhook_url else logged
+        holds = opened.ledger.holds()
+        failed = failed_runs(context.instance, logged & sent)
+        known = {hold.run for hold in holds if context.instance.has_run(hold.run)}
+        ui_url = opened.settings.ui_url
+        to_log = announcements(holds, failed, logged, known, ui_url)
+        for found in to_log:
+            context.log.error(found.text)
+            remember("log", found, opened.ledger)
+        to_send = announcements(holds, failed, sent, known, ui_url) if opened.settings.webhook_url else []
+        _send(opened, to_send)
+    news = to_log or to_send
+    if not news:
+        return dg.SkipReason("nothing to announce")
+    return dg.SkipReason("announced: " + "; ".join(found.text.partition("\n")[0] for found in news))
+
+
+def _send(platform: Platform, found: Sequence[Announcement]) -> None:
+    """Send to the webhook; one that fails keeps no other from being sent."""
+    if (url := platform.settings.webhook_url) is None:
+        return
+    stop = time.monotonic() + _SENDING_S
+    failures: list[WebhookError] = []
+    for announced in found:
+        if time.monotonic() > stop:
+            break
+        try:
+            post(url, announced.payload)
+        except WebhookError as error:
+            failures.append(error)
+        else:
+            remember("webhook", announced, platform.ledger)
+    if failures:
+        last = failures[-1]
+        raise WebhookError(f"{len(failures)} of {len(found)} announcements were not sent. {last.what}", last.todo)

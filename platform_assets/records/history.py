@@ -1,0 +1,216 @@
+"""What the ledger stores and answers, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from platform_assets.records.code_version import Version
+
+
+def kept_text(text: str) -> str:
+    """Text that may quote a broken file, as the ledger keeps it: PostgreSQL refuses NUL, and all of a publication."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+@dataclass(frozen=True)
+class DayRecord:
+    """What one publication made of one day of a table.
+
+    Args:
+        table: `<layer>.<table>`.
+        day: event date.
+        publication: that made it.
+        digest: of the whole content.
+        fingerprint: what the day was made from; empty for raw days.
+        rows: of the whole content.
+        bytes: of the whole content.
+        files: number of data files; none is a day that is loaded and empty.
+        figures: counts of the day, as its manifest has them.
+        reads: version of every table read to make the day.
+        code_version: of the transform.
+        seconds: the day's share of the time its table took; the shares add up.
+        configuration: hash of the contract's part in it; empty where nobody recorded it.
+    """
+
+    table: str
+    day: date
+    publication: str
+    digest: str
+    fingerprint: str
+    rows: int
+    bytes: int
+    files: int
+    figures: dict[str, int]
+    reads: dict[str, int]
+    code_version: str
+    seconds: float
+    configuration: str = ""
+
+    @property
+    def made_by(self) -> Version:
+        """By what it was computed, as far as that is recorded."""
+        return Version(self.code_version, self.configuration)
+
+    @property
+    def delivered(self) -> int:
+        """Rows without the tombstones and withdrawals of a raw day, which only say what became of others."""
+        return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
+
+
+@dataclass(frozen=True)
+class ArrivalRecord:
+    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
+
+    Args:
+        table: the raw table.
+        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
+        arrival_date: the date of its folder.
+        size: bytes.
+        sha256: of its content.
+        modified_ns: last change, nanoseconds since 1970.
+        landed: rows in the file.
+        taken: rows that entered raw.
+        refused: rows refused at parsing.
+        reason: why the whole file was refused.
+        notes: what a person should know though nothing was refused.
+        publication: that took or refused it.
+        late: rows that went to the late queue.
+        kind: delivery, approval, due or withdrawal.
+        origin: path of the arrival whose rows an approval took, or a day that has come, or that is withdrawn.
+    """
+
+    table: str
+    path: str
+    arrival_date: date
+    size: int
+    sha256: str
+    modified_ns: int
+    landed: int
+    taken: int
+    refused: int
+    reason: str | None
+    notes: tuple[str, ...]
+    publication: str
+    late: int = 0
+    kind: str = "delivery"
+    origin: str | None = None
+
+
+@dataclass(frozen=True)
+class PublicationRecord:
+    """One publication that a release shows.
+
+    Args:
+        publication: its name, sortable by time.
+        release: the number of the release that made it visible.
+        created_at: UTC.
+        kind: what kind of work made it.
+        run: id of the run that made it.
+        who: user.
+        why: reason, for a person.
+        git_commit: of the code, where known.
+        days: what it made of which days, by table and day.
+        arrivals: files taken or refused with it, by table and path.
+        refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
+            where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
+    """
+
+    publication: str
+    release: int
+    created_at: datetime
+    kind: str
+    run: str
+    who: str
+    why: str
+    git_commit: str | None
+    days: tuple[DayRecord, ...] = ()
+    arrivals: tuple[ArrivalRecord, ...] = ()
+    refuses: Mapping[tuple[str, date], tuple[str, ...]] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)
+        strangers = {part.publication for part in parts} - {self.publication}
+        if strangers:
+            raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
+
+
+COMPACTION = "compact"
+"""The kind of a publication that leaves the content of its days as it was."""
+
+ROLL_BACK = "roll back"
+"""In place of a gate: a person put the day back as it was."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A day the planner leaves alone while it would be made from the refused fingerprint again.
+
+    Args:
+        table: `<layer>.<table>`.
+        day: event date.
+        refused: the fingerprint that must not be published; followed by `@`, code version, `+` and configuration, if
+            only made by these.
+            `with` and a day where nothing is wrong with this one, but records moved between the two and that is held.
+        gate: what refused it: a gate's name, or `ROLL_BACK`.
+        reason: for a person.
+        run: id of the run that was refused.
+        created_at: UTC.
+    """
+
+    table: str
+    day: date
+    refused: str
+    gate: str
+    reason: str
+    run: str
+    created_at: datetime
+
+    @property
+    def is_of_good_content(self) -> bool:
+        """Whether the day is what a person put back, so that whoever reads it need not wait."""
+        return self.gate == ROLL_BACK
+
+    @property
+    def tied_to(self) -> date | None:
+        """The held day that keeps this one."""
+        word, _, day = self.refused.partition(" ")
+        return date.fromisoformat(day) if word == "with" else None
+
+
+def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
+    """Of every held day the hold that says what readers have: a person's if there is one, else the newest.
+
+    What a person put back is there whatever gates refuse of the day, before or since, and by whichever clock.
+
+    Args:
+        holds: oldest first.
+    """
+    found: dict[tuple[str, date], Hold] = {}
+    for hold in holds:
+        had = found.get((hold.table, hold.day))
+        if had is None or hold.is_of_good_content or not had.is_of_good_content:
+            found[hold.table, hold.day] = hold
+    return found
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided.
+
+    Args:
+        id: counts up from 1.
+        kind: approval, override, and whatever else a room above lets people decide.
+        subject: what it is about, in that room's own words.
+        reason: for the next person.
+        who: user.
+        created_at: UTC.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    reason: str
+    who: str
+    created_at: datetime

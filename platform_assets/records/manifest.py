@@ -1,0 +1,197 @@
+"""The manifest: what one publication changes, written before anything is committed.
+
+It is the truth from which a dead publication is finished and the ledger is rebuilt. Stored as
+`<lake>/_publications/<publication>/manifest.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from secrets import token_hex
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
+ArrivalKind = Literal["delivery", "approval", "due", "withdrawal"]
+_MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
+
+
+STAGED = -2
+"""In place of the version of a table that was read: as the same publication leaves it."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataFile(_Value):
+    """One Parquet file of a day.
+
+    Args:
+        path: relative to the table's folder, `<publication>/event_date=…/part-….parquet`, not URL-encoded.
+        size: bytes.
+        modified_ms: last change, milliseconds since 1970.
+        stats: Delta's file statistics, JSON, verbatim as the writer made them.
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+    stats: str
+
+
+class DayContent(_Value):
+    """What a day becomes.
+
+    Args:
+        files: the whole content of the day after the publication; none empties the day.
+        base: paths of the files that were live when the day was read; the publication conflicts if they changed.
+        digest: of the whole content, as `records.digest.Digest` writes it; empty for a day that is to be as if it
+            had never been computed.
+        fingerprint: what the day was made from, as `planning.fingerprints` computes it; empty for raw days.
+        rows: of the whole content.
+        bytes: of the whole content.
+        figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
+        restores: of a day rolled back or compacted, the publication that had computed this content.
+    """
+
+    files: tuple[DataFile, ...]
+    base: tuple[str, ...]
+    digest: str
+    fingerprint: str = ""
+    rows: int
+    bytes: int
+    figures: dict[str, int] = {}
+    restores: str = ""
+
+
+class TableChange(_Value):
+    """The days of one table that a publication replaces.
+
+    Args:
+        table: `<layer>.<table>`.
+        schema_string: Delta schema of the files, as JSON.
+        reads: version of every table read to make the days; `STAGED` for one whose days are published with them.
+        code_version: of the transform.
+        seconds: spent on computing the days.
+        configuration: the contract's part in what the days are, as `planning.configuration` has it; empty where
+            nobody recorded it.
+        replaces_schema: Delta schema that the table had when the days were made, where they bring it another one;
+            empty where the columns stay.
+        software: version of what computed the days, by name: `platform`, and where it was used `spark` and `delta`;
+            empty for days that are put back, and where nobody recorded it.
+        refuses: for each day that a rollback puts back, what must not be made of it again, as holds write it down;
+            nothing where the inputs went back too, so that nothing has to keep the day.
+    """
+
+    table: str
+    schema_string: str
+    days: dict[date, DayContent]
+    reads: dict[str, int] = {}
+    code_version: str = ""
+    seconds: float = 0.0
+    configuration: dict[str, Any] = {}
+    replaces_schema: str = ""
+    software: dict[str, str] = {}
+    refuses: dict[date, tuple[str, ...]] = {}
+
+
+class Arrival(_Value):
+    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
+
+    Conservation: `landed == taken + refused + late` unless the file was refused whole (`reason` is set, nothing taken).
+
+    Args:
+        table: the raw table.
+        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
+        arrival_date: the date of its folder.
+        size: bytes.
+        sha256: of its content.
+        modified_ns: last change, nanoseconds since 1970; saves hashing an unchanged file again.
+        landed: rows in the file.
+        taken: rows that entered raw.
+        refused: rows refused at parsing.
+        late: rows that wait in the late queue, because they came too late or too far ahead.
+        reason: why the whole file was refused.
+        notes: what a person should know though nothing was refused, for example extra columns.
+        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), or the
+            withdrawal of an arrival.
+        origin: path of the arrival whose rows these are, or that is withdrawn.
+    """
+
+    table: str
+    path: str
+    arrival_date: date
+    size: int
+    sha256: str
+    modified_ns: int
+    landed: int = 0
+    taken: int = 0
+    refused: int = 0
+    late: int = 0
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+    kind: ArrivalKind = "delivery"
+    origin: str | None = None
+
+
+class Manifest(_Value):
+    """One publication.
+
+    Args:
+        publication: its name, sortable by time.
+        created_at: UTC.
+        kind: what kind of work made it.
+        run: id of the run that made it (Dagster's, or the process').
+        who: user.
+        why: reason, for a person.
+        git_commit: of the code, where known.
+        tables: the changes.
+        arrivals: files taken or refused with it.
+        platform_version: of this package; empty in manifests from before it was recorded.
+        on_release: the release that must still be current, where it holds days computed from others of its own: what it
+            read is then exactly what it leaves behind.
+        on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
+            to keep everybody else from publishing it.
+    """
+
+    publication: str
+    created_at: datetime
+    kind: Kind
+    run: str
+    who: str
+    why: str
+    git_commit: str | None
+    tables: tuple[TableChange, ...]
+    arrivals: tuple[Arrival, ...] = ()
+    platform_version: str = ""
+    on_release: int | None = None
+    on_versions: dict[str, int] = {}
+
+
+@cache
+def platform_version() -> str:
+    """The version of this package, for the manifests it writes; empty where it runs without having been installed."""
+    try:
+        return version("platform-assets")
+    except PackageNotFoundError:
+        return ""
+
+
+def change_of(manifest: Manifest, table: str) -> TableChange:
+    """What a publication made of one of its tables."""
+    return next(change for change in manifest.tables if change.table == table)
+
+
+def new_publication(now: datetime | None = None) -> str:
+    """A fresh name for a publication: UTC time to the microsecond and four random bytes, sortable as text."""
+    return f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%S%fZ}-{token_hex(4)}"
+
+
+def is_publication(name: str) -> bool:
+    """Whether `new_publication` made a name: what else lies in a table's folder is somebody else's."""
+    return _MADE_HERE.fullmatch(name) is not None

@@ -1,0 +1,79 @@
+"""A few keys of rows that failed a gate, so that a person knows where to look. Only asked for where one failed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as SortWindow
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Rule
+from platform_assets.records.differences import EXAMPLES, Key
+from platform_assets.records.row_kinds import RECORD
+from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.spark.raw.versions import ORDER
+
+Keys = Mapping[date, Sequence[Key]]
+"""The first keys by day, in order of their values, nulls last; a day without any is missing."""
+
+
+def keys_without(rows: DataFrame, days: Collection[date], column: str, key: Sequence[str]) -> Keys:
+    """Keys of rows that have no value in a column."""
+    return _first(_of(rows, days).where(F.isnull(column)), key)
+
+
+def keys_of_several_rows(rows: DataFrame, days: Collection[date], key: Sequence[str]) -> Keys:
+    """Keys that more than one row of a day has."""
+    return _first(_of(rows, days).groupBy(DAY, *key).count().where(F.col("count") > 1), key)
+
+
+def keys_not_as_expected(
+    raw: DataFrame,
+    rows: DataFrame,
+    days: Collection[date],
+    key: Sequence[str],
+    rules: Sequence[Rule],
+    voided: str | None,
+) -> tuple[Keys, Keys]:
+    """Which keys of silver are lost, and which should not be there.
+
+    Args:
+        raw: rows of the raw days, all versions.
+        rows: what silver has of these days.
+        days: the days.
+        key: columns of the key, named alike in both.
+        rules: of the silver table; a version that breaks one does not count.
+        voided: the column that withdraws a key, if there is one.
+
+    Returns:
+        Keys whose newest good version is a record and that are not in `rows`, and keys of `rows` for which it is not.
+    """
+    good = with_verdict(_of(raw, days), rules, voided).where("_good")
+    newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
+    expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
+    found = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
+    sides = expected.drop("_newest").unionByName(found).groupBy(DAY, *key)
+    both = sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")).localCheckpoint()
+    return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
+
+
+def as_text(names: Iterable[str]) -> list[Column]:
+    """Columns as Spark writes them: a time stamp is not moved to the time zone of this process."""
+    return [F.col(name).cast("string") for name in names]
+
+
+def _of(rows: DataFrame, days: Collection[date]) -> DataFrame:
+    return rows.where(F.col(DAY).isin(sorted(days)))
+
+
+def _first(rows: DataFrame, key: Sequence[str]) -> Keys:
+    in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
+    ranked = rows.select(DAY, *key).distinct().withColumn("_rank", F.row_number().over(in_order))
+    shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
+    found: defaultdict[date, list[Key]] = defaultdict(list)
+    for row in sorted(shown.collect(), key=lambda row: (row[DAY], row["_rank"])):
+        found[row[DAY]].append(tuple(row["_key"]))
+    return found

@@ -1,0 +1,122 @@
+"""The profile: what is really in staged days, recounted from the files that would be published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY
+from platform_assets.records.digest import Digest
+from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
+from platform_assets.spark.session.software import software_of
+from platform_assets.spark.tables.row_hash import digest_of, digest_sums
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Figures of one staged day.
+
+    Args:
+        digest: content, with the number of rows.
+        nulls: rows without a value, by column; only columns that have any.
+        repeated_keys: keys that more than one row has.
+    """
+
+    digest: Digest = Digest()
+    nulls: dict[str, int] = field(default_factory=dict)
+    repeated_keys: int = 0
+
+
+@dataclass(frozen=True)
+class RawProfile:
+    """Figures of staged raw days.
+
+    Args:
+        digests: what is added to each day, tombstones and withdrawals included.
+        tombstones: how many of those rows are tombstones, by day.
+        withdrawals: how many of them take an arrival back, by day.
+        ahead: how many of them arrived before their day, by day.
+        taken: rows of each arrival, neither tombstones nor withdrawals.
+        software: that read them, as a manifest has it.
+    """
+
+    digests: dict[date, Digest] = field(default_factory=dict)
+    tombstones: dict[date, int] = field(default_factory=dict)
+    withdrawals: dict[date, int] = field(default_factory=dict)
+    ahead: dict[date, int] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+    software: dict[str, str] = field(default_factory=dict)
+
+
+def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> dict[date, Profile]:
+    """Profile every staged day in one pass over all columns and one over the key.
+
+    Args:
+        staged: rows as staged.
+        required: columns that should have no nulls.
+        key: columns that should identify a row within its day; none skips the second pass.
+
+    Returns:
+        One profile per day that has rows.
+    """
+    columns = [name for name in staged.columns if name != DAY]
+    figures = (
+        staged.groupBy(DAY)
+        .agg(
+            F.count(F.lit(1)).alias("_rows"),
+            *digest_sums(columns),
+            *(F.count_if(F.isnull(name)).alias(f"_nulls_{n}") for n, name in enumerate(required)),
+        )
+        .collect()
+    )
+    repeated = _repeated_keys(staged, key) if key else {}
+    return {
+        row[DAY]: Profile(
+            digest=digest_of(row, row["_rows"]),
+            nulls={name: row[f"_nulls_{n}"] for n, name in enumerate(required) if row[f"_nulls_{n}"]},
+            repeated_keys=repeated.get(row[DAY], 0),
+        )
+        for row in figures
+    }
+
+
+def profile_raw(staged: DataFrame) -> RawProfile:
+    """Profile staged raw rows, or dead letters, by day and arrival in one pass."""
+    columns = [name for name in staged.columns if name != DAY]
+    kind = F.col("_kind") if "_kind" in columns else F.lit(None).cast("string")
+    is_ahead = F.lit(False)
+    if "_arrival_date" in columns:
+        is_ahead = (F.col("_arrival_date") < F.col(DAY)) & ~kind.isin(TOMBSTONE, WITHDRAWAL)
+    rows = (
+        staged.groupBy(DAY, "_arrival")
+        .agg(
+            F.count(F.lit(1)).alias("_rows"),
+            F.count_if(kind == TOMBSTONE).alias("_tombstones"),
+            F.count_if(kind == WITHDRAWAL).alias("_withdrawals"),
+            F.count_if(is_ahead).alias("_ahead"),
+            *digest_sums(columns),
+        )
+        .collect()
+    )
+    digests: dict[date, Digest] = {}
+    tombstones: dict[date, int] = {}
+    withdrawals: dict[date, int] = {}
+    ahead: dict[date, int] = {}
+    taken: dict[str, int] = {}
+    for row in rows:
+        day, arrival = row[DAY], row["_arrival"]
+        digests[day] = digests.get(day, Digest()) + digest_of(row, row["_rows"])
+        tombstones[day] = tombstones.get(day, 0) + row["_tombstones"]
+        withdrawals[day] = withdrawals.get(day, 0) + row["_withdrawals"]
+        ahead[day] = ahead.get(day, 0) + row["_ahead"]
+        taken[arrival] = taken.get(arrival, 0) + row["_rows"] - row["_tombstones"] - row["_withdrawals"]
+    return RawProfile(digests, tombstones, withdrawals, ahead, taken, software_of(staged.sparkSession))
+
+
+def _repeated_keys(staged: DataFrame, key: Sequence[str]) -> dict[date, int]:
+    twice = staged.groupBy(DAY, *key).count().where(F.col("count") > 1)
+    return {row[DAY]: row["count"] for row in twice.groupBy(DAY).count().collect()}

@@ -1,0 +1,120 @@
+"""Reconciliation in Spark: staged days against the rows they were made from, all days of a batch in one job."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import date
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Window as SortWindow
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Amount, Reconciliation
+from platform_assets.records.differences import EXAMPLES, Difference, Differences, Figures
+from platform_assets.spark.compare.checksums import differing_days
+from platform_assets.spark.compare.examples import as_text
+from platform_assets.spark.windows import Windowed
+
+_MERGED = {"sum": F.sum, "count": F.sum, "min": F.min, "max": F.max}
+_KINDS = ("missing", "extra", "unequal")
+
+
+def differences(
+    ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
+) -> dict[date, Differences]:
+    """Compare the figures of every key on every day.
+
+    In sums and counts a key that is absent counts as zero, and so does a null; in other figures a null equals a null
+    and nothing else. Keys are looked at one by one only on days whose checksums differ, or where a figure has none.
+
+    Args:
+        ours: rows of the days as staged.
+        theirs: rows of the upstream table that those days read, at the release they were read at.
+        declared: keys and figures.
+        days: the days.
+
+    Returns:
+        One value per day that differs.
+    """
+    differing = differing_days(ours, theirs, declared, days)
+    suspects = days if differing is None else differing
+    if not suspects:
+        return {}
+    compared = _compared(ours, theirs, declared, suspects)
+    counts = compared.groupBy(DAY).agg(
+        F.count(F.lit(1)).alias("keys"), *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS)
+    )
+    rows = counts.collect()
+    found = {row[DAY]: one for row in rows if (one := Differences(**{name: row[name] for name in ("keys", *_KINDS)}))}
+    examples = _examples(compared, declared) if found else {}
+    return {day: replace(one, examples=tuple(examples[day])) for day, one in found.items()}
+
+
+def _compared(
+    ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
+) -> DataFrame:
+    """One row per day and key with the figures of both tables; `_kind` says how they differ, null where they do not."""
+    ours = ours.where(F.col(DAY).isin(sorted(days)))
+    ours = ours.groupBy(DAY, *declared.by).agg(
+        F.lit(True).alias("_ours"), *(F.expr(amount.ours).alias(f"_ours_{n}") for n, amount in _numbered(declared))
+    )
+    upstream = _upstream(theirs, declared, days).withColumn("_theirs", F.lit(True))
+    names = [f"_{side}_{n}" for side in ("ours", "theirs") for n, _ in _numbered(declared)]
+    # Each side has one row per key, so the greatest value is the only one.
+    both = (
+        ours.unionByName(upstream, allowMissingColumns=True)
+        .groupBy(DAY, *declared.by)
+        .agg(*(F.max(name).alias(name) for name in ("_ours", "_theirs", *names)))
+    )
+    equal = F.lit(True)
+    for n, amount in _numbered(declared):
+        equal = equal & _equal(n, amount)
+    kind = F.when(F.isnull("_ours"), "missing").when(F.isnull("_theirs"), "extra").otherwise("unequal")
+    return both.withColumn("_kind", F.when(~equal, kind))
+
+
+def _equal(n: int, amount: Amount) -> Column:
+    here, there = F.col(f"_ours_{n}"), F.col(f"_theirs_{n}")
+    if amount.is_additive:
+        here, there = (F.coalesce(figure, F.lit(0)) for figure in (here, there))
+    return here.eqNullSafe(there)
+
+
+def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]) -> DataFrame:
+    """Their figures by day and key. Each day is summed before it is spread over the windows that hold it."""
+    frame = theirs.frame if isinstance(theirs, Windowed) else theirs.where(F.col(DAY).isin(sorted(days)))
+    daily = frame.groupBy(DAY, *declared.by).agg(
+        *(F.expr(amount.theirs).alias(f"_theirs_{n}") for n, amount in _numbered(declared))
+    )
+    if not isinstance(theirs, Windowed):
+        return daily
+    merged: list[Column] = []
+    for n, amount in _numbered(declared):
+        _, aggregate = amount.sides
+        assert aggregate is not None
+        merged.append(_MERGED[aggregate.function](f"_theirs_{n}").alias(f"_theirs_{n}"))
+    return replace(theirs, days=days).per_day(daily).groupBy(DAY, *declared.by).agg(*merged)
+
+
+def _examples(compared: DataFrame, declared: Reconciliation) -> dict[date, list[Difference]]:
+    """The first keys of each kind and day, in order of their values, nulls last."""
+    in_order = [F.asc_nulls_last(name) for name in declared.by] or [F.asc(DAY)]
+    ranked = compared.where(F.isnotnull("_kind")).withColumn(
+        "_rank", F.row_number().over(SortWindow.partitionBy(DAY, "_kind").orderBy(*in_order))
+    )
+    rows = ranked.where(F.col("_rank") <= EXAMPLES).withColumn("_key", F.array(*as_text(declared.by))).collect()
+    found: defaultdict[date, list[Difference]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row[DAY], _KINDS.index(row["_kind"]), row["_rank"])):
+        sides = (_figures(row, side, declared) for side in ("ours", "theirs"))
+        found[row[DAY]].append(Difference(tuple(row["_key"]), *sides))
+    return found
+
+
+def _figures(row: Row, side: str, declared: Reconciliation) -> Figures | None:
+    return tuple(row[f"_{side}_{n}"] for n, _ in _numbered(declared)) if row[f"_{side}"] else None
+
+
+def _numbered(declared: Reconciliation) -> list[tuple[int, Amount]]:
+    return list(enumerate(declared.amounts))

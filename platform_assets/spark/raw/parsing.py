@@ -1,0 +1,231 @@
+"""Landed files as typed rows: what can enter raw, and what is refused with its reason.
+
+Text is never guessed: every field is cast to the contract's type, and a field that does not fit refuses its row.
+Nothing here knows today's date: what becomes of a row follows from the row, the date it arrived, and the contract.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts import Column as ContractColumn
+from platform_assets.records.row_kinds import RECORD, VOID
+from platform_assets.spark.raw.casting import cast, is_cast, lost
+from platform_assets.spark.raw.delivered_digits import with_all_digits
+from platform_assets.spark.tables.reading import no_rows
+from platform_assets.spark.tables.row_hash import order_hash
+from platform_assets.spark.tables.schemas import raw_schema
+
+_LINE = "_line"
+_HALF_A_CHARACTER = (
+    rf"(contains({_LINE}, r'\ud') OR contains({_LINE}, r'\uD')) AND replace({_LINE}, r'\\', ' ') RLIKE "
+    r"r'(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}'"
+)
+"""Whether a line of JSON names half of a character, as text that was cut does: Java makes a question mark of each."""
+_IS_NOT_BLANK = r"value rlike '[^\\x00-\\x20]'"
+
+
+_PATTERN = re.compile(r"[\\{}\[\]*?]")
+"""What is not taken literally in a path, unless there is a backslash before it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Files that are read together because they look alike.
+
+    Args:
+        format: parquet, csv or json.
+        columns: names in the files' order.
+        files: where they are.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as Spark can name them: one of a CSV file may have no name, and gets one that no other has."""
+        others = {name.casefold() for name in self.columns}
+        return tuple(
+            name or next(free for n in count(place) if (free := f"_column_{n}") not in others)
+            for place, name in enumerate(self.columns, 1)
+        )
+
+
+def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+    """The rows of some landed files, each read and judged once.
+
+    Returns:
+        Rows in `raw_schema`, nothing computed yet. What must not enter raw has no day: of a refused row `_kind` is the
+        reason and `_rescued` the row as it was delivered, for `dead_letters.refused_rows`; a row that came too late, or
+        too far ahead, lacks nothing else, for `late_rows.late_rows`.
+    """
+    parsed: DataFrame | None = None
+    for layout in layouts:
+        typed = _typed(_located(_read(spark, layout, contract)), layout, contract)
+        rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
+        parsed = rows if parsed is None else parsed.union(rows)
+    return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
+
+
+def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
+    paths = [_PATTERN.sub(r"\\\g<0>", str(file)) for file in layout.files]
+    reader = spark.read
+    where = F.col("_metadata.file_path").alias("_file_path")
+    if layout.format == "parquet":
+        return reader.parquet(*paths).select("*", where)
+    if layout.format == "json":
+        lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
+        return with_all_digits(_json_fields(lines, layout), _LINE, contract)
+    text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
+    # Quotes within quotes are doubled, as everybody but Spark writes them.
+    reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
+    frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
+    return frame.withColumn("_broken", F.col(_LINE)).select("*", where)
+
+
+def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
+    """Each line as the text of its fields; `_broken` where it is anything but exactly one object."""
+    text = StructType([StructField(name, StringType()) for name in (*layout.columns, "_broken")])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_broken", "allowSingleQuotes": "false"}
+    fields = lines.withColumn("_fields", F.from_json(_LINE, text, options)).select("_fields.*", _LINE, "_file_path")
+    # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
+    # once more, as all but the last item of an array.
+    more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
+    one = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
+    return fields.withColumn(
+        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(one, F.lit(False)), F.col(_LINE)))
+    )
+
+
+def _located(frame: DataFrame) -> DataFrame:
+    """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
+    end = F.substring_index("_file_path", "/", -3)
+    # Decoded only where there is something to decode, since it is done for every row.
+    decoded = F.url_decode(F.replace(end, F.lit("+"), F.lit("%2B")))
+    arrival = F.when(F.contains(end, F.lit("%")), decoded).otherwise(end)
+    located = frame.withColumn("_arrival", arrival).drop("_file_path")
+    return located.withColumn(
+        "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", 2), "/", -1).cast("date")
+    )
+
+
+def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
+    """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    extra = [name for name in layout.names if name not in contract.column_names]
+    rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
+    if layout.format == "json":
+        names = F.array_except(F.json_object_keys(_LINE), F.array(*map(F.lit, contract.column_names)))
+        rescued = F.when(F.size(names) > 0, F.col(_LINE))
+    other = [(_as_delivered(n), column) for n, column in _to_cast(contract, types)]
+    located = frame.select(
+        *contract.column_names,
+        *(F.expr(f"`{column.name}` AS {given}") for given, column in other),
+        *(name for name in ("_broken", _LINE) if name in types),
+        rescued.alias("_rescued"),
+        "_arrival",
+        "_arrival_date",
+    )
+    return located.withColumns({c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
+
+
+def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:
+    return [(n, column) for n, column in enumerate(contract.columns) if is_cast(column, types[column.name])]
+
+
+def _as_delivered(n: int) -> str:
+    return f"_as_delivered_{n}"
+
+
+def _named(name: str) -> Column:
+    """A column of a file, whose name may hold anything, and so has no place in SQL."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
+    """The rows with `_reason`, which is null where a row can enter raw, and fields that do not matter made null.
+
+    To take a key back, a void needs that key and its place in the order. What else is written in it may be anything:
+    what does not fit its type becomes null, and the row as it was delivered is kept in `_rescued`.
+    """
+    types = {field.name: field.dataType.simpleString() for field in typed.schema.fields}
+    losses = {
+        column.name: lost(given, types[given], column)
+        for n, column in enumerate(contract.columns)
+        if (given := _as_delivered(n)) in types
+    }
+    needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
+    spared = {name: found for name, found in losses.items() if contract.voided and name not in needed}
+    is_void = f"coalesce(`{contract.voided}`, false)"
+    counts = {name: f"({found}) AND NOT {is_void}" if name in spared else found for name, found in losses.items()}
+    judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))
+    if not spared:
+        return judged
+    is_spared = {name: f"({is_void} AND ({found}) AND _reason IS NULL)" for name, found in spared.items()}
+    kept = f"CASE WHEN {' OR '.join(is_spared.values())} THEN {_payload(types, contract)} ELSE _rescued END"
+    nulled = {name: f"CASE WHEN NOT {spare} THEN `{name}` END" for name, spare in is_spared.items()}
+    return judged.withColumns({name: F.expr(value) for name, value in {"_rescued": kept, **nulled}.items()})
+
+
+def _refusal(types: Collection[str], losses: Mapping[str, str], layout: Layout, contract: Contract) -> str:
+    """Why a row is refused; null where it can enter raw. The first reason found is given."""
+    checks: list[tuple[str, str]] = []
+    if layout.format == "json":
+        checks.append((_HALF_A_CHARACTER, "'broken line: half of a character'"))
+    if layout.format == "parquet":  # text files are decoded when they are looked at
+        texts = [column.name for column in contract.columns if column.type == "string" and column.name not in losses]
+        checks += [(f"NOT is_valid_utf8(`{name}`)", f"'{name}: not UTF-8'") for name in texts]
+    if "_broken" in types:
+        what = "not one JSON object" if layout.format == "json" else f"not {len(layout.columns)} fields"
+        checks.append(("_broken IS NOT NULL", f"'broken line: {what}'"))
+    for n, column in enumerate(contract.columns):
+        if column.name in losses:
+            text = f"substring(make_valid_utf8(CAST({_as_delivered(n)} AS string)), 1, 40)"
+            checks.append((losses[column.name], f"concat('{column.name}: not {column.type}: ', {text})"))
+    for needed in (*contract.key, contract.event_time, contract.updated_at):
+        if needed is not None:
+            checks.append((f"`{needed}` IS NULL", f"'{needed}: no value'"))
+    # There are no others for whoever computes with days: Python, Delta's partitions, the ledger.
+    day = f"to_date(`{contract.event_time}`)"
+    says = f"concat('{contract.event_time}: ', CAST({day} AS string), ' is not in the years 1 to 9999')"
+    checks.append((f"NOT year({day}) BETWEEN 1 AND 9999", says))
+    return f"CASE {' '.join(f'WHEN {condition} THEN {why}' for condition, why in checks)} END"
+
+
+def _payload(types: Collection[str], contract: Contract) -> str:
+    """The row as it was delivered: the line where there is one, else its fields as JSON."""
+    given = {column.name: _as_delivered(n) for n, column in enumerate(contract.columns)}
+    fields = [f"{got if got in types else f'`{name}`'} AS `{name}`" for name, got in given.items()]
+    as_json = f"to_json(struct({', '.join(fields)}, _rescued))"
+    return f"coalesce({_LINE}, {as_json})" if _LINE in types else as_json
+
+
+def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
+    day = f"to_date(`{contract.event_time}`)"
+    kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
+    in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    version = f"`{contract.updated_at}`" if contract.updated_at else "CAST(_arrival_date AS timestamp)"
+    computed = {
+        "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",
+        "_kind": f"CASE WHEN _reason IS NULL THEN {kind} ELSE _reason END",
+        "_version": version,
+        "_order_day": day,
+        DAY: f"CASE WHEN _reason IS NULL AND {in_time} THEN {day} END",
+    }
+    return [
+        *map(F.col, (*contract.column_names, "_arrival", "_arrival_date")),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_rescued", "_kind", "_version")),
+        order_hash(contract.column_names).alias("_row_hash"),
+        *(F.expr(f"{computed[name]} AS {name}") for name in ("_order_day", DAY)),
+    ]

@@ -1,0 +1,99 @@
+"""From all versions of a key to the one that counts.
+
+The total order of the versions of a key is (version, row hash, day): `version` is `updated_at`, or the arrival date
+where the source has none. It depends only on what was delivered, never on when or how it was ingested. Only versions
+that keep the rules are in it, whatever day they lie on; a void says nothing that a rule could be about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from pyspark.sql import DataFrame
+from pyspark.sql import Window as SortWindow
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, Rule
+from platform_assets.records.row_kinds import RECORD, TOMBSTONE, VOID
+from platform_assets.spark.raw.rules import with_verdict
+
+ORDER = ("_version", "_row_hash", "_order_day")
+"""Raw columns that order the versions of a key, most significant first."""
+
+
+def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The greatest version of each key and day, whatever its kind; each day ends up in one Spark partition."""
+    newest_first = SortWindow.partitionBy(DAY, *key).orderBy(*(F.desc(name) for name in ORDER))
+    ranked = raw.repartition(DAY).withColumn("_rank", F.row_number().over(newest_first))
+    return ranked.where(F.col("_rank") == 1).drop("_rank")
+
+
+def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str | None) -> dict[date, dict[str, int]]:
+    """What must become of the rows of each raw day, counted without building the result.
+
+    Args:
+        raw: rows that count, tombstones included.
+        key: columns of the natural key.
+        rules: of the silver table.
+        voided: the column that withdraws a key, if there is one.
+
+    Returns:
+        By day: `raw` rows, `quarantined` rows, `voided` keys, and the `expected` rows that stay. Counted from the
+        keys and versions alone and independently of `greatest`, so that the two can be held against each other.
+    """
+    is_row = F.col("_kind") != TOMBSTONE
+    judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")
+    newest = {
+        kind: F.max(F.when(F.col("_good") & (F.col("_kind") == kind), F.col("_version"))).alias(kind)
+        for kind in (RECORD, VOID, TOMBSTONE)
+    }
+    per_key = judged.groupBy(DAY, *key).agg(
+        F.count_if(is_row).alias("rows"), F.count_if(is_row & ~F.col("_good")).alias("quarantined"), *newest.values()
+    )
+    # Only versions of the same instant need the rest of the order, and only few keys have such.
+    tied = (
+        F.col(RECORD).eqNullSafe(F.greatest(VOID, TOMBSTONE)) | F.col(VOID).eqNullSafe(F.greatest(RECORD, TOMBSTONE))
+    ) & F.isnotnull(F.coalesce(VOID, TOMBSTONE))
+    top = F.greatest(RECORD, VOID, TOMBSTONE)
+    counts = (
+        per_key.withColumn("tied", F.coalesce(tied, F.lit(False)))
+        .groupBy(DAY)
+        .agg(
+            F.sum("rows").alias("raw"),
+            F.sum("quarantined").alias("quarantined"),
+            F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
+            F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
+            F.bool_or("tied").alias("tied"),
+        )
+        .collect()
+    )
+    found = {
+        row[DAY]: {
+            "raw": row["raw"],
+            "quarantined": row["quarantined"],
+            "voided": row["voided"],
+            "expected": row["kept"],
+        }
+        for row in counts
+    }
+    if any(row["tied"] for row in counts):
+        ties = per_key.where(tied).select(DAY, *key)
+        for day, stay, go in _tied_fates(judged, ties, key):
+            found[day]["expected"] += stay
+            found[day]["voided"] += go
+    return found
+
+
+def _tied_fates(judged: DataFrame, ties: DataFrame, key: Sequence[str]) -> list[tuple[date, int, int]]:
+    """Of the keys whose newest versions are of one instant: how many stay and how many are voided, by day."""
+    tops = (
+        judged.where("_good")
+        .join(F.broadcast(ties), [DAY, *key], "left_semi")
+        .groupBy(DAY, *key)
+        .agg(F.max_by("_kind", F.struct(*ORDER)).alias("top"))
+    )
+    rows = tops.groupBy(DAY).agg(
+        F.count_if(F.col("top") == RECORD).alias("kept"), F.count_if(F.col("top") == VOID).alias("voided")
+    )
+    return [(row[DAY], row["kept"], row["voided"]) for row in rows.collect()]

@@ -1,0 +1,206 @@
+"""Delta's jars and one more: resolved once by Spark's own Ivy, afterwards local files known by their sha256.
+
+A session start that asks a registry for its jars depends on the network and on whatever half-filled caches lie in the
+user's home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
+must be the files this version of the platform was tested with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from platform_assets.errors import PlatformError
+from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.settings import Settings
+from platform_assets.spark.session.java import Java, find_java
+from platform_assets.spark.session.logs import log_file
+
+_RESOLVE_WITHIN_S = 600
+_IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <caches defaultCacheDir="{cache}"/>
+  <timeout-constraints>
+    <timeout-constraint name="patience" connectionTimeout="15000" readTimeout="60000"/>
+  </timeout-constraints>
+  <resolvers><ibiblio name="central" m2compatible="true" timeoutConstraint="patience"/></resolvers>
+</ivysettings>
+"""
+_IVY_DEPENDENCY = '<dependency org="{organisation}" name="{module}" rev="{revision}" transitive="false"/>'
+_IVY_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="platform-assets" module="jars"/>
+  <dependencies>{dependencies}</dependencies>
+</ivy-module>
+"""
+
+
+class JarsError(PlatformError):
+    """Delta's jars are neither in the folder nor to be had."""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One file of a registry, and the content it must have."""
+
+    organisation: str
+    module: str
+    revision: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of jars."""
+        return f"{self.module}-{self.revision}.jar"
+
+
+DELTA = (
+    Jar(
+        "io.delta",
+        "delta-spark_4.2_2.13",
+        "4.4.0",
+        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    ),
+    Jar(
+        "io.delta",
+        "delta-storage",
+        "4.4.0",
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    ),
+)
+"""All that reading and writing Delta tables needs; the other 31 artefacts of the dependency tree come with Spark or
+serve Unity Catalog and the Kernel connectors."""
+
+LOCAL_FILES = Jar(
+    "com.globalmentor",
+    "hadoop-bare-naked-local-fs",
+    "0.1.0",
+    "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+)
+"""Hadoop's local file system with permissions set by Java: Hadoop's own starts a `chmod` for every file and folder."""
+
+NEEDED = (*DELTA, LOCAL_FILES)
+
+
+def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
+    """What is wrong with a folder of jars, one sentence each; nothing when it can be used."""
+    found = []
+    for jar in jars:
+        path = folder / jar.file
+        if not path.is_file():
+            found.append(f"{path} is missing")
+        elif _sha256(path) != jar.sha256:
+            found.append(f"{path} has another content than the release it is named after")
+    return tuple(found)
+
+
+def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
+    """Delta's jars as local files, resolved first if the folder does not hold them yet.
+
+    Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
+
+    Raises:
+        JarsError: the registry cannot be reached, or delivers something else than the pinned files.
+        JavaError: there is no usable Java to run Ivy with.
+    """
+    folder = settings.jars
+    paths = tuple(folder / jar.file for jar in NEEDED)
+    if not faults(folder):
+        return paths
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with meanwhile(progress, "downloading Delta's jars"), FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
+            if faults(folder):
+                _resolve(settings, java or find_java())
+    except Timeout as error:
+        raise JarsError(
+            f"Another process has been resolving Delta's jars into {folder} for {_RESOLVE_WITHIN_S} s.",
+            "Wait for it or stop it, then start again.",
+        ) from error
+    except OSError as error:
+        raise JarsError(
+            f"Delta's jars cannot be written to {folder}: {error}.",
+            "Make the folder writable, or name another with PLATFORM_JARS.",
+        ) from error
+    return paths
+
+
+def _resolve(settings: Settings, java: Java) -> None:
+    for abandoned in settings.jars.glob(".resolving-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=settings.jars) as scratch:
+        brought = Path(scratch) / "brought"
+        reason = _run_ivy(settings, java, Path(scratch), brought)
+        wrong = faults(brought)
+        if wrong:
+            names = ", ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in NEEDED)
+            raise JarsError(
+                f"Delta's jars could not be brought: {reason or '; '.join(wrong)} (all of it in {log_file(settings)}).",
+                f"They are needed once: connect to the network and start again, or put {names} into {settings.jars}.",
+            )
+        for jar in NEEDED:
+            (brought / jar.file).replace(settings.jars / jar.file)
+
+
+def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path) -> str | None:
+    """Run Ivy; what to tell a person when it failed."""
+    (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
+    (scratch / "ivy.xml").write_text(
+        _IVY_MODULE.format(dependencies="".join(_IVY_DEPENDENCY.format(**vars(jar)) for jar in NEEDED))
+    )
+    ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))
+    command = [
+        str(java.executable), f"-Divy.default.ivy.user.dir={scratch}", f"-Duser.home={scratch}",
+        "-cp", str(_ivy_jar()), "org.apache.ivy.Main",
+        "-settings", ivy_settings, "-ivy", str(scratch / "ivy.xml"), "-types", "jar",
+        "-cache", str(scratch / "cache"), "-retrieve", f"{brought}/[module]-[revision].[ext]",
+    ]  # fmt: skip
+    with log_file(settings).open("a+", encoding="utf-8", errors="replace") as log:
+        start = log.tell()
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                timeout=_RESOLVE_WITHIN_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"the registry did not deliver within {_RESOLVE_WITHIN_S} s"
+        log.seek(start)
+        said = log.read()
+    if done.returncode == 0:
+        return None
+    if any(
+        sign in said
+        for sign in (
+            "UnknownHost",
+            "ConnectException",
+            "SocketTimeout",
+            "NoRouteToHost",
+            "unreachable",
+        )
+    ):
+        return "the registry of Java packages cannot be reached"
+    return f"Ivy ended with {done.returncode}"
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for jar in sorted((Path(folder) / "jars").glob("ivy-*.jar")):
+            return jar
+    raise JarsError(
+        "The installed PySpark has no Ivy among its jars.",
+        "Install it again: uv sync --reinstall-package pyspark.",
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,182 @@
+"""The JVM behind a session: started with our class path, options and class archive, and really ended again.
+
+PySpark starts a JVM and leaves it running until Python ends. Ours ends with the session, so that memory is free again,
+the class archive is written, and the next session of the process gets the settings it asks for.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from py4j.java_gateway import JavaClass, JavaGateway
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+
+from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings
+from platform_assets.spark.session.class_archive import ClassArchive
+from platform_assets.spark.session.logs import last_words, log_file
+
+OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    # Batch work on few cores: throughput counts, not pauses, and it needs less memory beside the heap than G1
+    "-XX:+UseParallelGC",
+    # What lies beside the heap, bounded: with 3 GiB of heap the process stays below 4 GiB
+    "-XX:MaxMetaspaceSize=384m",
+    "-XX:MaxDirectMemorySize=256m",
+    "-XX:ReservedCodeCacheSize=160m",
+    "-Duser.timezone=UTC",
+    f'"-Dlog4j2.configurationFile={Path(__file__).parent / "log4j2.properties"}"',
+)
+"""Options of every JVM we start; `spark.driver.extraJavaOptions` of the settings come after them and win."""
+
+_END_WITHIN_S = 60
+_RECORDING: WeakSet[JavaGateway] = WeakSet()
+
+
+class SessionError(PlatformError):
+    """Spark does not start."""
+
+
+_ASKED_FOR_WITH_EVERY_COLUMN = (
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
+    "org.apache.spark.sql.classic.SparkSession",
+)
+_BY_SHORT_NAMES = ("functions", "PythonUtils")
+"""What PySpark calls some of them, too."""
+
+
+class _KnownClass(JavaClass):
+    """A class of Java's of which each method is looked up once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        vars(self)[name] = found
+        return found
+
+
+def remember_classes(gateway: JavaGateway) -> None:
+    """Keep PySpark from asking the JVM which classes there are for every column and literal.
+
+    For a short name Java looks through all jars, in each package that could have it: a sixth of a small refresh.
+    """
+    for name in _ASKED_FOR_WITH_EVERY_COLUMN:
+        known = _KnownClass(name, gateway._gateway_client)
+        vars(gateway.jvm)[name] = known
+        if (short := name.rpartition(".")[2]) in _BY_SHORT_NAMES:
+            vars(gateway.jvm)[short] = known
+
+
+BRIEF_OPTIONS = ("-XX:TieredStopAtLevel=1",)
+"""Of a JVM that ends before what its better compiler makes would have paid for the compiling."""
+
+
+def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassArchive, *, brief: bool = False) -> None:
+    """Start the JVM of this process; PySpark finds it afterwards.
+
+    A class archive that keeps the JVM from starting is removed, and the start tried again without it.
+
+    Args:
+        settings: memory, extra options.
+        class_path: jars.
+        archive: of classes.
+        brief: whether it has little to do.
+
+    Raises:
+        SessionError: the JVM ended at once; the message has its last words.
+    """
+    log = log_file(settings)
+    said_before = log.stat().st_size if log.is_file() else 0
+    options = archive.jvm_options
+    try:
+        gateway = _launch(settings, class_path, (options, *(BRIEF_OPTIONS if brief else ())), archive.lock)
+    except PySparkException as error:
+        if options:
+            archive.handed_over().discard()
+            start_jvm(settings, class_path, ClassArchive(archive.file), brief=brief)
+            return
+        words = last_words(log, said_before)
+        raise SessionError(
+            f"The JVM of Spark ended as soon as it started: {words or 'it said nothing'} (log: {log}).",
+            "Check PLATFORM_SPARK_DRIVER_MEMORY against the free memory, and PLATFORM_SPARK_CONF.",
+        ) from error
+    remember_classes(gateway)
+    archive.handed_over()
+    SparkContext._gateway = gateway
+    SparkContext._jvm = gateway.jvm
+    if archive.lock is not None:
+        _RECORDING.add(gateway)
+
+
+def end_jvm() -> None:
+    """End the JVM of this process, if there is one.
+
+    The one that records the class archive is told to end and left to it: it has some seconds of writing to do.
+    """
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    gateway.close()
+    process: subprocess.Popen[bytes] | None = gateway.proc
+    if process is None or process.stdin is None:
+        return
+    process.stdin.close()
+    if gateway in _RECORDING:
+        return
+    try:
+        process.wait(_END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _launch(
+    settings: Settings, class_path: tuple[Path, ...], more_options: tuple[str, ...], inherited: int | None
+) -> JavaGateway:
+    """Start the JVM through Spark's own launcher.
+
+    Only what a JVM must know from the start goes on its command line, which everybody on the machine can read; the
+    rest of the configuration may hold secrets and is handed over afterwards.
+    """
+    extra = settings.spark_conf
+    conf = SparkConf(loadDefaults=False)
+    conf.set(
+        "spark.driver.memory",
+        extra.get("spark.driver.memory", settings.spark_driver_memory),
+    )
+    paths = (*map(str, class_path), extra.get("spark.driver.extraClassPath", ""))
+    conf.set("spark.driver.extraClassPath", os.pathsep.join(filter(None, paths)))
+    options = (
+        *OPTIONS,
+        *more_options,
+        extra.get("spark.driver.extraJavaOptions", ""),
+    )
+    conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
+    popen: dict[str, object] = {"pass_fds": () if inherited is None else (inherited,)}
+    with log_file(settings).open("ab") as log, _default_environment():
+        gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
+    return gateway
+
+
+@contextmanager
+def _default_environment() -> Iterator[None]:
+    """One malloc arena per thread is memory nobody uses; a choice of the user's stays."""
+    name = "MALLOC_ARENA_MAX"
+    chosen = os.environ.get(name)
+    os.environ[name] = chosen or "2"
+    try:
+        yield
+    finally:
+        if chosen is None:
+            del os.environ[name]

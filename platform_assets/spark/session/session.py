@@ -1,0 +1,214 @@
+"""The Spark session: Delta on the class path, tuned for many small days, quiet, and gone when it is stopped.
+
+A process has one session at a time. What its JVM was started with (heap, garbage collector, class path) stays as it
+was until `stop_session`; asking for a session with other settings meanwhile returns the running one.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.settings import Settings
+from platform_assets.spark.session.class_archive import class_archive
+from platform_assets.spark.session.jars import delta_jars
+from platform_assets.spark.session.java import find_java
+from platform_assets.spark.session.jvm import SessionError, end_jvm, start_jvm
+from platform_assets.spark.session.logs import log_file
+from platform_assets.sql_settings import REQUIRED
+
+TUNING: Mapping[str, str] = {
+    # The same results on every machine
+    **REQUIRED,
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Screens and ports nobody asked for
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # The log of a year is some hundred files: one task reads it faster than fifty
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Every stage is a log that is read a few times, then never; Delta would keep 10,000 of them, each with plans of
+    # several megabytes
+    "spark.databricks.delta.delta.log.cacheSize": "32",
+    # Thousands of small landing files: listed by the driver instead of a job, and packed into few tasks
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "131072",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Reading Delta logs alone compiles some hundred classes. With room for 100, every batch compiled all of its code
+    # anew, and the JIT after it: two thirds of a year's time.
+    "spark.sql.codegen.cache.maxEntries": "1000",
+}
+"""Configuration of every session; `spark_conf` of the settings wins over it, where that is free to choose."""
+
+_LOCAL: Mapping[str, str] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
+    "spark.sql.adaptive.enabled": "false",
+    # No .crc file beside each file we write: disks and Parquet have checksums of their own. Nor a process for each,
+    # only to set its permissions: a seventh of ingest.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+"""What only holds when everything runs in one process on this machine."""
+
+_OF_THE_JVM = (
+    "spark.driver.memory",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraJavaOptions",
+)
+
+
+def create_session(
+    settings: Settings,
+    *,
+    app_name: str = "platform-assets",
+    record_classes: bool = True,
+    brief: bool = False,
+    progress: OnProgress = no_progress,
+) -> SparkSession:
+    """Start Spark as the settings say, or return the session that this process already has.
+
+    Args:
+        settings: master or Spark Connect server, memory, extra configuration.
+        app_name: shown in logs and on a cluster's pages.
+        record_classes: whether this session may record the class archive for later ones, if there is none.
+        brief: whether it has so little to do that its JVM should compile quickly rather than well.
+        progress: told that Spark starts, and when Delta's jars have to be brought first.
+
+    Raises:
+        JavaError: Java is missing or of the wrong version.
+        JarsError: Delta's jars are neither there nor to be had.
+        SessionError: Spark did not start; the message has its last words.
+    """
+    if settings.spark_remote:
+        with meanwhile(progress, "connecting to Spark"):
+            return _connect(settings, settings.spark_remote, app_name)
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    with meanwhile(progress, "starting Spark"):
+        return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
+
+
+def _start(
+    settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
+) -> SparkSession:
+    java = find_java()
+    jars = delta_jars(settings, java, progress)
+    if SparkContext._gateway is None:
+        start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
+    Thread(target=_import_ahead, daemon=True).start()
+    conf = SparkConf(loadDefaults=False).setMaster(settings.spark_master).setAppName(app_name)
+    conf.setAll(list(configuration(settings, jars).items()))
+    try:
+        with _same_interrupt():
+            context = SparkContext(conf=conf, gateway=SparkContext._gateway)
+        spark = SparkSession.builder.getOrCreate()
+    except (Py4JError, PySparkException, ValueError, OSError) as error:
+        reason = _reason(error)  # the JVM is asked for it, so before it ends
+        end_jvm()
+        raise SessionError(
+            f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
+            "Check PLATFORM_SPARK_MASTER and PLATFORM_SPARK_CONF.",
+        ) from error
+    if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
+        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
+    return spark
+
+
+def _import_ahead() -> None:
+    """PySpark looks for NumPy at the first literal in a way that imports pandas; Java needs as long to start."""
+    with suppress(ImportError):
+        import_module("pyspark.testing.utils")
+
+
+@contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """Ctrl-C stays what it was.
+
+    PySpark would cancel all jobs first, in the middle of whatever call is under way: the answers of the two get mixed
+    up, and what tidies up after the interruption fails. Ending the session cancels them, too.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
+
+    A session of a Spark Connect server is only closed. An interrupted call leaves its answer behind in the connection
+    of its thread, so that the session is stopped from another one; where Java does not answer, its process is ended.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        spark.stop()
+        return
+    with ThreadPoolExecutor(1) as apart:
+        failed = apart.submit(spark.stop).exception()
+    if failed is not None:
+        if not isinstance(failed, Py4JError | OSError):
+            raise failed
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+    if SparkContext._active_spark_context is None:
+        end_jvm()
+
+
+def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
+    """The session's whole configuration, without what the JVM was started with."""
+    conf = dict(TUNING) | {
+        "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
+        "spark.log.level": settings.log_level,
+    }
+    if is_local(settings):
+        conf |= _LOCAL
+    else:
+        conf["spark.jars"] = ",".join(map(str, jars))
+    conf |= settings.spark_conf
+    return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
+
+
+def is_local(settings: Settings) -> bool:
+    """Whether driver and executors are one process on this machine."""
+    return settings.spark_master == "local" or settings.spark_master.startswith("local[")
+
+
+def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
+    builder = SparkSession.builder.remote(remote).appName(app_name)
+    for name, value in {**REQUIRED, **settings.spark_conf}.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise SessionError(
+            f"Spark Connect needs packages that are not installed: {_reason(error)}.",
+            "Install them: uv sync --extra connect.",
+        ) from error
+    except PySparkException as error:
+        raise SessionError(
+            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {_reason(error)}.",
+            "Check that it runs and that the address and port are right.",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in a line: Java's own message where the error came from there."""
+    text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,76 @@
+"""Staged writes: Spark puts the computed days into a private folder inside the live table's.
+
+It writes plain Parquet, and the log is written without it: a Delta transaction takes twice as long as writing the rows
+of a few days.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StructType
+
+from platform_assets.contracts import DAY
+from platform_assets.errors import PlatformError
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.staging_folders import log_stage
+from platform_assets.spark.session.settings import refuse_other_settings
+from platform_assets.spark.tables.failures import full_disk_explained
+
+_WRITER = {
+    # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
+    "parquet.statistics.truncate.length": "32",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+
+class TransformError(PlatformError):
+    """A transform returned something else than its contract promises."""
+
+
+def check_columns(table: str, frame: DataFrame, expected: StructType) -> None:
+    """Refuse a frame whose columns or types differ from the contract's; nothing is cast silently.
+
+    Raises:
+        TransformError: naming every column that is missing, not declared or of another type.
+    """
+    got = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    wanted = {field.name: field.dataType.simpleString() for field in expected.fields}
+    problems = [f"{name} is missing" for name in wanted if name not in got]
+    problems += [f"{name} is not declared" for name in got if name not in wanted]
+    problems += [f"{n} is {got[n]}, declared {wanted[n]}" for n in wanted if n in got and got[n] != wanted[n]]
+    if problems:
+        raise TransformError(
+            f"The transform of {table} does not return what its contract declares: {'; '.join(problems)}.",
+            "Select and cast the columns in the transform, or correct the contract.",
+        )
+
+
+def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
+    """Write rows as a Delta table of their own, one file per day and write.
+
+    Args:
+        frame: rows with `event_date`.
+        folder: the publication's folder inside the live table's; a second write adds to it.
+        clustered: the rows of a day already lie in one Spark partition, so no shuffle is needed.
+
+    Raises:
+        DiskFullError: there is no room for them.
+        SessionSettingsError: the session would compute something else than all others.
+    """
+    refuse_other_settings(frame.sparkSession)
+    frame = _with_one_zero(frame)
+    frame = frame if clustered else frame.repartition(DAY)
+    with full_disk_explained(str(folder)):
+        frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
+        failpoint("stage.written")
+        log_stage(folder, frame.schema.json())
+        failpoint("stage.logged")
+
+
+def _with_one_zero(frame: DataFrame) -> DataFrame:
+    """Zero for minus zero: one number, also to a digest, but not to what divides by it or makes a text of it."""
+    doubles = [field.name for field in frame.schema.fields if field.dataType == DoubleType()]
+    return frame.withColumns({name: F.col(name) + F.lit(0.0) for name in doubles}) if doubles else frame

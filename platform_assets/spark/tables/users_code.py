@@ -1,0 +1,41 @@
+"""What goes wrong in a user's own code, told as such: which table, what, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+
+from platform_assets.errors import PlatformError, users_line
+from platform_assets.spark.tables.staging import TransformError
+
+_NOT_THEIRS = (PlatformError, PySparkException, Py4JError, OSError, MemoryError)
+"""A disk that is full, a JVM that is gone: whoever called Spark is not to blame."""
+
+
+@contextmanager
+def users_code(table: str) -> Iterator[None]:
+    """Around the rules and the transform of a table.
+
+    Raises:
+        TransformError: they name what is not there, or raise an error of their own.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        raise _explained(table, str(error).partition("\n")[0], error) from error
+    except _NOT_THEIRS:
+        raise
+    except Exception as error:
+        raise _explained(table, f"{type(error).__name__}: {error}", error) from error
+
+
+def _explained(table: str, what: str, error: Exception) -> TransformError:
+    line = users_line(error)
+    where = f" ({line})" if line else ""
+    return TransformError(
+        f"{table} cannot be computed by its rules and its transform{where}: {what}",
+        "Correct it; no day of the table was published by it. `platform-assets stale` shows what waits.",
+    )

@@ -1,0 +1,95 @@
+"""What a transform is given for an input it reads through more than its own day."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as SortWindow
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, MonthToDate, Span, Window
+from platform_assets.planning.windows import ranges
+from platform_assets.spark.tables.reading import in_ranges
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """The rows of all days that any of the days to compute reads.
+
+    Args:
+        frame: those rows; `event_date` is the day they happened.
+        window: as declared.
+        days: the days to compute.
+    """
+
+    frame: DataFrame
+    window: Window
+    days: Collection[date]
+
+    def per_day(self, frame: DataFrame | None = None) -> DataFrame:
+        """Each row once for every day to compute whose window holds it.
+
+        Args:
+            frame: rows to spread, by default all; aggregate to one row per key and `event_date` first, since every
+                row is repeated as often as the window is long.
+
+        Returns:
+            The rows with `source_date`, the day they happened, and `event_date`, the day being computed.
+        """
+        frame = self.frame if frame is None else frame
+        reached = F.explode(F.sequence(*self._reach()))
+        spread = frame.withColumnRenamed(DAY, "source_date").withColumn(DAY, reached)
+        return spread.where(in_ranges(ranges(self.days)))
+
+    def _reach(self) -> tuple[Column, Column]:
+        """First and last day that a row of `source_date` may count for, in the calendar or not."""
+        source = F.col("source_date")
+        match self.window:
+            case Span(before, after):
+                return F.date_sub(source, after), F.date_add(source, before)
+            case MonthToDate():
+                return source, F.last_day(source)
+            case _:
+                return source, F.greatest(source, F.lit(max(self.days)))
+
+
+@dataclass(frozen=True)
+class History:
+    """Effective-dated rows: each holds from its day until the day of its key's next row.
+
+    Args:
+        _frame: the rows with `event_date`, the first day on which they hold. Not for transforms: a day is made from
+            what is valid on it, so what was replaced before must not count.
+        key: columns that name the thing whose attributes change.
+        order: columns by which its rows follow each other; of several on one day the last holds from that day on.
+    """
+
+    _frame: DataFrame
+    key: Sequence[str]
+    order: Sequence[str] = (DAY,)
+
+    def as_of_join(self, rows: DataFrame) -> DataFrame:
+        """Add to each row the attributes of its key as of the row's `event_date`.
+
+        A small table is sent to every task, a large one is sorted and merged: Spark decides by its size.
+
+        Returns:
+            All rows, in any order; attributes are null where nothing was known of the key by that day.
+        """
+        ordered = SortWindow.partitionBy(*self.key).orderBy(*self.order)
+        history = self._frame.select(
+            *(name for name in self._frame.columns if name != DAY),
+            F.col(DAY).alias("_valid_from"),
+            F.lead(DAY).over(ordered).alias("_valid_to"),
+        )
+        then = (F.col(DAY) >= F.col("_valid_from")) & (F.isnull("_valid_to") | (F.col(DAY) < F.col("_valid_to")))
+        names = [name for name in history.columns if name in rows.columns and name not in self.key]
+        history = history.drop(*names)
+        conditions = [rows[name] == history[name] for name in self.key]
+        joined = rows.join(history, [*conditions, then], "left")
+        for name in self.key:
+            joined = joined.drop(history[name])
+        return joined.drop("_valid_from", "_valid_to")

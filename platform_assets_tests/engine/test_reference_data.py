@@ -1,0 +1,129 @@
+"""Reference data: another history of a thing makes stale the days on which it says something else, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state import reference_data as views
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.reference_data import view_of
+from platform_assets.planning.fingerprints import View, valid_on
+from platform_assets.planning.selection import BY_PERSON
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.world import MakeWorld, World, product, sale
+
+TABLE = "silver.products"
+DAYS = [f"2017-01-{day:02}" for day in range(1, 9)]
+
+
+def load(make_world: MakeWorld) -> World:
+    """Eight days of sales of a product that was meat, is deli from the fourth day, and fish from the seventh."""
+    world = make_world(days=len(DAYS), domains=DAILY)
+    versions = [product(1, DAYS[0], "MEAT"), product(1, DAYS[3], "DELI"), product(1, DAYS[6], "FISH")]
+    for version in versions:
+        world.deliver_rows("products", version["effective_date"], "p.jsonl", [version])
+    for number, day in enumerate(DAYS):
+        world.deliver_rows("transactions", day, "t.jsonl", [sale(number, 1, day), sale(number, 2, day)])
+    world.refresh()
+    return world
+
+
+def restate(world: World, effective: str, department: str, **changes: Any) -> RefreshResult:
+    late = {"updated_at": f"{DAYS[-1]}T12:00:00Z"} | changes
+    world.deliver_rows(
+        "products", DAYS[-1], f"{effective}-{department}.jsonl", [product(1, effective, department, **late)]
+    )
+    return world.refresh()
+
+
+def recomputed(result: RefreshResult, table: str) -> set[int]:
+    return {day.day for step in result.steps if step.table == table for day in step.published}
+
+
+def departments(world: World) -> list[list[str]]:
+    """What each day's sales were booked to; a product without any history is unknown."""
+    rows = world.rows("gold.daily_sales")
+    return [sorted(row["department"] for row in rows if str(row["event_date"]) == day) for day in DAYS]
+
+
+def view(world: World) -> View:
+    with world.open() as platform:
+        return view_of(TABLE, Basis.now(platform))
+
+
+def changed(before: View, after: View) -> set[int]:
+    """Days on which something else is valid than before."""
+    days = {day: day for day in calendar()}
+    then, now = valid_on(before, days), valid_on(after, days)
+    return {day.day for day in calendar() if then[day] != now[day]}
+
+
+def calendar() -> list[date]:
+    return [date.fromisoformat(day) for day in DAYS]
+
+
+@pytest.mark.proof
+def test_another_history_reaches_the_days_on_which_it_says_something_else(make_world: MakeWorld) -> None:
+    world = load(make_world)
+    before = view(world)
+    assert [day.day for day in before] == [1, 4, 7]
+
+    later = restate(world, DAYS[3], "BAKERY")
+    assert recomputed(later, TABLE) == {4}
+    assert recomputed(later, "gold.daily_sales") == {4, 5, 6} == changed(before, view(world))
+    assert [sold[0] for sold in departments(world)] == [*["MEAT"] * 3, *["BAKERY"] * 3, *["FISH"] * 2]
+
+    before = view(world)
+    between = restate(world, DAYS[4], "DRUGS")
+    assert recomputed(between, "gold.daily_sales") == {5, 6} == changed(before, view(world))
+    assert [sold[0] for sold in departments(world)] == [*["MEAT"] * 3, "BAKERY", *["DRUGS"] * 2, *["FISH"] * 2]
+
+    reached = world.digests()["gold.daily_sales"]
+    world.recompute(["gold.daily_sales"], calendar())
+    assert world.digests()["gold.daily_sales"] == reached, "days that nothing reached were right"
+
+
+@pytest.mark.proof
+def test_what_differs_is_another_row_to_a_view_whatever_its_texts_hold(make_world: MakeWorld) -> None:
+    world = make_world(days=2, domains=DAILY)
+    world.deliver_rows("transactions", DAYS[0], "t.jsonl", [sale(1, 1, DAYS[0])])
+    seen = []
+    for turn, (department, brand) in enumerate([("x\x1fy", "z"), ("x", "y\x1fz"), ("x", ""), ("x", None), ("x", "-")]):
+        restated = product(1, DAYS[0], department, brand=brand, updated_at=f"{DAYS[1]}T0{turn}:00:00Z")
+        world.deliver_rows("products", DAYS[1], f"{turn}.jsonl", [restated])
+        world.refresh()
+        seen.append(view(world))
+        assert departments(world)[0] == [department]
+    assert all(one != other for one, other in combinations(seen, 2))
+
+
+@pytest.mark.proof
+def test_what_took_effect_before_the_calendar_is_known_on_no_day(make_world: MakeWorld) -> None:
+    """As with every other window: a correction that comes later must find the day as its neighbours are."""
+    world = load(make_world)
+    world = replace(world, settings=world.settings.model_copy(update={"calendar_first": date.fromisoformat(DAYS[1])}))
+    assert [day.day for day in view(world)] == [4, 7]
+    with world.open() as platform:
+        stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
+    assert {day.day for day in stale["gold.daily_sales"]} == {2, 3}
+    world.recompute(["gold.daily_sales"], calendar()[1:])
+    assert [sold[0] for sold in departments(world)[1:]] == [*["UNKNOWN"] * 2, *["DELI"] * 3, *["FISH"] * 2]
+
+
+@pytest.mark.proof
+def test_another_key_makes_another_view_of_the_same_rows(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = load(make_world)
+    before = view(world)
+    monkeypatch.setattr(views, "history_key", lambda *_: ("product_id", "department"))
+    assert changed(before, view(world)) == {4, 5, 6, 7, 8}, "what was sold as meat stays meat as well"
+    monkeypatch.undo()
+    assert view(world) == before

@@ -1,0 +1,145 @@
+"""Every engine reads the same rows of the same release."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from platform_assets.contracts import UnknownTableError
+from platform_assets.lakehouse.errors import LakeError, NeverPublishedError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.reading import dataset, read_arrow
+from platform_assets.lakehouse.releases import current_release
+from platform_assets.operations.readers import read
+from platform_assets.settings import Settings
+from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manifest
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state=tmp_path)
+
+
+@pytest.fixture
+def filled(settings: Settings) -> Lake:
+    lake = Lake(settings.lake)
+    publish(lake, staged_manifest(lake, {SALES: {day(n): [(f"ä{n}", n)] for n in range(5)}}))
+    publish(lake, staged_manifest(lake, {SALES: {day(0): [("new", 100)]}}, days=[day(0), day(4)]))
+    return lake
+
+
+def sums(engine: str, found: Any) -> tuple[int, int]:
+    """Rows and cents, as the engine counts them."""
+    match engine:
+        case "arrow":
+            return found.num_rows, sum(found["cents"].to_pylist())
+        case "polars":
+            return found.height, found["cents"].sum()
+        case "pandas":
+            return len(found), found["cents"].sum()
+        case _:
+            rows, cents = found.aggregate("count(*), coalesce(sum(cents), 0)").fetchall()[0]
+            return rows, cents
+
+
+@pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
+@pytest.mark.parametrize(
+    ("release", "days", "expected"),
+    [
+        (None, None, (4, 106)),
+        (0, None, (5, 10)),
+        (0, [4, 1], (2, 5)),
+        (1, [0], (1, 100)),
+        (1, [4], (0, 0)),
+        (1, [], (0, 0)),
+    ],
+)
+def test_engines_agree_on_every_release_and_choice_of_days(
+    filled: Lake,
+    settings: Settings,
+    engine: Any,
+    release: int | None,
+    days: list[int] | None,
+    expected: tuple[int, int],
+) -> None:
+    wanted = None if days is None else [day(n) for n in days]
+    found = read(SALES, days=wanted, release=release, engine=engine, settings=settings)
+    assert sums(engine, found) == expected
+
+
+def test_only_the_columns_asked_for_are_read(filled: Lake) -> None:
+    assert read_arrow(filled, SALES, columns=["cents"]).column_names == ["cents"]
+
+
+def test_only_files_of_the_days_asked_for_are_opened(filled: Lake) -> None:
+    files = dataset(filled, SALES, [day(1), day(2)], 0).files
+    assert sorted(Path(file).parent.name for file in files) == ["event_date=2017-01-02", "event_date=2017-01-03"]
+
+
+def test_a_release_resolved_once_stays_what_it_was(filled: Lake) -> None:
+    now = current_release(filled)
+    publish(filled, staged_manifest(filled, {SALES: {day(0): [("later", 1)]}}))
+    assert read_arrow(filled, SALES, [day(0)], release=now)["cents"].to_pylist() == [100]
+
+
+@pytest.mark.parametrize("engine", ["arrow", "polars", "pandas", "duckdb"])
+def test_every_engine_resolves_the_release_once(filled: Lake, settings: Settings, engine: Any) -> None:
+    now, found = current_release(filled), read(SALES, engine=engine, settings=settings)
+    publish(filled, staged_manifest(filled, {SALES: {day(0): [("later", 1)]}}))
+    assert sums(engine, found) == (4, 106), "what was read stays, also where rows are fetched only now"
+    assert sums(engine, read(SALES, release=now, engine=engine, settings=settings)) == (4, 106)
+    assert sums(engine, read(SALES, engine=engine, settings=settings)) == (4, 7)
+
+
+@pytest.mark.parametrize("days", [day(0), "2017-01-01", ["2017-01-01"], iter([datetime(2017, 1, 1, 12, tzinfo=UTC)])])
+def test_days_are_dates_or_written_as_such_one_or_several(filled: Lake, settings: Settings, days: Any) -> None:
+    assert read(SALES, days=days, settings=settings)["cents"].to_pylist() == [100]
+
+
+@pytest.mark.parametrize("days", ["2017-02-30", ["soon"], [20170101], [None]])
+def test_what_is_no_day_is_named(filled: Lake, settings: Settings, days: Any) -> None:
+    with pytest.raises(LakeError, match=r"is not a day\..*\n?.*YYYY-MM-DD"):
+        read(SALES, days=days, settings=settings)
+
+
+def test_a_misspelt_table_is_answered_with_the_right_one(filled: Lake, settings: Settings) -> None:
+    with pytest.raises(UnknownTableError, match=r"Did you mean silver\.sales\? Tables are silver\.sales\."):
+        read("silver.sale", settings=settings)
+
+
+def test_a_declared_table_without_content_is_called_never_published(filled: Lake, settings: Settings) -> None:
+    with pytest.raises(NeverPublishedError, match=r"gold\.stores has never been published up to release 1"):
+        read(STORES, settings=settings, declared=[SALES, STORES])
+
+
+def test_a_table_of_a_later_release_is_not_in_an_earlier_one(filled: Lake) -> None:
+    publish(filled, staged_manifest(filled, {STORES: {day(0): [("s", 1)]}}))
+    with pytest.raises(NeverPublishedError, match="up to release 1"):
+        read_arrow(filled, STORES, release=1)
+
+
+def test_an_empty_lake_says_that_nothing_was_published(lake: Lake) -> None:
+    with pytest.raises(NeverPublishedError, match="has never been published"):
+        read_arrow(lake, SALES)
+
+
+def test_an_unknown_engine_is_refused(filled: Lake, settings: Settings) -> None:
+    with pytest.raises(LakeError, match="'dask' is not an engine"):
+        read(SALES, engine="dask", settings=settings)  # type: ignore[arg-type]
+
+
+def test_reading_imports_neither_spark_nor_dagster() -> None:
+    code = (
+        "import sys; from platform_assets.lakehouse import publish, read, recovery, stages;"
+        "print([name for name in ('pyspark', 'dagster', 'pandas', 'polars', 'duckdb') if name in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+    )
+    assert said.stdout.strip() == "[]"

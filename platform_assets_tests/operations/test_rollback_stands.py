@@ -1,0 +1,195 @@
+"""What a person put back stays so until the day's own input is another one; other code waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from platform_assets.engine.pending import waiting as all_that_waits
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.readiness import readiness
+from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.opening import open_platform
+from platform_assets.planning.configuration import Configuration
+from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
+from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.days_on_paper import publish
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.readings import (
+    DAY,
+    DAYS,
+    GOLD,
+    RAW,
+    SILVER,
+    correct,
+    opened,
+    publish_all,
+    put_back,
+    taken,
+)
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Platform]:
+    with opened(tmp_path / "state") as found:
+        publish_all(found)
+        yield found
+
+
+def corrected_and_put_back(platform: Platform) -> None:
+    """A correction of a day is computed, and what came of it is rolled back."""
+    put_back(platform, correct(platform))
+
+
+def waiting(platform: Platform, table: str) -> dict[date, Reasons]:
+    """The days of a table that the next tick leaves to a person."""
+    plan = plan_steps(platform, AUTOMATIC)
+    return {day: why for step in plan.waiting if step.table == table for day, why in step.reasons.items()}
+
+
+def is_refused(platform: Platform, table: str) -> bool:
+    state = readiness(platform, platform.catalogue[table], [DAY], Basis.now(platform))
+    assert DAY in {*state.held, *state.ready}
+    return DAY in state.held
+
+
+def test_an_edit_of_another_tables_code_undoes_no_rollback(platform: Platform) -> None:
+    corrected_and_put_back(platform)
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    platform.code_versions[GOLD] = "other"
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    assert is_refused(platform, SILVER)
+
+
+@pytest.mark.parametrize("what", ["code", "configuration"])
+def test_other_code_or_another_contract_of_its_own_waits_for_a_person_and_is_then_tried(
+    platform: Platform, what: str
+) -> None:
+    corrected_and_put_back(platform)
+    if what == "code":
+        platform.code_versions[SILVER] = "other"
+    else:
+        rules = Configuration({**platform.configurations[SILVER].parts, "rules": {"warm": "celsius > 0"}})
+        platform.configurations[SILVER] = rules
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert waiting(platform, SILVER)[DAY] == (what,)
+    assert DAY in taken(platform, SILVER, BY_PERSON)
+    assert not is_refused(platform, SILVER)
+
+
+def test_code_put_back_after_its_results_waits_for_a_person_with_the_day(platform: Platform) -> None:
+    good = platform.code_versions[SILVER]
+    platform.code_versions[SILVER] = "wrong"
+    corrected_and_put_back(platform)
+    platform.code_versions[SILVER] = good
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert waiting(platform, SILVER) == {DAY: ("code",)}
+    assert taken(platform, SILVER, BY_PERSON) == {DAY: ("code",)}
+    assert not is_refused(platform, SILVER)
+    publish(platform, RAW, [DAY], 3)
+    assert DAY in taken(platform, SILVER, AUTOMATIC), "its own input is another one"
+
+
+def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code_is_another(platform: Platform) -> None:
+    good = platform.code_versions[SILVER]
+    platform.code_versions[SILVER] = "wrong"
+    put_back(platform, publish(platform, SILVER, [DAY], 2))
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert is_refused(platform, SILVER), "nor by a person's refresh, while the wrong code is there"
+    rebuild(platform.lake, platform.ledger)
+    assert is_refused(platform, SILVER)
+    platform.code_versions[SILVER] = good
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}, "it is what it would become"
+    platform.code_versions[SILVER] = "mended"
+    assert not is_refused(platform, SILVER)
+
+
+def test_a_day_that_had_nothing_before_is_taken_by_a_person_once_its_code_is_another(platform: Platform) -> None:
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
+    assert DAY not in platform.ledger.current_days(SILVER)
+    for request in (AUTOMATIC, BY_PERSON):
+        assert taken(platform, SILVER, request) == {}
+    platform.code_versions[SILVER] = "mended"
+    assert taken(platform, SILVER, AUTOMATIC) == {}
+    assert DAY in taken(platform, SILVER, BY_PERSON)
+
+
+def test_other_code_upstream_that_makes_the_same_undoes_no_rollback_of_what_reads_it(platform: Platform) -> None:
+    publish(platform, RAW, [DAY], 2)
+    publish(platform, SILVER, [DAY], 2)
+    put_back(platform, publish(platform, GOLD, DAYS[7:], 2))
+    assert {(hold.table, hold.day, hold.gate) for hold in platform.ledger.holds()} == {
+        (GOLD, day, ROLL_BACK) for day in DAYS[7:]
+    }
+    platform.code_versions[SILVER] = "other"
+    publish(platform, SILVER, [DAY], 2)
+    assert taken(platform, GOLD, AUTOMATIC) == {}
+    assert is_refused(platform, GOLD)
+
+
+def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> None:
+    platform.code_versions[SILVER] = "first"
+    publish(platform, RAW, [DAY], 2)
+    wrong = publish(platform, SILVER, [DAY], 2)
+    platform.code_versions[SILVER] = "second"
+    put_back(platform, wrong)
+    assert {hold.refused.partition("@")[2].partition("+")[0] for hold in platform.ledger.holds(SILVER)} == {
+        "first",
+        "second",
+    }, "neither what was rolled back, nor the same by today's code"
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication)
+    again = platform.ledger.current_days(SILVER)[DAY]
+    assert again.digest == "0-2-0-0-0"
+    made = again.fingerprint
+    assert [hold for hold in platform.ledger.holds(SILVER) if hold.refused.startswith(made)] == []
+
+
+def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> None:
+    corrected_and_put_back(platform)
+    contract, other = platform.catalogue[SILVER], DAYS[0]
+    state = readiness(platform, contract, [other, DAY], Basis.now(platform), forced=[other])
+    assert (state.ready, list(state.held)) == ((other,), [DAY])
+    assert readiness(platform, contract, [DAY], Basis.now(platform), forced=[DAY]).ready == (DAY,)
+
+
+def test_what_was_made_from_a_day_that_is_gone_is_named_until_it_is_there_again(platform: Platform) -> None:
+    put_back(platform, platform.ledger.current_days(SILVER)[DAY].publication, days=[DAY])
+    assert DAY not in platform.ledger.current_days(SILVER)
+    plan = plan_steps(platform, BY_PERSON)
+    assert plan.is_empty
+    assert plan.bereft == {GOLD: dict.fromkeys(DAYS[DAYS.index(DAY) :], (SILVER, DAY))}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(minutes=5)], ids=["clocks agree", "the gate's is ahead"])
+def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_newer_rows_of_it(
+    tmp_path: Path, ahead: timedelta
+) -> None:
+    raw, silver, gold = "raw.transactions", "silver.transactions", "gold.daily_sales"
+    settings = load_settings(
+        state=tmp_path / "sales", domains=DAILY, calendar_first=DAYS[0], calendar_last=DAY, today=DAY
+    )
+    with open_platform(settings) as platform:
+        for table in (raw, "raw.products", silver, "silver.products", gold):
+            publish(platform, table, DAYS[:8], 1)
+        publish(platform, raw, [DAY], 2)
+        wrong = publish(platform, silver, [DAY], 2)
+        publish(platform, gold, [DAY], 2)
+        publish(platform, raw, [DAY], 3)
+        basis = Basis.now(platform)
+        refused = fingerprints(platform.catalogue[silver], [DAY], {raw: basis.digests(raw)}, platform.calendar, {})[DAY]
+        mark = attempt(refused, platform.version(silver))
+        platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC) + ahead)])
+        put_back(platform, wrong)
+        assert readiness(platform, platform.catalogue[gold], [DAY], Basis.now(platform)).ready == (DAY,)
+        assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}

@@ -1,0 +1,156 @@
+"""What the command line publishes is shown in Dagster too: once, and only what stands."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from platform_assets.engine.platform import Author
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.ledger import sync as index
+from platform_assets.orchestration.assets.external_publications import Elsewhere, come_since, published_elsewhere
+from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.spark.tables.schemas import raw_schema
+from platform_assets_tests.support.meanwhile import once_at
+from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import DAYS, land
+from platform_assets_tests.support.readings import correct, opened, publish_all, put_back
+from platform_assets_tests.support.world import World
+
+SILVER = dg.AssetKey(["silver", "readings"])
+
+
+def refresh(world: World, run: str) -> None:
+    """What a person does at a terminal."""
+    with world.open() as platform:
+        refresh_on_paper(platform, None, Author(run, "refresh"))
+
+
+def shown(daemon: Daemon, key: dg.AssetKey = SILVER) -> dict[str, dg.AssetMaterialization]:
+    """The newest materialization of every day, as Dagster shows it."""
+    found: dict[str, dg.AssetMaterialization] = {}
+    for record in daemon.instance.fetch_materializations(key, limit=1000, ascending=True).records:
+        assert record.asset_materialization is not None
+        found[str(record.partition_key)] = record.asset_materialization
+    return found
+
+
+def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:3]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    tick = daemon.tick("published_elsewhere")
+    assert tick.skip_reason == "shown now: days published without Dagster, 9 over all tables"
+    found = shown(daemon)
+    assert list(found) == DAYS[:3]
+    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:3], "of the very first release"
+    with readings.open() as platform:
+        now = platform.ledger.current_days("silver.readings")
+    for day, event in found.items():
+        record = now[date.fromisoformat(day)]
+        assert event.tags == {"dagster/data_version": record.digest}
+        assert event.metadata["dagster/row_count"].value == record.rows
+        assert "`refresh`, not by a run of Dagster (refresh-1)" in str(event.metadata["published by"].value)
+    asset = dg.AssetCheckKey(SILVER, "contract")
+    [check] = daemon.instance.event_log_storage.get_latest_asset_check_execution_by_key([asset]).values()
+    assert check.event is not None
+    evaluation = check.event.dagster_event.asset_check_evaluation_data if check.event.dagster_event else None
+    assert evaluation is not None
+    assert evaluation.passed
+    assert evaluation.partition == DAYS[2]
+
+    before = daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id
+    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
+    assert daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id == before
+
+
+def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:2]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
+    run = run_one(daemon)
+    with readings.open() as platform:
+        found = published_elsewhere(daemon.instance, platform, -1)
+    told = {
+        (".".join(event.asset_key.path), event.partition)
+        for event in found.events
+        if isinstance(event, dg.AssetMaterialization)
+    }
+    assert ("silver.readings", DAYS[0]) in told
+    assert ("silver.readings", DAYS[1]) not in told
+    assert found.until == max(platform.ledger.indexed().values())
+    assert daemon.instance.has_run(run.run_id)
+
+
+def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(readings: World, daemon: Daemon) -> None:
+    for day in DAYS:
+        land(readings, day, day)
+        refresh(readings, f"refresh-{day}")
+    with readings.open() as platform:
+        everything = published_elsewhere(daemon.instance, platform, -1)
+        since, days, ticks = -1, 0, 0
+        while True:
+            part = published_elsewhere(daemon.instance, platform, since, most_events=4)
+            since, days, ticks = part.until, days + part.days, ticks + 1
+            if not part.more:
+                break
+        assert (days, since) == (everything.days, everything.until)
+        assert ticks > 3
+        assert published_elsewhere(daemon.instance, platform, 10**6) == everything
+
+
+def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
+    readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the 2nd come on the 1st; the files of the 2nd bring no more of them."""
+
+    def told(today: str) -> list[str]:
+        with readings.on(today).open() as platform:
+            events = list(come_since(daemon.instance, platform, platform.catalogue["raw.readings"]))
+            for event in events:
+                daemon.instance.report_runless_asset_event(event)
+        return [str(event.partition) for event in events]
+
+    land(readings, DAYS[0], DAYS[0], DAYS[1])
+    first = readings.on(DAYS[0])
+    monkeypatch.setenv("PLATFORM_TODAY", DAYS[0])
+    refresh(first, "refresh-1")
+    daemon.tick("published_elsewhere")
+    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:1]
+    assert (told(DAYS[0]), told(DAYS[1])) == ([], [])
+    land(readings, DAYS[1], DAYS[2])
+    refresh(readings.on(DAYS[1]), "refresh-2")
+    assert told(DAYS[1]) == DAYS[1:2]
+    assert told(DAYS[1]) == []
+
+
+def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its release and the ledger somebody else publishes, and the sensor looks."""
+    with opened(tmp_path / "state") as platform, opened(tmp_path / "state") as other:
+        publish_all(platform)
+        wrong = correct(platform)
+        since = max(platform.ledger.indexed().values())
+        instance, seen = dg.DagsterInstance.ephemeral(), list[Elsewhere]()
+        contract = platform.catalogue["raw.readings"]
+        empty = DayContent(files=(), base=(), digest="0-7-0-0-0", rows=0, bytes=0)
+        change = TableChange(
+            table=contract.name, schema_string=raw_schema(contract).json(), days={date.fromisoformat(DAYS[0]): empty}
+        )
+
+        def published_and_looked_at() -> None:
+            publish_changes(other, new_publication(), "ingest", [change], Author("ingest", "a file came"))
+            seen.append(published_elsewhere(instance, other, since))
+
+        once_at(monkeypatch, index, "ledger.before_record", published_and_looked_at)
+        put_back(platform, wrong)
+        [found] = seen
+        assert found.until == since + 2
+        told = {event.asset_key for event in found.events if isinstance(event, dg.AssetMaterialization)}
+        assert SILVER in told, "or its page shows what was rolled back for ever"

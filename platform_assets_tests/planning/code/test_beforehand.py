@@ -1,0 +1,232 @@
+"""All modules of transforms are imported before anything is computed: what one changes counts for who uses it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets.planning.code.beforehand import transform_modules
+from platform_assets_tests.support.own_code import Sources, version_of
+
+PACKAGES = ("d", "d.transforms", "d.more")
+GOLD, SILVER = transform_modules("d.transforms")[::-1]
+COMMON = {"d": "", "d.transforms": "", "d.registry": "STEPS = []\nRATE = 1\ndef net(): return 1\n"}
+BY_STEPS = "from d.registry import STEPS\ndef t(x): return [x, *STEPS]\n"
+BY_CALLS = "from d.registry import STEPS\ndef t(x): return [step() for step in STEPS]\n"
+APPENDS = "from d.registry import STEPS\nSTEPS.append(@@)\n"
+Compute = Callable[[Sources], object]
+
+
+def sources(silver: str, gold: str = BY_STEPS, **others: str) -> Sources:
+    return {**COMMON, SILVER: silver, GOLD: gold, **{f"d.{name.replace('__', '.')}": of for name, of in others.items()}}
+
+
+def numbered(of: Sources, number: str) -> Sources:
+    return {name: text.replace("@@", number) for name, text in of.items()}
+
+
+def version(of: Sources, module: str = GOLD) -> str:
+    return version_of(of, PACKAGES, module, "t")
+
+
+@pytest.fixture
+def compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compute]:
+    """What the transform of gold gives in a process that imports all transforms before."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    folders = iter(range(9))
+
+    def forget() -> None:
+        for name in [one for one in sys.modules if one == "d" or one.startswith("d.")]:
+            del sys.modules[name]
+
+    def computed(of: Sources) -> object:
+        forget()
+        folder = tmp_path / str(next(folders))
+        for name, text in of.items():
+            file = folder / (name.replace(".", "/") + ("/__init__.py" if name in PACKAGES else ".py"))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        with monkeypatch.context() as here:
+            here.syspath_prepend(str(folder))
+            found = [importlib.import_module(name) for name in transform_modules("d.transforms")]
+            return found[-1].t(10)
+
+    yield computed
+    forget()
+
+
+CHANGES = {
+    "a_list": sources(APPENDS),
+    "a_list_by_a_module_that_it_imports": sources("import d.plugins\n", plugins=APPENDS),
+    "a_list_by_a_package_on_the_way": sources("import d.more.plugins\n", more=APPENDS, more__plugins=""),
+    "a_list_by_what_a_function_imports": sources("def setup(): import d.plugins\nsetup()\n", plugins=APPENDS),
+    "a_list_by_another_name": sources("from d.registry import STEPS\nMINE = STEPS\nMINE.append(@@)\n"),
+    "a_list_that_a_function_gives": sources(
+        "from d.base import steps\nMINE = steps()\nMINE.append(@@)\n",
+        base="from d.registry import STEPS\ndef steps(): return STEPS\n",
+    ),
+    "a_list_in_the_making_of_a_value": sources(
+        "from d.registry import STEPS\ndef enter(steps, n): steps.append(n)\nMINE = [STEPS][0]\n"
+        "DONE = enter(MINE, @@)\n"
+    ),
+    "a_list_that_gets_longer": sources("from d.registry import STEPS\nSTEPS += [@@]\n"),
+    "a_list_in_a_loop": sources("from d.registry import STEPS\nfor n in (1, @@):\n    STEPS.append(n)\n"),
+    "a_list_in_a_condition": sources("from d.registry import STEPS\nif not STEPS:\n    if True: STEPS.append(@@)\n"),
+    "a_list_that_is_within_another": sources(
+        "from d.registry import STEPS\nSTEPS.append(@@)\n",
+        "from d.base import ALL\ndef t(x): return [list(one) for one in ALL]\n",
+        base="from d.registry import STEPS\nALL = [STEPS]\n",
+    ),
+    "a_list_of_all_that_a_module_has": sources(APPENDS, BY_STEPS.replace("STEPS\n", "*\n")),
+    "a_list_by_a_name_that_is_computed": sources(
+        APPENDS, "import d.registry\ndef t(x): return list(getattr(d.registry, 'STE' + 'PS'))\n"
+    ),
+    "a_list_that_a_function_imports": sources(
+        APPENDS, "def t(x):\n    from d.registry import STEPS\n    return list(STEPS)\n"
+    ),
+    "a_list_that_is_read_on_import": sources(
+        APPENDS, "from d.registry import STEPS\nN = sum(STEPS)\ndef t(x): return N\n"
+    ),
+    "what_an_entered_function_uses": sources(
+        "from d.registry import STEPS\nRATE = @@\ndef rate(): return RATE\nSTEPS.append(rate)\n", BY_CALLS
+    ),
+    "what_an_entered_function_uses_that_is_changed_too": sources(
+        "import d.plugins\nfrom d.rates import RATES\nRATES['net'] = @@\n",
+        BY_CALLS,
+        rates="RATES = {'net': 1}\n",
+        plugins="from d.rates import RATES\nfrom d.registry import STEPS\n"
+        "def rate(): return RATES['net']\nSTEPS.append(rate)\n",
+    ),
+    "a_function_that_a_decorator_enters": sources(
+        "from d.base import step\n@step\ndef rate(): return @@\n",
+        BY_CALLS,
+        base="from d.registry import STEPS\ndef step(f):\n    STEPS.append(f)\n    return f\n",
+    ),
+    "a_name_of_another_module": sources(
+        "import d.registry\nd.registry.RATE = @@\n", "from d import registry\ndef t(x): return registry.RATE\n"
+    ),
+    "a_function_of_another_module": sources(
+        "import d.registry\nd.registry.net = lambda: @@\n", "from d import registry\ndef t(x): return registry.net()\n"
+    ),
+    "an_attribute_of_a_class": sources(
+        "from d.base import Base\nBase.rate = @@\n",
+        "from d.base import Base\ndef t(x): return Base.rate\n",
+        base="class Base:\n    rate = 1\n",
+    ),
+    "subclasses": sources(
+        "from d.base import Base\nclass One(Base):\n    n = @@\n",
+        "from d.base import Base\ndef t(x): return [one.n for one in Base.__subclasses__()]\n",
+        base="class Base: pass\n",
+    ),
+    "pythons_own_state": sources(
+        "import decimal\ndecimal.getcontext().prec = @@\n",
+        "from decimal import Decimal\ndef t(x): return Decimal(1) / Decimal(3)\n",
+    ),
+    "pythons_own_state_by_a_function": sources(
+        "import decimal\ndef setup(n): decimal.getcontext().prec = n\nsetup(@@)\n",
+        "from decimal import Decimal\ndef t(x): return Decimal(1) / Decimal(3)\n",
+    ),
+    "pythons_own_state_in_a_loop_that_keeps_a_list": sources(
+        "import os\nSEEN = []\nfor name in ('D_RATE',):\n    SEEN.append(name)\n    os.environ[name] = '@@'\n",
+        "import os\ndef t(x): return os.environ['D_RATE']\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_another_tables_module_changes_on_import_counts_for_who_uses_it(case: str, compute: Compute) -> None:
+    two, three = numbered(CHANGES[case], "2"), numbered(CHANGES[case], "3")
+    assert compute(two) != compute(three)
+    assert version(two) != version(three)
+
+
+CHANGES_NOTHING = {
+    "its_table": sources("def t(x): return x * @@\n"),
+    "a_constant_of_its_own": sources("RATE = @@\ndef t(x): return x * RATE\n"),
+    "a_list_of_its_own": sources("MINE = []\nMINE.append(@@)\n"),
+    "a_list_of_another_module": sources("from d.base import MINE\nMINE.append(@@)\n", base="MINE = []\n"),
+    "a_list_beside_the_one_that_is_used": sources(
+        "from d.base import MINE\nMINE.append(@@)\n",
+        "from d.base import N\ndef t(x): return x * N\n",
+        base="MINE = []\nN = 1\n",
+    ),
+    "a_function_that_a_decorator_enters_elsewhere": sources(
+        "from d.base import step\n@step\ndef rate(): return @@\n",
+        base="MINE = []\ndef step(f):\n    MINE.append(f)\n    return f\n",
+    ),
+    "a_constant_that_both_use": sources(
+        "from d.registry import RATE\nMINE = []\nMINE.append(RATE * @@)\n",
+        "from d.registry import RATE\ndef t(x): return x * RATE\n",
+    ),
+    "an_import_that_may_fail": sources(
+        "try:\n    import d.no\n    RATE = @@\nexcept ImportError:\n    RATE = @@ + 1\n"
+    ),
+    "tables_that_a_loop_makes": sources("for name in ('a', 'b'):\n    globals()[name] = lambda x: x * @@\n"),
+    "a_dictionary_that_a_loop_fills": sources("MINE = {}\nfor n in 'ab':\n    twice = n * 2\n    MINE[twice] = @@\n"),
+    "how_much_it_logs": sources("import logging\nLOG = logging.getLogger('d')\nLOG.setLevel(@@)\n"),
+    "a_module_that_it_imports": sources(
+        "from d.helpers import RATE\n", helpers="RATE = @@\nMINE = {}\nMINE[1] = RATE\n"
+    ),
+    "subclasses_nobody_asks_for": sources(
+        "from d.base import Base\nclass One(Base):\n    n = @@\n",
+        "from d.base import Base\ndef t(x): return Base.n\n",
+        base="class Base:\n    n = 0\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES_NOTHING)
+def test_the_rest_of_another_tables_module_does_not_count(case: str, compute: Compute) -> None:
+    two, three = numbered(CHANGES_NOTHING[case], "2"), numbered(CHANGES_NOTHING[case], "3")
+    assert compute(two) == compute(three)
+    assert version(two) == version(three)
+
+
+ADDS, DOUBLES = APPENDS.replace("@@", "1"), APPENDS.replace("@@", "2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            sources("import d.a\nimport d.b\n", a=ADDS, b=DOUBLES),
+            sources("import d.b\nimport d.a\n", a=ADDS, b=DOUBLES),
+            id="of_one_module",
+        ),
+        pytest.param(
+            sources("import d.a\n", f"import d.b\n{BY_STEPS}", a=ADDS, b=DOUBLES),
+            sources("import d.b\n", f"import d.a\n{BY_STEPS}", a=ADDS, b=DOUBLES),
+            id="of_two_modules",
+        ),
+        pytest.param(
+            sources("import d.a\n", f"import d.a\nimport d.b\n{BY_STEPS}", a=ADDS, b=DOUBLES),
+            sources("import d.b\n", f"import d.a\nimport d.b\n{BY_STEPS}", a=ADDS, b=DOUBLES),
+            id="in_which_another_table_has_them_before",
+        ),
+    ],
+)
+def test_the_order_of_imports_over_all_transforms_counts(one: Sources, other: Sources, compute: Compute) -> None:
+    assert compute(one) != compute(other)
+    assert version(one) != version(other)
+
+
+def test_the_order_of_what_changes_nothing_that_is_used_does_not_count() -> None:
+    others = {"a": "from d.base import MINE\nMINE.append(1)\n", "b": "from d.base import MINE\nMINE.append(2)\n"}
+    one, other = (sources(text, base="MINE = []\n", **others) for text in ("import d.a, d.b\n", "import d.b, d.a\n"))
+    assert version(one) == version(other)
+
+
+def test_what_comes_last_counts_for_what_comes_first() -> None:
+    gold = "import d.plugins\ndef t(x): return x\n"
+    two, three = (numbered(sources(BY_STEPS, gold, plugins=APPENDS), n) for n in "23")
+    assert version(two, SILVER) != version(three, SILVER)
+
+
+def test_a_function_that_is_not_there_by_name_is_changed_like_any_other() -> None:
+    gold = "from d.registry import STEPS\nfor name in ('t', 'u'):\n    globals()[name] = lambda x: [x, *STEPS]\n"
+    two, three = (numbered(sources(APPENDS, gold), n) for n in "23")
+    assert version(two) != version(three)

@@ -1,0 +1,132 @@
+"""What a recomputation changed equals what two lists of rows say, and failed rows are named by their keys."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.contracts import Column, Contract, Input, Rule, same_day
+from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D, SILVER_TRANSACTIONS
+from platform_assets.records.differences import EXAMPLES, DayChange
+from platform_assets.spark.compare.day_diff import amounts, day_changes
+from platform_assets.spark.compare.examples import keys_not_as_expected, keys_of_several_rows, keys_without
+from platform_assets_tests.support.frames import rows_as_frame
+
+A, B, C = (date(2017, 1, day) for day in (1, 2, 3))
+CONTRACT = Contract(
+    name="gold.t",
+    description="",
+    owner="",
+    columns=(
+        Column("k", "long", "Key.", nullable=False),
+        Column("at", "timestamp", "Key.", nullable=False),
+        Column("n", "long", "Whole."),
+        Column("x", "decimal(12,2)", "Money."),
+        Column("label", "string", "Text."),
+    ),
+    key=("k", "at"),
+    inputs=(Input("silver.t", same_day()),),
+)
+SCHEMA = "k long, at timestamp, n long, x decimal(12,2), label string, event_date date"
+NOON = datetime(2017, 1, 1, 12, tzinfo=UTC)
+MOST = 2**63 - 1
+
+
+def row(day: date, k: int, n: int | None = 1, x: str | None = "1.00", label: str | None = "a") -> tuple[Any, ...]:
+    return (k, NOON, n, None if x is None else Decimal(x), label, day)
+
+
+def test_changes_are_counted_by_key_and_summed_without_overflow(spark: SparkSession) -> None:
+    before = [row(A, 1), row(A, 2), row(A, 3, label=None), row(A, 4), row(B, 1, MOST), row(B, 2, MOST), row(C, 1)]
+    after = [
+        row(A, 1),
+        row(A, 2, x="1.25"),
+        row(A, 3, label=""),
+        row(A, 5, n=None),
+        row(B, 2, MOST),
+        row(B, 1, None, None),
+    ]
+    found = day_changes(rows_as_frame(spark, before, SCHEMA), rows_as_frame(spark, after, SCHEMA), CONTRACT)
+    assert found == {
+        A: DayChange(1, 1, 2, {"n": 4, "x": Decimal("4.00")}, {"n": 3, "x": Decimal("4.25")}),
+        B: DayChange(0, 0, 1, {"n": 2 * MOST, "x": Decimal("2.00")}, {"n": MOST, "x": Decimal("1.00")}),
+        C: DayChange(0, 1, 0, {"n": 1, "x": Decimal("1.00")}, {"n": 0, "x": Decimal(0)}),
+    }
+    assert all(isinstance(change.sums_after["n"], int) for change in found.values())
+
+
+def test_what_a_correction_changed_is_told_where_amounts_are_too_large_for_a_sum(spark: SparkSession) -> None:
+    columns = (CONTRACT.column("k"), Column("x", "decimal(38,2)", "Money."), CONTRACT.column("n"))
+    contract = replace(CONTRACT, columns=columns, key=("k",))
+    huge = Decimal("900000000000000000000000000000000000.00")
+    schema = "k long, x decimal(38,2), n long, event_date date"
+    before = rows_as_frame(spark, [(1, huge, 1, A), (2, huge, 1, A)], schema)
+    after = rows_as_frame(spark, [(1, huge, 1, A), (2, Decimal("1.00"), 2, A)], schema)
+    assert day_changes(before, after, contract) == {A: DayChange(0, 0, 1, {"n": 2}, {"n": 3})}
+
+
+def test_only_columns_that_measure_are_summed() -> None:
+    assert amounts(DAILY_SALES) == ("lines", "baskets", "units", "gross", "discounts", "net")
+    assert amounts(HOUSEHOLD_28D) == ("spend", "trips", "recency_days")
+    sums = amounts(SILVER_TRANSACTIONS)
+    assert "household_id" not in sums
+    assert "store_id" not in sums
+    assert {"quantity", "net_amount"} <= set(sums)
+
+
+def test_the_first_keys_of_rows_that_failed_are_named_as_they_are_in_utc(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    rows = [row(A, k, label=None) for k in (9, 10, 1, 2, 3, 4)] + [
+        row(A, 2),
+        row(B, 7),
+        row(C, 8, label=None),
+        row(B, 7),
+    ]
+    frame = rows_as_frame(spark, rows, SCHEMA)
+    noon = "2017-01-01 12:00:00"
+    named = keys_without(frame, [A, B], "label", CONTRACT.key)
+    assert named == {A: [(str(k), noon) for k in (1, 2, 3, 4, 9)]}
+    assert len(named[A]) == EXAMPLES
+    monkeypatch.undo()
+    time.tzset()
+    assert keys_of_several_rows(frame, [A, B], CONTRACT.key) == {A: [("2", noon)], B: [("7", noon)]}
+
+
+def test_keys_lost_and_won_are_told_from_the_newest_good_version(spark: SparkSession) -> None:
+    def version(day: date, k: int, at: int, kind: str = "record", n: int = 1) -> tuple[Any, ...]:
+        return (k, n, kind, NOON.replace(hour=at), at, day, day)
+
+    raw = rows_as_frame(
+        spark,
+        [
+            version(A, 1, 1),
+            version(A, 2, 1),
+            version(A, 2, 2, "void"),
+            version(A, 3, 1, "void"),
+            version(A, 3, 2),
+            version(A, 4, 1),
+            version(A, 4, 2, n=-1),
+            version(A, 5, 1, n=-1),
+            version(A, 6, 1),
+            version(A, 6, 2, "tombstone"),
+            version(B, 1, 1),
+        ],
+        "k long, n long, _kind string, _version timestamp, _row_hash long, _order_day date, event_date date",
+    )
+    rules = [Rule("positive", "n > 0", "")]
+    stays = [(1, A), (3, A), (4, A)]
+    silver = rows_as_frame(spark, [*stays, (1, B)], "k long, event_date date")
+    assert keys_not_as_expected(raw, silver, [A, B], ["k"], rules, None) == ({}, {})
+    silver = rows_as_frame(spark, [(1, A), (2, A), (5, A), (6, A), (99, A)], "k long, event_date date")
+    lost, won = keys_not_as_expected(raw, silver, [A], ["k"], rules, None)
+    assert lost == {A: [("3",), ("4",)]}
+    assert won == {A: [("2",), ("5",), ("6",), ("99",)]}

@@ -1,0 +1,53 @@
+"""What Spark says is the fault of a file or of the machine, whatever a file is called."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from platform_assets.spark.tables.failures import DiskFullError, complaint, full_disk_explained
+
+READING = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {}. SQLSTATE: KD001"
+TASK = "Job aborted due to stage failure: Lost task 0.0 in stage 1.0 (TID 3) (driver): {}\n\tat org.x.Y.z(Y.java:1)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cancelled-orders.parquet",
+        "Job%207%20cancelled.csv",
+        "SparkContext/java.lang.OutOfMemoryError.jsonl",
+        "No%20space%20left%20on%20device",
+    ],
+)
+def test_a_file_is_to_blame_whatever_it_is_called(name: str) -> None:
+    said = READING.format(f"file:///landing/orders/2017-01-01/{name}")
+    error = PySparkException(said)
+    assert complaint(error) == said
+    with pytest.raises(PySparkException, match="FAILED_READ_FILE"), full_disk_explained("a stage"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        TASK.format("java.lang.OutOfMemoryError: Java heap space"),
+        TASK.format("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] none is left"),
+        TASK.format("java.io.FileNotFoundException: /landing/a.csv (Too many open files)"),
+        TASK.format("java.net.ConnectException: Connection refused"),
+        "[SPARK_JOB_CANCELLED] Job 7 cancelled by the user. SQLSTATE: XXKDA",
+        "Job 7 cancelled because SparkContext was shut down",
+        "Job aborted due to stage failure: Stage 3 was cancelled",
+        "Job aborted due to stage failure: Task 4.0 cancelled",
+        "java.lang.IllegalStateException: SparkContext has been shutdown",
+        "java.lang.InterruptedException",
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+    ],
+)
+def test_the_machine_is_to_blame(said: str) -> None:
+    assert complaint(PySparkException(said)) is None
+
+
+def test_a_full_disk_is_explained() -> None:
+    with pytest.raises(DiskFullError, match="a stage could not be written"), full_disk_explained("a stage"):
+        raise PySparkException(TASK.format("java.io.IOException: No space left on device"))

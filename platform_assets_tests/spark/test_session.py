@@ -1,0 +1,297 @@
+"""The session: Delta works, nothing is noisy or open to the network, and it ends when it is stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.session.class_archive import archive_path, class_archive
+from platform_assets.spark.session.jars import NEEDED, delta_jars
+from platform_assets.spark.session.java import find_java
+from platform_assets.spark.session.session import configuration, create_session
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.java import fake_java, says
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a process of its own printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(code: str, settings: Settings, environ: Mapping[str, str] | None = None, timeout_s: float = 240) -> Outcome:
+    """Run Python in a fresh process; `settings` is ready there."""
+    given = {"state": str(settings.state), "jars": str(settings.jars), "spark_conf": settings.spark_conf}
+    given |= {"spark_driver_memory": settings.spark_driver_memory, "spark_master": settings.spark_master}
+    program = f"""
+import json
+from platform_assets.settings import load_settings
+from platform_assets.errors import PlatformError
+settings = load_settings(**json.loads({json.dumps(given)!r}))
+from platform_assets.spark.session.session import create_session, stop_session
+{code}
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=dict(os.environ if environ is None else environ), cwd=settings.state.parent,
+        capture_output=True, text=True, timeout=timeout_s, check=False,
+    )  # fmt: skip
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def wait_until_free(lock: Path, within_s: float = 120) -> None:
+    """Wait until no JVM holds a lock file any more."""
+    end = time.monotonic() + within_s
+    with lock.open() as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError:
+                assert time.monotonic() < end, f"{lock} is still held after {within_s} s"
+                time.sleep(0.2)
+
+
+@pytest.mark.proof
+def test_delta_tables_are_written_read_and_queried_by_version(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta's own writer, which a JVM has to load once, and seven jobs."""
+    table = str(tmp_path / "table")
+    spark.range(3).write.format("delta").save(table)
+    spark.range(2).write.format("delta").mode("overwrite").save(table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 0")
+    assert spark.read.format("delta").load(table).count() == 1
+    assert spark.read.format("delta").option("versionAsOf", 0).load(table).count() == 3
+    assert spark.sql(f"DESCRIBE HISTORY delta.`{table}`").count() == 3
+
+
+def test_local_files_have_no_checksum_files_beside_them(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
+    written = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert [name for name in written if name.endswith(".parquet")]
+    # Delta writes <version>.crc into its log: a summary of that version, not a checksum of a file
+    assert not [name for name in written if name.startswith(".")]
+
+
+def test_a_process_has_one_session(spark: SparkSession, settings: Settings) -> None:
+    assert create_session(settings) is spark
+
+
+def test_the_settings_win_over_the_tuning(settings: Settings) -> None:
+    own = load_settings(state=settings.state, spark_conf={"spark.ui.enabled": "true", "spark.x": "y"})
+    conf = configuration(own, ())
+    assert (conf["spark.ui.enabled"], conf["spark.x"], conf["spark.sql.ansi.enabled"]) == ("true", "y", "true")
+
+
+def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(settings: Settings) -> None:
+    jars = delta_jars(settings)
+    local = configuration(settings, jars)
+    assert (local["spark.driver.host"], local["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+    cluster = configuration(load_settings(state=settings.state, spark_master="spark://host:7077"), jars)
+    assert "spark.driver.bindAddress" not in cluster
+    assert cluster["spark.jars"] == ",".join(map(str, jars))
+
+
+@pytest.fixture(scope="module")
+def two_sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What a process says that has two sessions, one after the other: what the first listens on, memory of both."""
+    settings = load_settings(state=tmp_path_factory.mktemp("sessions") / "state", jars=JARS)
+    done = run(
+        """
+import os, pathlib
+from pyspark import SparkContext
+
+def listening():
+    jvm = SparkContext._gateway.proc.pid
+    mine = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{jvm}/fd").iterdir() if os.path.lexists(fd)}
+    for family in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{jvm}/net/{family}").read_text().splitlines()[1:]:
+            part = line.split()
+            if part[3] == "0A" and f"socket:[{part[9]}]" in mine:
+                words = bytes.fromhex(part[1].split(":")[0])
+                yield b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4)).hex()
+
+for memory in ("600m", "700m"):
+    spark = create_session(load_settings(state=settings.state, jars=settings.jars, spark_driver_memory=memory),
+                           record_classes=False)
+    if memory == "600m":
+        spark.range(10).repartition(2).count()
+        print("listens", *listening())
+    print(memory, spark._jvm.Runtime.getRuntime().maxMemory() >> 20 > 600)
+    stop_session(spark)
+""",
+        settings,
+    )
+    assert done.code == 0, done.err
+    return {words[0]: words[1:] for words in map(str.split, done.out.splitlines())}
+
+
+@pytest.mark.proof
+def test_it_listens_on_loopback_only(two_sessions: dict[str, list[str]]) -> None:
+    loopback = {"7f000001", "00" * 10 + "ffff7f000001", "00" * 15 + "01"}
+    assert two_sessions["listens"]
+    assert set(two_sessions["listens"]) <= loopback
+
+
+@pytest.mark.proof
+def test_a_second_session_of_a_process_gets_the_memory_it_asks_for(two_sessions: dict[str, list[str]]) -> None:
+    assert (two_sessions["600m"], two_sessions["700m"]) == (["False"], ["True"])
+
+
+@pytest.mark.proof
+def test_with_an_empty_home_it_starts_computes_and_stops_without_a_word_or_a_trace(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """A process of its own, with a JVM that nothing was prepared for."""
+    home = tmp_path / "home"
+    home.mkdir()
+    environ = {**os.environ, "HOME": str(home), "JAVA_TOOL_OPTIONS": f"-Duser.home={home}"}
+    done = run(
+        """
+import os
+from pyspark import SparkContext
+spark = create_session(settings, record_classes=False)
+print(spark.range(1000).repartition(4).selectExpr("sum(id) AS total").collect()[0].total)
+jvm = SparkContext._gateway.proc.pid
+stop_session(spark)
+print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
+""",
+        settings,
+        environ,
+    )
+    assert (done.code, done.out, done.err) == (0, "499500\nFalse None\n", "")
+    assert not list(home.iterdir())
+
+
+@pytest.mark.proof
+def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
+    state = tmp_path / "a state, 'quoted' & umläut"
+    (state / "jars").mkdir(parents=True)
+    for jar in NEEDED:
+        (state / "jars" / jar.file).symlink_to(JARS / jar.file)
+    settings = load_settings(state=state)
+    code = """
+spark = create_session(settings)
+spark.range(3).write.format("delta").save(str(settings.state / "table"))
+print(spark.read.format("delta").load(str(settings.state / "table")).count())
+stop_session(spark)
+"""
+    done = run(code, settings)
+    assert (done.code, done.out, done.err) == (0, "3\n", "")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("PATH", "There is no Java"),
+        ("version", "Spark needs Java 17 to 25"),
+        ("memory", "The JVM of Spark ended as soon as it started"),
+        pytest.param("master", "Spark does not start on local[none]", marks=pytest.mark.proof),
+    ],
+)
+def test_what_keeps_spark_from_starting_is_told_without_a_traceback(
+    broken: str, message: str, settings: Settings, tmp_path: Path
+) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    given: dict[str, Any] = {"state": settings.state, "jars": settings.jars}
+    if broken == "PATH":
+        environ["PATH"] = str(tmp_path)
+    if broken == "version":
+        fake_java(tmp_path / "bin", says("11.0.2"))
+        environ["PATH"] = f"{tmp_path / 'bin'}:{environ['PATH']}"
+    if broken == "memory":
+        given["spark_driver_memory"] = "900000g"
+    if broken == "master":
+        given["spark_master"] = "local[none]"
+    code = """
+try:
+    create_session(settings, record_classes=False)
+except PlatformError as error:
+    print(error)
+"""
+    done = run(code, load_settings(**given), environ)
+    assert done.code == 0, done.err
+    assert message in done.out
+    assert "What to do: " in done.out
+    assert "Traceback" not in done.out + done.err
+
+
+@pytest.fixture
+def own_jars(tmp_path: Path) -> Settings:
+    """An installation with jars of its own, so that it has no class archive yet."""
+    settings = load_settings(state=tmp_path / "state", spark_driver_memory="1g")
+    settings.jars.mkdir(parents=True)
+    delta_jars(load_settings(jars=JARS))
+    for jar in NEEDED:
+        shutil.copy(JARS / jar.file, settings.jars)
+    return settings
+
+
+START = "spark = create_session(settings); print(spark.range(3).count()); stop_session(spark)"
+
+
+@pytest.mark.proof
+def test_the_first_session_leaves_a_class_archive_that_later_ones_use(own_jars: Settings) -> None:
+    file = archive_path(own_jars, find_java())
+    first = run(START, own_jars)
+    assert (first.out, first.err) == ("3\n", "")
+    wait_until_free(file.with_suffix(".lock"))
+    traced = load_settings(
+        state=own_jars.state, spark_conf={"spark.driver.extraJavaOptions": "-Xlog:class+load=info:stdout"}
+    )
+    second = run(START, traced)
+    assert (second.out, second.err) == ("3\n", "")
+    assert file.is_file()
+    log = (own_jars.state / "logs" / "spark.log").read_text(errors="replace")
+    assert "org.apache.spark.SparkContext source: shared objects file (top)" in log
+    assert "org.apache.spark.sql.delta.catalog.DeltaCatalog source: shared objects file (top)" in log
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("content", [b"no archive at all" * 1000, b"", b"\xa8\x0b\xba\xf0" * 4096])
+def test_a_broken_class_archive_does_not_keep_a_session_from_starting(content: bytes, own_jars: Settings) -> None:
+    """A process of its own, and without the archive Java starts slowly."""
+    archive_path(own_jars, find_java()).write_bytes(content)
+    done = run(START, own_jars)
+    assert (done.code, done.out, done.err) == (0, "3\n", "")
+
+
+def test_only_one_process_records_the_class_archive(own_jars: Settings) -> None:
+    java = find_java()
+    first = class_archive(own_jars, java, record=True)
+    second = class_archive(own_jars, java, record=True)
+    assert "ArchiveClassesAtExit" in first.jvm_options
+    assert second.jvm_options == ""
+    first.handed_over()
+    third = class_archive(own_jars, java, record=True)
+    assert "ArchiveClassesAtExit" in third.jvm_options
+    third.handed_over()
+
+
+def test_what_a_killed_jvm_recorded_by_half_is_thrown_away_and_the_whole_is_taken(own_jars: Settings) -> None:
+    java = find_java()
+    file = archive_path(own_jars, java)
+    recording = file.with_suffix(".recording")
+    recording.write_bytes(bytes(4096) + b"regions without a header")
+    again = class_archive(own_jars, java, record=True)
+    assert "ArchiveClassesAtExit" in again.jvm_options
+    assert not recording.exists()
+    again.handed_over()
+    recording.write_bytes(b"header and regions")
+    assert "SharedArchiveFile" in class_archive(own_jars, java, record=True).jvm_options
+    assert file.read_bytes() == b"header and regions"

@@ -1,0 +1,88 @@
+"""Whoever set them: with settings that change what queries give, nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.spark.session.settings import SessionSettingsError, refuse_other_settings
+from platform_assets.spark.tables.staging import stage
+from platform_assets.sql_settings import REQUIRED
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import DAYS, four_days
+from platform_assets_tests.support.world import sale
+
+ZONE, OF_OTHERS = "spark.sql.session.timeZone", "spark.sql.legacy.sizeOfNull"
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, in which a test changes settings as anybody may; afterwards they are as they were."""
+    yield spark
+    for name, value in REQUIRED.items():
+        spark.conf.set(name, value)
+    spark.conf.unset(OF_OTHERS)
+
+
+def test_a_session_of_ours_has_the_values_that_days_are_computed_with(spark: SparkSession) -> None:
+    refuse_other_settings(spark)
+    assert {name: str(spark.conf.get(name)) for name in REQUIRED} == REQUIRED
+
+
+def test_what_is_required_is_sparks_own_default_but_for_two(spark: SparkSession) -> None:
+    """A transform that is tried in a session of one's own gives what the platform publishes."""
+    java = cast("Any", spark)._jvm.org.apache.spark.sql.internal
+    entries = getattr(getattr(java, "SQLConf$"), "MODULE$")
+    defaults = {name: entries.getConfigEntry(name).defaultValueString() for name in REQUIRED}
+    other = {name for name, value in defaults.items() if value.lower() != REQUIRED[name].lower()}
+    assert other - {ZONE} == {"spark.sql.parquet.outputTimestampType"}, "the zone is that of the machine"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        (ZONE, "America/New_York", "has to be UTC"),
+        ("spark.sql.ansi.enabled", "false", "has to be true"),
+        (OF_OTHERS, "true", "has to stay as Spark has it"),
+    ],
+)
+def test_what_somebody_set_since_is_refused_by_name(session: SparkSession, name: str, value: str, told: str) -> None:
+    session.conf.set(name, value)
+    with pytest.raises(SessionSettingsError, match=f"it sets {name}, which {told}"):
+        refuse_other_settings(session)
+
+
+def test_what_nobody_set_is_looked_at_too(session: SparkSession) -> None:
+    plain = session.newSession()
+    plain.conf.unset(ZONE)
+    plain.conf.set("spark.sql.caseSensitive", "TRUE")
+    with pytest.raises(SessionSettingsError, match=r"spark\.sql\.caseSensitive"):
+        refuse_other_settings(plain)
+
+
+def test_nothing_is_staged_in_such_a_session(session: SparkSession, tmp_path: Path) -> None:
+    rows = session.sql("SELECT 1 AS k, DATE'2017-01-01' AS event_date")
+    session.conf.set("spark.sql.caseSensitive", "true")
+    with pytest.raises(SessionSettingsError):
+        stage(rows, tmp_path / "stage")
+    assert not (tmp_path / "stage").exists()
+
+
+@pytest.mark.proof
+def test_a_time_zone_that_somebody_set_puts_no_row_on_another_day(prepared: Prepared, session: SparkSession) -> None:
+    """Four days loaded, a refresh that is refused, and one that is not."""
+    world = prepared(four_days)
+    before = world.digests()
+    row = sale(99, 1, DAYS[2], transaction_timestamp=f"{DAYS[2]}T02:00:00Z")
+    world.deliver_rows("transactions", DAYS[-1], "night.jsonl", [row])
+    session.conf.set(ZONE, "America/New_York")
+    with pytest.raises(SessionSettingsError, match="has to be UTC"):
+        world.refresh()
+    assert world.digests() == before
+    session.conf.set(ZONE, "UTC")
+    world.refresh()
+    assert 99 in {found["basket_id"] for found in world.rows("raw.transactions", DAYS[2])}
