@@ -164,10 +164,32 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
     }
 
 
+def blocked_lines(plan: Plan, *, are_there: bool | None = None) -> Iterator[str]:
+    """Days that cannot be computed, and what keeps them, one line for each table and cause.
+
+    Args:
+        plan: with them.
+        are_there: only those that are kept by a day that has content, or by one that has none; all by default.
+    """
+    for table, days in plan.blocked.items():
+        causes: dict[bool, list[date]] = {}
+        for day, blocked in days.items():
+            if are_there in (None, blocked.is_there):
+                causes.setdefault(blocked.is_there, []).append(day)
+        for some in causes.values():
+            first = days[some[0]]
+            others = f" and {counted(len(some) - 1, 'other day')}" if len(some) > 1 else ""
+            if first.hold is not None:
+                why = f"{first.table} is held on {first.day}: {first.hold.reason}"
+            else:
+                why = f"{first.table} has never been loaded for {first.day}"
+            yield f"{table} {some[0]}{others}: {why}"
+
+
 def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> Iterator[str]:
     """Days that nothing brings up to date while what they read is gone, one line for each table."""
     for table, lost in plan.bereft.items():
-        shown = {day: lacking for day, lacking in lost.items() if days is None or day in days}
+        shown = {day: blocked for day, blocked in lost.items() if days is None or day in days}
         if shown and table in tables:
             gone = next(iter(shown.values()))
             yield (
@@ -179,9 +201,9 @@ def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | N
 def bereft_json(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> list[dict[str, Any]]:
     """The same for programs, day by day."""
     return [
-        {"table": table, "day": day, "reads": lacking.table, "gone": lacking.day}
+        {"table": table, "day": day, "reads": blocked.table, "gone": blocked.day}
         for table, lost in plan.bereft.items()
-        for day, lacking in lost.items()
+        for day, blocked in lost.items()
         if table in tables and (days is None or day in days)
     ]
 
@@ -203,9 +225,10 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "days": plan.days,
         "estimate": estimate_json(plan.estimate),
         "cannot_be_computed": [
-            {"table": table, "day": day, "reads": lacking.table, "never_loaded": lacking.day}
-            for table, days in plan.unready.items()
-            for day, lacking in days.items()
+            {"table": table, "day": day, "reads": blocked.table}
+            | ({"held": blocked.day} if blocked.is_there else {"never_loaded": blocked.day})
+            for table, days in plan.blocked.items()
+            for day, blocked in days.items()
         ],
         "bereft": bereft_json(plan, plan.bereft),
     }

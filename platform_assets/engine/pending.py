@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from platform_assets.contracts import Contract, Span
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, quiet_days
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import Basis
-from platform_assets.engine.state.planner import past_of, stale_days, standing_of
+from platform_assets.engine.state.planner import all_states, past_of, table_states
+from platform_assets.planning.day_states import stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
 from platform_assets.planning.plan import Intake, Plan, make_plan
-from platform_assets.planning.standing import Stale
 from platform_assets.planning.steps import newest_to_take
-from platform_assets.records.history import hold_of_each_day
 from platform_assets.sources.landing import LandedFile, Problem
 
 _T = TypeVar("_T")
@@ -61,9 +59,9 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         most_files: that one refresh should take, oldest arrival dates first.
     """
     basis = Basis.now(platform)
-    standing = standing_of(basis)
-    every_stale_day = stale_days(platform, standing)
-    plan = make_plan(platform.catalogue, standing, every_stale_day, past_of(basis, standing, every_stale_day))
+    tables = table_states(basis)
+    states = all_states(platform, tables)
+    plan = make_plan(platform.catalogue, tables, states, past_of(basis, tables, states))
     touched = [contract for contract in platform.catalogue if contract.name not in plan.by_people]
     listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
     pending = [file for listing in listings.values() for file in listing.pending]
@@ -89,7 +87,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         ),
         quiet=_without_empty(quiet),
         due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
-        stale=_recomputable(platform, touched, every_stale_day),
+        stale={c.name: days for c in touched if (days := stale_through_data(states.get(c.name, {})))},
         plan=plan,
         missing=_without_empty(missing),
     )
@@ -107,19 +105,6 @@ def intakes(platform: Platform) -> tuple[Intake, ...]:
             size = sum(file.size for file in listing.pending)
             found.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
     return tuple(intake for intake in found if intake.files or intake.quiet or intake.due)
-
-
-def _recomputable(platform: Platform, tables: Iterable[Contract], every_stale_day: Stale) -> dict[str, dict[date, str]]:
-    """Stale days, without those that wait for the hold of a day they read to be lifted."""
-    held = {day for day, hold in hold_of_each_day(platform.ledger.holds()).items() if not hold.is_of_good_content}
-    found: dict[str, dict[date, str]] = {}
-    for contract in tables:
-        if days := every_stale_day.get(contract.name):
-            same_day = [read.table for read in contract.inputs if read.window == Span(0, 0)]
-            free = {day: mark for day, mark in days.items() if not held & {(table, day) for table in same_day}}
-            if free:
-                found[contract.name] = free
-    return found
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

@@ -110,13 +110,19 @@ def fill(
     """
     done: list[StepResult] = []
     struck: dict[str, tuple[date, ...]] = {}
-    for step in plan.steps:
-        days, unchanged = still_to_do(stage.basis, step, request)
-        if unchanged:
-            struck[step.table] = unchanged
+    steps = {step.table: step for step in plan.steps}
+    for table in stage.platform.catalogue.names:
+        # The step says of each what keeps it.
+        days = {day for day, blocked in plan.blocked.get(table, {}).items() if blocked.is_there}
+        asked: list[date] = []
+        if table in steps:
+            left = still_to_do(stage.basis, steps[table], request)
+            days |= set(left.days)
+            asked = [day for day in left.days if "asked for" in steps[table].reasons[day]]
+            if left.struck:
+                struck[table] = left.struck
         if days:
-            asked = [day for day in days if "asked for" in step.reasons[day]]
-            done.append(stage.step(spark, Step(step.table, days), progress, forced=asked))
+            done.append(stage.step(spark, Step(table, tuple(sorted(days))), progress, forced=asked))
     return tuple(done), struck
 
 

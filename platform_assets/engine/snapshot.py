@@ -18,8 +18,7 @@ from platform_assets.lakehouse.releases import Release
 from platform_assets.ledger.sync import day_records
 from platform_assets.planning.loaded import Delivered, loaded_days
 from platform_assets.planning.reasons import Revision
-from platform_assets.planning.standing import DayMark, Marks
-from platform_assets.records.history import DayRecord, Hold
+from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
 
 _Content = TypeVar("_Content", DayRecord, DayMark)

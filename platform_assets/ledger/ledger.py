@@ -33,9 +33,9 @@ from platform_assets.ledger.queries import (
 )
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
-from platform_assets.planning.standing import DayMark
 from platform_assets.records.history import (
     ArrivalRecord,
+    DayMark,
     DayRecord,
     Decision,
     Hold,

@@ -25,8 +25,7 @@ from sqlalchemy import (
 )
 
 from platform_assets.ledger.schema import arrivals, days, publications
-from platform_assets.planning.standing import DayMark
-from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, PublicationRecord
+from platform_assets.records.history import COMPACTION, ArrivalRecord, DayMark, DayRecord, PublicationRecord
 
 Row = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from statistics import median
 
-from platform_assets.planning.standing import DayMark
+from platform_assets.records.history import DayMark
 
 _BRIEF_ROWS, _BRIEF_BYTES = 200_000, 1 << 20
 

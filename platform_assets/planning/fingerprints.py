@@ -68,17 +68,6 @@ def attempt(fingerprint: str, version: Version) -> str:
     return f"{fingerprint}@{version}"
 
 
-def refused_now(refused: str, version: Version) -> str:
-    """The fingerprint that what was refused keeps from being tried again today; none if it would be computed otherwise.
-
-    Args:
-        refused: an attempt, or a fingerprint alone, which is refused whatever the code.
-        version: of today.
-    """
-    fingerprint, tried = parse_attempt(refused)
-    return fingerprint if tried in (Version(), version) else ""
-
-
 def parse_attempt(refused: str) -> tuple[str, Version]:
     """The fingerprint that was refused, and by what it was computed; an empty version where that does not matter."""
     fingerprint, _, tried = refused.partition("@")

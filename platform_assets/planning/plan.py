@@ -6,15 +6,27 @@ it was; none are added.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.day_states import (
+    Blocked,
+    DayState,
+    Held,
+    Stale,
+    States,
+    TableStates,
+    left_to_people,
+    missing_days,
+    missing_input,
+    stale_through_data,
+    unblocked,
+)
 from platform_assets.planning.estimates import Estimate, estimate, total
 from platform_assets.planning.reasons import (
     Past,
@@ -27,8 +39,7 @@ from platform_assets.planning.reasons import (
     through_version,
 )
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
-from platform_assets.planning.standing import Stale, Standing, left_to_people, outdated, stale, unchanged
-from platform_assets.planning.windows import Calendar, day_range, days_read, union_reached
+from platform_assets.planning.windows import day_range, union_reached
 
 
 @dataclass(frozen=True)
@@ -48,13 +59,6 @@ class Intake:
     bytes: int = 0
     quiet: tuple[date, ...] = ()
     due: tuple[date, ...] = ()
-
-
-class Lacking(NamedTuple):
-    """A day of a table that was never loaded."""
-
-    table: str
-    day: date
 
 
 @dataclass(frozen=True)
@@ -94,19 +98,19 @@ class Plan:
         steps: each after those it reads.
         waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
             a table that no run touches by itself until it follows its contract.
-        unready: days asked for by name, or needed together with others, that cannot be computed, by table, each with
-            an input day that was never loaded.
+        blocked: days that are stale or asked for, and cannot be computed because an input day is not there or not good
+            and no step before makes it so, by table.
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
-            table, each with that one. They stay as they are until it is there.
+            table. They stay as they are until it is there.
     """
 
     intakes: tuple[Intake, ...] = ()
     steps: tuple[PlannedStep, ...] = ()
     waiting: tuple[PlannedStep, ...] = ()
-    unready: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
+    blocked: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
-    bereft: Mapping[str, Mapping[date, Lacking]] = field(default_factory=dict)
+    bereft: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
 
     @property
     def estimate(self) -> Estimate | None:
@@ -126,8 +130,8 @@ class Plan:
 
 def make_plan(
     catalogue: Catalogue,
-    standing: Standing,
-    stale_days: Stale,
+    tables: TableStates,
+    states: States,
     past: Past,
     request: Request = AUTOMATIC,
     intakes: Collection[Intake] = (),
@@ -136,42 +140,46 @@ def make_plan(
 
     Args:
         catalogue: all tables, each after those it reads.
-        standing: where their days stand.
-        stale_days: as `standing.stale` finds them.
-        past: what these were made from.
+        tables: what is known of them.
+        states: of every day of every table with a transform, as `day_states` has them.
+        past: what stale days were made from.
         request: what is asked for.
         intakes: what waits for raw tables.
     """
-    calendar = standing.calendar
-    wanted = wanted_days(catalogue, request, calendar)
-    by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, standing)
+    wanted = wanted_days(catalogue, request, tables.calendar)
+    by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
     steps: dict[str, PlannedStep] = {}
     waiting: list[PlannedStep] = []
-    unready: dict[str, dict[date, Lacking]] = {}
-    bereft: dict[str, dict[date, Lacking]] = {}
+    blocked: dict[str, dict[date, Blocked]] = {}
+    bereft: dict[str, dict[date, Blocked]] = {}
     for contract in catalogue:
-        table, known = contract.name, standing.marks.get(contract.name, {})
+        table, known = contract.name, tables.marks.get(contract.name, {})
         days = wanted.get(table, frozenset())
         if not contract.inputs or not days:
             continue
-        by_version = through_version(contract, days, standing)
-        missing = _missing(contract, standing, steps)
-        if lost := _lacking_each(contract, _read_what_is_gone(contract, known, missing, calendar), missing, calendar):
+        of_days = {day: state for day, state in states.get(table, {}).items() if day in days}
+        kept = _kept_from(contract, of_days, tables, steps)
+        if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
             bereft[table] = lost
-        found = _through_inputs(contract, days, standing, stale_days.get(table, {}), past, steps, missing)
+        found = _through_inputs(contract, days, tables, of_days, past, steps, kept)
+        by_version = through_version({day: unblocked(state) for day, state in of_days.items()})
         if table in by_people:
             left = {day: ordered({*found[day], *by_version.get(day, ())}) for day in sorted({*found, *by_version})}
             if left:
                 waiting.append(PlannedStep(table, left, estimate(left, known)))
             continue
         asked = request.asked(table, days)
-        needed = asked - known.keys() - found.keys()
-        if standing.changing.get(table) == "all days":
+        needed = {day for day in asked if request.force or (day not in known and day not in found)}
+        if tables.changing.get(table) == "all days":
             needed |= by_version.keys()
-        if lacking := _lacking_each(contract, needed, missing, calendar):
-            unready[table] = lacking
-            by_version = {day: why for day, why in by_version.items() if day not in lacking}
-        for day in asked - lacking.keys() if request.force else ():
+        if not_now := {
+            day: why
+            for day, why in kept.items()
+            if day in needed or (why.is_there and why.otherwise and (why.otherwise.by_data or request.by_person))
+        }:
+            blocked[table] = not_now
+        by_version = {day: why for day, why in by_version.items() if day not in kept}
+        for day in asked - kept.keys() if request.force else ():
             found[day].add("asked for")
         for day, reasons in by_version.items():
             if request.by_person or found[day]:
@@ -181,31 +189,41 @@ def make_plan(
         if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
     takes = tuple(one for one in intakes if wanted.get(one.table) and one.table not in by_people)
-    return Plan(takes, tuple(steps.values()), tuple(waiting), unready, tuple(sorted(by_people)), bereft)
+    return Plan(takes, tuple(steps.values()), tuple(waiting), blocked, tuple(sorted(by_people)), bereft)
 
 
-def left_to_do(
-    contract: Contract, step: PlannedStep, standing: Standing, request: Request
-) -> tuple[tuple[date, ...], tuple[date, ...]]:
+class LeftToDo(NamedTuple):
+    """What is left of a planned step once the steps before it are done.
+
+    Args:
+        days: that still need work, or cannot be computed after all, which the step then says.
+        struck: what they read came out as it was.
+    """
+
+    days: tuple[date, ...]
+    struck: tuple[date, ...]
+
+
+def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
     """What is left of a planned step once the steps before it are done.
 
     Days whose content was refused are left alone while they would be made from the same input in the same way.
 
     Args:
-        contract: of the step's table.
         step: as it was planned.
-        standing: where the days stand now.
+        states: of its days, now.
         request: that was planned.
-
-    Returns:
-        The days that still need work, and those struck: what they read came out as it was.
     """
-    needed = set(stale(contract, step.days, standing))
-    if request.by_person:
-        needed |= outdated(contract, step.days, standing).keys()
-    needed |= {day for day, reasons in step.reasons.items() if "asked for" in reasons}
-    struck = tuple(day for day in unchanged(contract, step.days, standing) if day not in needed)
-    return tuple(day for day in step.days if day in needed), struck
+    days: list[date] = []
+    struck: list[date] = []
+    for day, reasons in step.reasons.items():
+        state = states[day]
+        is_due = isinstance(state, Blocked) or (isinstance(state, Stale) and (state.by_data or request.by_person))
+        if is_due or "asked for" in reasons:
+            days.append(day)
+        elif not isinstance(state, Held):
+            struck.append(day)
+    return LeftToDo(tuple(days), tuple(struck))
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
@@ -218,66 +236,48 @@ def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
     return {reason: found[reason] for reason in ordered(found.keys())}
 
 
+def _kept_from(
+    contract: Contract, states: Mapping[date, DayState], tables: TableStates, steps: Mapping[str, PlannedStep]
+) -> dict[date, Blocked]:
+    """The days that are blocked now and stay so once the steps before are done; each by what is left in its way."""
+    found: dict[date, Blocked] = {}
+    blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
+    to_come = {read.table: steps[read.table].days if read.table in steps else () for read in contract.inputs}
+    missing: dict[str, list[date]] = {}
+    if any(not state.is_there for state in blocked.values()):
+        missing = {table: missing_days(table, tables, frozenset(days)) for table, days in to_come.items()}
+    for day, state in blocked.items():
+        if state.is_there:
+            if day not in to_come[state.table]:
+                found[day] = state
+        elif needed := missing_input(contract, day, missing, tables.calendar):
+            table, its_day = needed
+            found[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
+    return found
+
+
 def _through_inputs(
     contract: Contract,
     days: Collection[date],
-    standing: Standing,
-    stale_days: Collection[date],
+    tables: TableStates,
+    states: Mapping[date, DayState],
     past: Past,
     steps: Mapping[str, PlannedStep],
-    missing: Mapping[str, list[date]],
+    kept: Collection[date],
 ) -> defaultdict[date, set[Reason]]:
     """Why days are stale through data, or will be once the steps before are done and they have all they read."""
     found: defaultdict[date, set[Reason]] = defaultdict(set)
-    taken = set(days).intersection(stale_days)
-    for day, reasons in through_data(contract, taken, standing, past).items():
+    taken = stale_through_data({day: unblocked(state) for day, state in states.items() if day not in kept})
+    for day, reasons in through_data(contract, taken, tables, past).items():
         found[day].update(reasons)
     reached: defaultdict[date, set[Reason]] = defaultdict(set)
     for read in contract.inputs:
         if read.table in steps:
-            for span in union_reached(read.window, steps[read.table].days, standing.calendar):
+            for span in union_reached(read.window, steps[read.table].days, tables.calendar):
                 for day in day_range(*span):
                     reached[day].add(through_input(read))
-    others = reached.keys() & set(days) - taken
-    possible = [day for day in others if not _lacking(contract, day, missing, standing.calendar)]
-    new = never_computed(possible, standing.marks.get(contract.name, {}))
+    possible = reached.keys() & set(days) - taken.keys() - set(kept)
+    new = never_computed(possible, tables.marks.get(contract.name, {}))
     for day in possible:
         found[day].update(new.get(day, reached[day]))
     return found
-
-
-def _missing(contract: Contract, standing: Standing, steps: Mapping[str, PlannedStep]) -> dict[str, list[date]]:
-    """The days of each input that are not there and will not be once the steps before are done, oldest first."""
-    found: dict[str, list[date]] = {}
-    for read in contract.inputs:
-        there = standing.marks.get(read.table, {}).keys() | (steps[read.table].days if read.table in steps else ())
-        found[read.table] = [day for day in standing.calendar.days() if day not in there]
-    return found
-
-
-def _lacking_each(
-    contract: Contract, days: Collection[date], missing: Mapping[str, list[date]], calendar: Calendar
-) -> dict[date, Lacking]:
-    return {day: found for day in sorted(days) if (found := _lacking(contract, day, missing, calendar))}
-
-
-def _read_what_is_gone(
-    contract: Contract, known: Collection[date], missing: Mapping[str, list[date]], calendar: Calendar
-) -> set[date]:
-    """Days that are there and read a missing one: that had been there when they were computed."""
-    last, found = max(known, default=date.min), set[date]()
-    for read in contract.inputs:
-        gone = missing[read.table][: bisect_right(missing[read.table], last)]
-        for span in union_reached(read.window, gone, calendar) if gone else ():
-            found.update(day_range(*span))
-    return found.intersection(known)
-
-
-def _lacking(contract: Contract, day: date, missing: Mapping[str, list[date]], calendar: Calendar) -> Lacking | None:
-    """The first missing input day that a day reads."""
-    for read in contract.inputs:
-        start, end = days_read(read.window, day, calendar)
-        at = bisect_left(missing[read.table], start)
-        if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
-            return Lacking(read.table, needed)
-    return None

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
+from platform_assets.planning.day_states import DayState, Stale, TableStates
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
-from platform_assets.planning.standing import Standing, outdated
 from platform_assets.planning.windows import Calendar, days_read
 
 Reason = Literal[
@@ -31,6 +31,14 @@ Reason = Literal[
 REASONS: tuple[Reason, ...] = get_args(Reason)
 Reasons = tuple[Reason, ...]
 """All that hold of one day, in the order of the vocabulary."""
+
+
+_BY_VERSION: Mapping[tuple[bool, bool], Reasons] = {
+    (True, False): ("code",),
+    (False, True): ("configuration",),
+    (True, True): ("code", "configuration"),
+}
+"""By whether the code, and whether the configuration, is another one."""
 
 
 class Revision(NamedTuple):
@@ -84,30 +92,29 @@ def never_computed(days: Collection[date], computed: Collection[date]) -> dict[d
     return {day: ("gap",) if first < day < last else ("never computed",) for day in days if day not in computed}
 
 
-def through_data(contract: Contract, days: Collection[date], standing: Standing, past: Past) -> dict[date, Reasons]:
+def through_data(contract: Contract, days: Collection[date], tables: TableStates, past: Past) -> dict[date, Reasons]:
     """Why days whose fingerprint would be another one now are stale.
 
     Args:
         contract: of the table.
         days: stale through data, or held though made from what they were made from: what had changed has come back.
-        standing: where the days stand.
+        tables: what is known of their table and those it reads.
         past: what they were made from.
     """
-    have = standing.marks.get(contract.name, {})
+    have = tables.marks.get(contract.name, {})
     came_back: Reasons = ("correction",) if contract.layer == "silver" else ("upstream content",)
     return never_computed(days, have) | {
-        day: _by_inputs(contract, day, standing, past) or came_back for day in days if day in have
+        day: _by_inputs(contract, day, tables, past) or came_back for day in days if day in have
     }
 
 
-def through_version(contract: Contract, days: Collection[date], standing: Standing) -> dict[date, Reasons]:
+def through_version(states: Mapping[date, DayState]) -> dict[date, Reasons]:
     """Which days are stale because people changed the code, or what the contract says about content."""
-    named: dict[tuple[bool, bool], Reasons] = {
-        (True, False): ("code",),
-        (False, True): ("configuration",),
-        (True, True): ("code", "configuration"),
+    return {
+        day: _BY_VERSION[state.by_code, state.by_configuration]
+        for day, state in states.items()
+        if isinstance(state, Stale) and state.by_version
     }
-    return {day: named[which] for day, which in outdated(contract, days, standing).items()}
 
 
 def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, calendar: Calendar) -> tuple[date, ...]:
@@ -150,17 +157,17 @@ def through_input(read: Input) -> Reason:
     return "reference data" if isinstance(read.window, AsOf) else "upstream content"
 
 
-def _by_inputs(contract: Contract, day: date, standing: Standing, past: Past) -> Reasons:
+def _by_inputs(contract: Contract, day: date, tables: TableStates, past: Past) -> Reasons:
     read_at = past.read_at.get(contract.name, {}).get(day, {})
     found: set[Reason] = set()
     for read in contract.inputs:
         at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
         if isinstance(read.window, AsOf):
-            then, now = past.views.get(read.table, {}).get(at, {}), standing.views.get(read.table, {})
-            since = {day: joined_since(contract, day, standing.calendar)}
+            then, now = past.views.get(read.table, {}).get(at, {}), tables.views.get(read.table, {})
+            since = {day: joined_since(contract, day, tables.calendar)}
             if valid_on(then, since) != valid_on(now, since):
                 found.add("reference data")
             continue
-        for changed in changed_days(read, day, at, revisions, standing.calendar)[:1]:
+        for changed in changed_days(read, day, at, revisions, tables.calendar)[:1]:
             found |= what_happened(revisions[changed], at) if read.table.startswith("raw.") else {through_input(read)}
     return ordered(found)

@@ -109,12 +109,3 @@ def back_again(refused: Collection[str], fingerprint: str, made_by: Version) -> 
     same_input = {one: tried for one in refused for mark, tried in [parse_attempt(one)] if mark == fingerprint}
     is_back = any(tried == Version() or not any(made_by.differs(tried)) for tried in same_input.values())
     return set(same_input) if is_back else set()
-
-
-def tried_otherwise(refused: Collection[str], today: Version) -> tuple[bool, bool]:
-    """Whether other code, and another configuration, than today's made all that people refused of a day."""
-    tried = [version for _, version in map(parse_attempt, refused)]
-    differing = [(False, False) if one == Version() else one.differs(today) for one in tried]
-    if not differing or not all(map(any, differing)):
-        return False, False
-    return any(code for code, _ in differing), any(configuration for _, configuration in differing)

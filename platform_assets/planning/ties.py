@@ -6,7 +6,7 @@ If only the day that the record came to were published, it would be counted twic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import date
 
 Tie = tuple[date, date]
@@ -55,17 +55,3 @@ def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
         found[one].add(other)
         found[other].add(one)
     return found
-
-
-def still_refused(refused: Iterable[tuple[date, str]], tied: Iterable[Tie], now: Mapping[date, str]) -> set[date]:
-    """The held days that would come out as they were refused.
-
-    A day that is only tied to another one is refused while that one is, and while nothing is known of that one.
-
-    Args:
-        refused: held days, each with a fingerprint that must not be published.
-        tied: held days, each with the day that keeps it.
-        now: the fingerprint that each of all these days would get.
-    """
-    by_gate = {day for day, mark in refused if now.get(day, mark) == mark}
-    return by_gate | {day for day, root in tied if root in by_gate}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import NamedTuple
 
 from platform_assets.records.code_version import Version
 
@@ -57,6 +58,36 @@ class DayRecord:
     def delivered(self) -> int:
         """Rows without the tombstones and withdrawals of a raw day, which only say what became of others."""
         return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
+
+
+class DayMark(NamedTuple):
+    """What is asked about every day of every table.
+
+    Args:
+        day: event date.
+        release: the number of the release that made the day what it is.
+        digest: of the whole content.
+        fingerprint: what the day was made from; empty for raw days.
+        rows: of the whole content.
+        bytes: of the whole content.
+        code_version: of the transform; empty for raw days.
+        configuration: of the contract; empty where nobody recorded it.
+        seconds: the day's share of the time its table took.
+    """
+
+    day: date
+    release: int = 0
+    digest: str = ""
+    fingerprint: str = ""
+    rows: int = 0
+    bytes: int = 0
+    code_version: str = ""
+    configuration: str = ""
+    seconds: float = 0.0
+
+
+Marks = Mapping[str, Mapping[date, DayMark]]
+"""The mark of every loaded day, by table."""
 
 
 @dataclass(frozen=True)

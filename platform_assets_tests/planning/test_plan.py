@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, MonthToDate, Span
-from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.planning.plan import Intake, Lacking, make_plan, reason_counts
+from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.plan import Intake, Plan, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.code_version import Version
 from platform_assets_tests.support.catalogues import (
     CALENDAR,
     FIRST,
+    NOW,
     brute_force,
     chain,
     computed,
     days_of,
+    hold,
     nth,
     nths,
     planned,
@@ -29,6 +32,12 @@ from platform_assets_tests.support.catalogues import (
 some_windows = st.one_of(
     st.builds(Span, st.integers(0, 9), st.integers(0, 9)), st.sampled_from([MonthToDate(), AllHistory()])
 )
+
+
+def in_the_way(plan: Plan) -> dict[str, dict[date, tuple[str, date]]]:
+    return {table: {day: (why.table, why.day) for day, why in days.items()} for table, days in plan.blocked.items()}
+
+
 some_days = st.sets(st.dates(CALENDAR.first, CALENDAR.last), max_size=5)
 OLD = Version("old", "configuration")
 
@@ -47,9 +56,9 @@ def test_planned_days_equal_brute_force(windows, days):
 def test_days_never_computed_and_days_they_reach_are_planned_too(windows, changed, never):
     catalogue = chain(*windows)
     derived = [name for name in catalogue.names if name != "raw.t0"]
-    standing = computed(catalogue, changed={"raw.t0": changed}, lacking=dict.fromkeys(derived, never))
+    tables = computed(catalogue, changed={"raw.t0": changed}, lacking=dict.fromkeys(derived, never))
     expected = brute_force(catalogue, {"raw.t0": changed, **dict.fromkeys(derived, never)})
-    assert days_of(planned(catalogue, standing)) == expected
+    assert days_of(planned(catalogue, tables)) == expected
 
 
 @given(some_windows, some_days, some_days)
@@ -75,22 +84,22 @@ def test_a_plan_of_nothing_is_empty():
 
 def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_else():
     catalogue = chain()
-    standing = computed(catalogue, changed={"raw.t0": nths(0)})
-    refused = fingerprints(catalogue["silver.t1"], [FIRST], standing.digests, CALENDAR, {})
-    held = {"silver.t1": set(refused.items())}
-    assert days_of(planned(catalogue, replace(standing, refused=held))) == {}
-    corrected = computed(catalogue, refused=held)
+    tables = computed(catalogue, changed={"raw.t0": nths(0)})
+    refused = fingerprints(catalogue["silver.t1"], [FIRST], tables.digests, CALENDAR, {})
+    held = {"silver.t1": [hold("silver.t1", FIRST, attempt(refused[FIRST], NOW))]}
+    assert days_of(planned(catalogue, replace(tables, holds=held))) == {}
+    corrected = replace(computed(catalogue), holds=held)
     assert days_of(planned(catalogue, corrected)) == {"silver.t1": {FIRST}}
-    assert days_of(planned(catalogue, replace(corrected, refused={}))) == {}
+    assert days_of(planned(catalogue, replace(corrected, holds={}))) == {}
 
 
 def test_days_stale_only_through_code_wait_for_a_person_and_reach_nothing_until_then():
     catalogue = chain(Span(2, 0))
-    standing = computed(catalogue, made_by={"silver.t1": dict.fromkeys(nths(4, 5), OLD)})
-    plan = planned(catalogue, standing)
+    tables = computed(catalogue, made_by={"silver.t1": dict.fromkeys(nths(4, 5), OLD)})
+    plan = planned(catalogue, tables)
     assert plan.steps == ()
     assert [(step.table, step.days) for step in plan.waiting] == [("silver.t1", nths(4, 5))]
-    taken = planned(catalogue, standing, BY_PERSON)
+    taken = planned(catalogue, tables, BY_PERSON)
     assert taken.waiting == ()
     assert days_of(taken) == {"silver.t1": set(nths(4, 5)), "gold.t2": set(nths(4, 5, 6, 7))}
     assert taken.steps[0].reasons == dict.fromkeys(nths(4, 5), ("code",))
@@ -109,30 +118,30 @@ def test_a_day_stale_through_data_and_code_does_not_wait_and_says_both():
 def test_a_table_that_has_to_follow_its_contract_is_left_to_people_with_what_reads_it():
     catalogue = chain(Span(0, 0), Span(0, 0))
     changed = computed(catalogue, changed={"raw.t0": nths(5), "gold.t2": nths(7)})
-    standing = replace(changed, changing={"silver.t1": "all days"})
-    plan = planned(catalogue, standing)
+    tables = replace(changed, changing={"silver.t1": "all days"})
+    plan = planned(catalogue, tables)
     assert plan.by_people == ("gold.t2", "silver.t1")
     assert days_of(plan) == {"gold.t3": set(nths(7))}, "what does not read it goes on"
     assert [(step.table, len(step.days)) for step in plan.waiting] == [("silver.t1", 60)]
     assert plan.waiting[0].reasons[nth(5)] == ("correction", "configuration")
-    taken = planned(catalogue, standing, BY_PERSON)
+    taken = planned(catalogue, tables, BY_PERSON)
     assert (taken.by_people, taken.waiting) == ((), ())
     assert days_of(taken)["silver.t1"] == days_of(taken)["gold.t2"] == set(CALENDAR.days())
 
 
 def test_days_needed_together_that_lack_an_input_are_named():
     catalogue = chain()
-    standing = replace(computed(catalogue, lacking={"raw.t0": nths(3)}), changing={"silver.t1": "all days"})
-    plan = planned(catalogue, standing, BY_PERSON)
-    assert plan.unready == {"silver.t1": {nth(3): Lacking("raw.t0", nth(3))}}
+    tables = replace(computed(catalogue, lacking={"raw.t0": nths(3)}), changing={"silver.t1": "all days"})
+    plan = planned(catalogue, tables, BY_PERSON)
+    assert in_the_way(plan) == {"silver.t1": {nth(3): ("raw.t0", nth(3))}}
     assert days_of(plan)["silver.t1"] == set(CALENDAR.days()) - {nth(3)}
 
 
 def test_raw_tables_take_added_columns_by_themselves_and_wait_for_a_person_with_any_other_change():
     catalogue = chain()
-    standing = computed(catalogue)
-    assert planned(catalogue, replace(standing, changing={"raw.t0": "any days"})).by_people == ()
-    assert planned(catalogue, replace(standing, changing={"raw.t0": "another table"})).by_people == (
+    tables = computed(catalogue)
+    assert planned(catalogue, replace(tables, changing={"raw.t0": "any days"})).by_people == ()
+    assert planned(catalogue, replace(tables, changing={"raw.t0": "another table"})).by_people == (
         "raw.t0",
         "silver.t1",
     )
@@ -146,14 +155,12 @@ def test_a_version_nobody_recorded_makes_nothing_stale():
 
 def test_what_is_asked_for_comes_with_what_it_is_made_from_and_nothing_else():
     catalogue = chain(Span(2, 0), Span(0, 0))
-    standing = computed(catalogue, changed={"raw.t0": nths(1, 10, 20)})
+    tables = computed(catalogue, changed={"raw.t0": nths(1, 10, 20)})
     request = Request(frozenset({"gold.t2"}), frozenset(nths(11)), by_person=True)
-    assert days_of(planned(catalogue, standing, request)) == {"silver.t1": {nth(10)}, "gold.t2": {nth(11)}}
-    everything = planned(catalogue, standing, Request(days=frozenset(nths(20))))
+    assert days_of(planned(catalogue, tables, request)) == {"silver.t1": {nth(10)}, "gold.t2": {nth(11)}}
+    everything = planned(catalogue, tables, Request(days=frozenset(nths(20))))
     assert days_of(everything) == {"silver.t1": {nth(20)}, "gold.t2": {nth(20)}, "gold.t3": {nth(20)}}
-    assert days_of(planned(catalogue, standing, Request(frozenset({"silver.t1"})))) == {
-        "silver.t1": set(nths(1, 10, 20))
-    }
+    assert days_of(planned(catalogue, tables, Request(frozenset({"silver.t1"})))) == {"silver.t1": set(nths(1, 10, 20))}
 
 
 def test_days_asked_for_by_force_are_recomputed_whatever_their_state():
@@ -169,17 +176,17 @@ def test_days_asked_for_that_lack_an_input_are_named_with_it(force):
     lacking = {"raw.t0": nths(10), "silver.t1": nths(10), "gold.t2": nths(9, 10, 11, 12)}
     request = Request(frozenset({"gold.t2"}), frozenset(nths(8, 9, 11)), by_person=True, force=force)
     plan = planned(catalogue, computed(catalogue, lacking=lacking), request)
-    assert plan.unready == {"gold.t2": {nth(11): ("silver.t1", nth(10))}}
+    assert in_the_way(plan) == {"gold.t2": {nth(11): ("silver.t1", nth(10))}}
     assert days_of(plan) == {"gold.t2": {nth(8), nth(9)} if force else {nth(9)}}
 
 
 def test_an_estimate_counts_days_as_they_were_and_the_start_of_a_job_once():
     catalogue = chain()
-    standing = computed(catalogue, changed={"raw.t0": nths(3, 4)})
-    marks = dict(standing.marks["silver.t1"])
+    tables = computed(catalogue, changed={"raw.t0": nths(3, 4)})
+    marks = dict(tables.marks["silver.t1"])
     marks[nth(3)] = marks[nth(3)]._replace(rows=700, release=2, seconds=2.1)
-    standing = replace(standing, marks={**standing.marks, "silver.t1": marks})
-    found = planned(catalogue, standing).estimate
+    tables = replace(tables, marks={**tables.marks, "silver.t1": marks})
+    found = planned(catalogue, tables).estimate
     assert found is not None
     assert (found.rows, found.bytes) == (800, 2000)
     assert found.seconds == pytest.approx(2 * 0.1 + 2.0)
@@ -195,7 +202,7 @@ def test_a_table_that_was_never_timed_has_no_estimate_and_so_has_the_plan():
 
 def test_files_that_wait_are_part_of_the_plan_of_the_tables_they_are_for():
     catalogue = chain(Span(0, 0))
-    standing, intake = computed(catalogue), Intake("raw.t0", 2, 1000, nths(3))
-    assert make_plan(catalogue, standing, {}, Past(), intakes=[intake]).intakes == (intake,)
+    tables, intake = computed(catalogue), Intake("raw.t0", 2, 1000, nths(3))
+    assert make_plan(catalogue, tables, {}, Past(), intakes=[intake]).intakes == (intake,)
     none = Request(frozenset({"silver.t1"}), frozenset())
-    assert make_plan(catalogue, standing, {}, Past(), none, [intake]).intakes == ()
+    assert make_plan(catalogue, tables, {}, Past(), none, [intake]).intakes == ()

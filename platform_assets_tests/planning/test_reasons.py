@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Catalogue, Contract, Domain, Input, LandingFiles, Span, as_of
 from platform_assets.planning.reasons import Past, Revision, changed_days, digest_at, through_data, what_happened
-from platform_assets_tests.support.catalogues import AT, CALENDAR, KEY, chain, computed, nth, nths, planned
+from platform_assets_tests.support.catalogues import AT, CALENDAR, KEY, chain, computed, hold, nth, nths, planned
 
 READ_AT = 3
 BEFORE = Revision(2, "a", rows=10, tombstones=1)
@@ -54,8 +54,8 @@ def test_input_days_that_differ_are_those_whose_content_does(contents, read_at):
 
 def test_a_gap_lies_between_computed_days():
     catalogue = chain()
-    standing = computed(catalogue, lacking={"silver.t1": nths(0, 5, 59)})
-    [step] = planned(catalogue, standing).steps
+    tables = computed(catalogue, lacking={"silver.t1": nths(0, 5, 59)})
+    [step] = planned(catalogue, tables).steps
     assert step.reasons == {nth(0): ("never computed",), nth(5): ("gap",), nth(59): ("never computed",)}
 
 
@@ -67,7 +67,7 @@ def test_a_changed_history_of_what_is_read_as_of_the_day_is_reference_data():
     gold = Contract("gold.g", "", "", (KEY,), ("k",), inputs=reads)
     catalogue = Catalogue.of([Domain("d", (*facts, raw, silver, gold), "nowhere")])
     now = {"silver.r": {nth(0): "as it was", nth(11): "other", nth(12): "as it was then"}}
-    standing = replace(computed(catalogue), views=now)
+    tables = replace(computed(catalogue), views=now)
     past = Past(
         {"gold.g": {day: {"silver.t1": 1, "silver.r": 1} for day in nths(9, 10, 11, 12, 13)}},
         {
@@ -76,7 +76,7 @@ def test_a_changed_history_of_what_is_read_as_of_the_day_is_reference_data():
         },
         {"silver.r": {1: {nth(0): "as it was", nth(12): "as it was then"}}},
     )
-    assert through_data(gold, nths(9, 10, 11, 12, 13), standing, past) == {
+    assert through_data(gold, nths(9, 10, 11, 12, 13), tables, past) == {
         nth(9): ("upstream content",),
         nth(10): ("upstream content",),
         nth(11): ("reference data",),
@@ -87,6 +87,6 @@ def test_a_changed_history_of_what_is_read_as_of_the_day_is_reference_data():
 
 def test_a_held_day_whose_input_came_back_is_a_correction():
     catalogue = chain()
-    standing = replace(computed(catalogue), refused={"silver.t1": {(nth(3), "bad")}})
-    [step] = planned(catalogue, standing).steps
+    tables = computed(catalogue, holds=[hold("silver.t1", nth(3), "bad")])
+    [step] = planned(catalogue, tables).steps
     assert step.reasons == {nth(3): ("correction",)}

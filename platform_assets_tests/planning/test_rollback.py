@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration, tried_otherwise
+from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration
 from platform_assets.records.code_version import Version
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
@@ -73,12 +73,3 @@ def test_a_day_is_what_was_refused_if_input_and_code_are_with_all_that_was_refus
     assert back_again(refused, "f", Version("before", "configuration")) == set()
     assert back_again({"f"}, "f", MADE) == {"f"}
     assert back_again(refused, "h", MADE) == set()
-
-
-def test_a_day_is_worth_a_try_by_other_code_than_all_that_was_refused():
-    assert tried_otherwise({"f@code+configuration"}, MADE) == (False, False)
-    assert tried_otherwise({"f@code+configuration"}, TODAY) == (True, False)
-    assert tried_otherwise({"f@code, later+other"}, TODAY) == (False, True)
-    assert tried_otherwise({"f@code+configuration", "g@code, later+configuration"}, TODAY) == (False, False)
-    assert tried_otherwise({"f"}, TODAY) == (False, False)
-    assert tried_otherwise((), TODAY) == (False, False)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from platform_assets.contracts import Catalogue, Column, Contract, Domain, Input, LandingFiles, Span, Window
+from platform_assets.planning.day_states import TableStates, day_states
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import AUTOMATIC, Request
-from platform_assets.planning.standing import DayMark, Standing, stale
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayMark, Hold
 
 FIRST = date(2017, 1, 1)
 CALENDAR = Calendar(FIRST, FIRST + timedelta(days=59))
@@ -47,16 +48,16 @@ def computed(
     *,
     changed: Days | None = None,
     lacking: Days | None = None,
-    refused: Mapping[str, Collection[tuple[date, str]]] | None = None,
+    holds: Collection[Hold] = (),
     made_by: Mapping[str, Mapping[date, Version]] | None = None,
-) -> Standing:
+) -> TableStates:
     """Every day of every table computed, after which some days of some tables changed.
 
     Args:
         catalogue: of the tables.
         changed: days that have other content than those computed from them read.
         lacking: days that were never loaded.
-        refused: held days with the fingerprints refused.
+        holds: of days.
         made_by: by what days were computed, if not by what they would be today.
     """
     content = {name: {day: f"{name} {day}" for day in CALENDAR.days()} for name in catalogue.names}
@@ -81,13 +82,19 @@ def computed(
             if day not in missing
         }
     names = [contract.name for contract in catalogue if contract.inputs]
-    return Standing(marks, refused or {}, CALENDAR, dict.fromkeys(names, NOW))
+    by_table = {name: [hold for hold in holds if hold.table == name] for name in names}
+    return TableStates(marks, by_table, CALENDAR, dict.fromkeys(names, NOW))
 
 
-def planned(catalogue: Catalogue, standing: Standing, request: Request = AUTOMATIC, past: Past | None = None) -> Plan:
-    """The plan for a standing."""
-    found = {c.name: stale(c, CALENDAR.days(), standing) for c in catalogue if c.inputs}
-    return make_plan(catalogue, standing, found, past or Past(), request)
+def hold(table: str, day: date, refused: str, gate: str = "volume") -> Hold:
+    """A hold by a gate, or what `gate` says instead."""
+    return Hold(table, day, refused, gate, "too few rows", "run", datetime(2017, 6, 1, tzinfo=UTC))
+
+
+def planned(catalogue: Catalogue, tables: TableStates, request: Request = AUTOMATIC, past: Past | None = None) -> Plan:
+    """The plan for what is known of tables."""
+    states = {c.name: day_states(c, CALENDAR.days(), tables) for c in catalogue if c.inputs}
+    return make_plan(catalogue, tables, states, past or Past(), request)
 
 
 def days_of(plan: Plan) -> dict[str, set[date]]:

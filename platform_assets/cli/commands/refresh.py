@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ from platform_assets.cli.console import (
     reading,
     say,
 )
-from platform_assets.cli.plan_view import bereft_lines, estimate_line, intake_lines, plan_grid, plan_json
+from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
@@ -69,7 +69,7 @@ def refresh(
         basis = _basis(platform, stage)
         plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
         if request.tables and request.days is not None and not plan.intakes:
-            _refuse_unready(plan)
+            _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         if not as_json:
             _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)], root)
@@ -113,19 +113,12 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
     )
 
 
-def _refuse_unready(plan: Plan) -> None:
-    """Days named one by one are wanted: that they cannot be had is no plan."""
-    if line := next(_unready_lines(plan), None):
+def _refuse_blocked(plan: Plan) -> None:
+    """Days named one by one are wanted: that they read what was never loaded is no plan."""
+    if line := next(blocked_lines(plan, are_there=False), None):
         raise NotReadyError(
             f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
         )
-
-
-def _unready_lines(plan: Plan) -> Iterator[str]:
-    for table, days in plan.unready.items():
-        day, lacking = next(iter(days.items()))
-        others = f" and {counted(len(days) - 1, 'other day')}" if len(days) > 1 else ""
-        yield f"{table} {day}{others}: {lacking.table} has never been loaded for {lacking.day}"
 
 
 def _is_asked(request: Request, hold: Hold) -> bool:
@@ -157,7 +150,7 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
             say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
     if root:
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
-    for line in _unready_lines(plan):
+    for line in blocked_lines(plan):
         say("[yellow]cannot be computed[/]", line)
     for line in bereft_lines(plan, plan.bereft):
         say("[yellow]out of date[/]", line)

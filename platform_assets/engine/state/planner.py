@@ -20,50 +20,66 @@ from platform_assets.engine.state.schema_changes import changes_of_contract, cha
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.releases import release
 from platform_assets.planning.configuration import ContractChange
-from platform_assets.planning.fingerprints import View, parse_attempt, refused_now
-from platform_assets.planning.plan import Intake, Plan, PlannedStep, left_to_do, make_plan
+from platform_assets.planning.day_states import (
+    DayState,
+    States,
+    TableStates,
+    day_states,
+    stale_through_data,
+    unblocked,
+)
+from platform_assets.planning.fingerprints import View
+from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
-from platform_assets.planning.rollback import tried_otherwise
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
-from platform_assets.planning.standing import DayMark, Marks, Stale, Standing, stale
-from platform_assets.planning.ties import Tie
-from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayMark, Hold
 
 
-def standing_of(basis: Basis, tables: Collection[str] | None = None) -> Standing:
-    """Where the days of all tables, or of some, stand."""
+def table_states(basis: Basis, tables: Collection[str] | None = None) -> TableStates:
+    """What is known of all tables, or of some, at the release and in the stage that a basis is."""
     platform = basis.platform
     names = platform.catalogue.names if tables is None else tables
-    refused: dict[str, set[tuple[date, str]]] = {}
-    by_people: dict[tuple[str, date], list[str]] = {}
-    tied: dict[str, set[Tie]] = {}
+    contracts = [platform.catalogue[name] for name in names]
+    holds: dict[str, list[Hold]] = {}
     for hold in basis.holds():
-        if hold.tied_to is not None:
-            tied.setdefault(hold.table, set()).add((hold.day, hold.tied_to))
-        elif hold.table in platform.code_versions:
-            mark = refused_now(hold.refused, platform.version(hold.table))
-            if hold.is_of_good_content:
-                by_people.setdefault((hold.table, hold.day), []).append(hold.refused)
-                mark, _ = parse_attempt(hold.refused)
-            refused.setdefault(hold.table, set()).add((hold.day, mark))
+        if hold.table in names:
+            holds.setdefault(hold.table, []).append(hold)
     marks = basis.marks(names)
-    return Standing(
+    return TableStates(
         marks=marks,
-        refused=refused,
-        tried_otherwise=_tried_otherwise(platform, by_people, marks),
+        holds=holds,
         calendar=platform.calendar,
-        views=views_read([platform.catalogue[name] for name in names], basis),
-        tied=tied,
+        views=views_read(contracts, basis),
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
-        changing=changing(basis, [platform.catalogue[name] for name in names], marks),
+        changing=changing(basis, contracts, marks),
     )
 
 
-def stale_days(platform: Platform, standing: Standing) -> Stale:
-    """Every day that is stale through data, by table."""
-    every_day = standing.calendar.days()
-    found = {c.name: stale(c, every_day, standing) for c in platform.catalogue if c.inputs}
-    return {table: days for table, days in found.items() if days}
+def states_around(
+    basis: Basis,
+    contract: Contract,
+    days: Collection[date],
+    *,
+    forced: Collection[date] = (),
+    accept: Collection[str] = (),
+) -> tuple[TableStates, dict[date, DayState]]:
+    """The state of some days of one table, and what is known of it and of what it reads.
+
+    Args:
+        basis: to look at.
+        contract: of the table.
+        days: of it.
+        forced: as for `day_states`.
+        accept: as for `day_states`.
+    """
+    tables = table_states(basis, {contract.name, *(read.table for read in contract.inputs)})
+    return tables, day_states(contract, days, tables, forced=forced, accept=accept)
+
+
+def all_states(platform: Platform, tables: TableStates) -> States:
+    """The state of every day of every table with a transform, by table."""
+    every_day = tables.calendar.days()
+    return {c.name: day_states(c, every_day, tables) for c in platform.catalogue if c.inputs}
 
 
 def plan_steps(
@@ -71,9 +87,9 @@ def plan_steps(
 ) -> Plan:
     """What a refresh of what is asked for would do now; in a stage, on what the stage shows."""
     basis = basis or Basis.now(platform)
-    standing = standing_of(basis)
-    found = stale_days(platform, standing)
-    return make_plan(platform.catalogue, standing, found, past_of(basis, standing, found), request, intakes)
+    tables = table_states(basis)
+    states = all_states(platform, tables)
+    return make_plan(platform.catalogue, tables, states, past_of(basis, tables, states), request, intakes)
 
 
 @dataclass(frozen=True)
@@ -94,23 +110,24 @@ class Outlook:
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     """What is stale now in all tables."""
     basis = Basis.now(platform)
-    standing = standing_of(basis)
-    found = stale_days(platform, standing)
-    past = past_of(basis, standing, found)
+    tables = table_states(basis)
+    states = all_states(platform, tables)
+    past = past_of(basis, tables, states)
     everything, automatic = (
-        make_plan(platform.catalogue, standing, found, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
+        make_plan(platform.catalogue, tables, states, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
     )
-    changes = {c.name: changes_of_contract(basis, c, standing.marks.get(c.name, {})) for c in platform.catalogue}
+    changes = {c.name: changes_of_contract(basis, c, tables.marks.get(c.name, {})) for c in platform.catalogue}
     return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
 
 
-def past_of(basis: Basis, standing: Standing, found: Mapping[str, Collection[date]]) -> Past:
-    """What stale days were made from, and what became of that since."""
+def past_of(basis: Basis, tables: TableStates, states: States) -> Past:
+    """What days that are stale through data were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     shown_by = ReleaseIndex(basis.platform)
-    for table, days in found.items():
-        computed = [day for day in days if day in standing.marks.get(table, {})]
+    for table, found in states.items():
+        stale = stale_through_data({day: unblocked(state) for day, state in found.items()})
+        computed = [day for day in stale if day in tables.marks.get(table, {})]
         if not computed:
             continue
         records = basis.days(table, computed)
@@ -122,10 +139,10 @@ def past_of(basis: Basis, standing: Standing, found: Mapping[str, Collection[dat
             for name, number in releases.items():
                 oldest[name] = min(oldest.get(name, number), number)
     revisions = {
-        name: basis.revisions(name, _published_after(standing.marks.get(name, {}), number))
+        name: basis.revisions(name, _published_after(tables.marks.get(name, {}), number))
         for name, number in oldest.items()
     }
-    views = {name: _views_at(basis, name, read_at) for name in standing.views}
+    views = {name: _views_at(basis, name, read_at) for name in tables.views}
     return Past(read_at, revisions, views)
 
 
@@ -151,20 +168,18 @@ def reasons_now(
         days: of it.
         asked: those of them that were asked for whatever their state.
     """
-    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
-    found = stale(contract, days, standing)
-    past = past_of(basis, standing, {contract.name: found})
-    by_data = through_data(contract, found, standing, past)
-    by_version = through_version(contract, days, standing)
+    tables, states = states_around(basis, contract, days)
+    past = past_of(basis, tables, {contract.name: states})
+    by_data = through_data(contract, stale_through_data(states), tables, past)
+    by_version = through_version(states)
     reasons = {day: {*by_data.get(day, ()), *by_version.get(day, ())} for day in days}
     return {day: ordered({*why, "asked for"} if day in asked or not why else why) for day, why in reasons.items()}
 
 
-def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> tuple[tuple[date, ...], tuple[date, ...]]:
+def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> LeftToDo:
     """As `left_to_do`, on what is there by now."""
-    contract = basis.platform.catalogue[step.table]
-    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
-    return left_to_do(contract, step, standing, request)
+    _, states = states_around(basis, basis.platform.catalogue[step.table], step.days)
+    return left_to_do(step, states, request)
 
 
 class ReleaseIndex:
@@ -201,25 +216,6 @@ class ReleaseIndex:
                     high = middle
             self._found[table, version] = low
         return self._found[table, version]
-
-
-def _tried_otherwise(
-    platform: Platform, refused: Mapping[tuple[str, date], Collection[str]], marks: Marks
-) -> dict[str, dict[date, tuple[bool, bool]]]:
-    """Days of which people refused what other code or another configuration made, and which are not today's already."""
-    found: dict[str, dict[date, tuple[bool, bool]]] = {}
-    for (table, day), all_of_it in refused.items():
-        now, there = platform.version(table), marks.get(table, {}).get(day)
-        done = there and any(_is_of(there, one, now) for one in all_of_it)
-        if not done and any(differs := tried_otherwise(all_of_it, now)):
-            found.setdefault(table, {})[day] = differs
-    return found
-
-
-def _is_of(there: DayMark, refused: str, version: Version) -> bool:
-    """Whether a day was made by a version from the input that was refused in another way."""
-    made_by = (there.code_version, there.configuration)
-    return there.fingerprint == parse_attempt(refused)[0] and made_by == (version.code, version.configuration)
 
 
 def _published_after(marks: Mapping[date, DayMark], number: int) -> list[date]:

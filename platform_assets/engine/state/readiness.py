@@ -11,17 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from platform_assets.contracts import Contract, Input, Span
+from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import Basis
-from platform_assets.engine.state.reference_data import views_read
-from platform_assets.engine.state.schema_changes import changes_on_disk
-from platform_assets.planning.fingerprints import Digests, fingerprints, refused_now
+from platform_assets.engine.state.planner import states_around
+from platform_assets.planning.day_states import Blocked, Held, Stale, UpToDate
 from platform_assets.planning.loaded import comes_with
-from platform_assets.planning.ties import still_refused
-from platform_assets.planning.windows import day_range, days_read
+from platform_assets.planning.windows import days_read
 from platform_assets.quality.findings import Check
-from platform_assets.records.history import DayRecord, Hold, hold_of_each_day
+from platform_assets.records.history import DayRecord, Hold
 
 HoldsByDay = Mapping[date, Hold]
 
@@ -72,87 +70,49 @@ def readiness(
         forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
-    digests = {read.table: basis.digests(read.table) for read in contract.inputs}
-    holds_on = {read.table: _holds(basis, read.table) for read in contract.inputs}
-    blocked = {
-        day: reason
-        for read in contract.inputs
-        for day in days
-        if (reason := _blocks(basis, read, day, digests, holds_on[read.table]))
-    }
-    left = sorted(set(days) - set(blocked))
-    before = basis.days(contract.name)
+    tables, states = states_around(basis, contract, days, forced=forced, accept=accept)
     holds = basis.holds(contract.name)
-    tied = [(hold.day, hold.tied_to) for hold in holds if hold.tied_to is not None]
-    views = views_read([contract], basis)
-    now = fingerprints(contract, {*left, *(root for _, root in tied)}, digests, platform.calendar, views)
-    made_from = {day: now[day] for day in left if day in now}
-    version, free = platform.version(contract.name), set(left).difference(forced)
-    by_gate = [hold for hold in holds if hold.tied_to is None and hold.gate not in accept]
-    refused = still_refused(((hold.day, refused_now(hold.refused, version)) for hold in by_gate), tied, now)
-    held = {hold.day: hold for hold in holds if hold.day in refused & free}
-    # Of a day whose configuration nobody recorded, the columns on disk tell whether it was another one.
-    columns_fit = not (free and changes_on_disk(basis, contract))
-    still_right = {
-        day
-        for day in free & before.keys() - {hold.day for hold in holds}
-        if made_from.get(day) == (found := before[day]).fingerprint
-        and found.code_version == version.code
-        and (found.configuration == version.configuration or (columns_fit and not found.configuration))
-    }
-    up_to_date = tuple(sorted(still_right))
-    ready = tuple(day for day in left if day not in held and day not in up_to_date)
+    ready = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
     return Readiness(
-        ready=ready,
-        made_from=made_from,
-        blocked=blocked,
-        held=held,
-        up_to_date=up_to_date,
-        notes={day: notes for day in ready if (notes := _notes(platform, contract, day, holds_on))},
-        before=before,
+        ready=tuple(ready),
+        made_from=ready,
+        blocked={day: _why(basis, state) for day, state in states.items() if isinstance(state, Blocked)},
+        held={day: state.hold for day, state in states.items() if isinstance(state, Held)},
+        up_to_date=tuple(day for day, state in states.items() if isinstance(state, UpToDate)),
+        notes={day: notes for day in ready if (notes := _notes(platform, contract, day, tables.held))},
+        before=basis.days(contract.name),
         holds={hold.day: hold for hold in holds},
         known_holds=holds,
     )
 
 
-def _holds(basis: Basis, table: str) -> HoldsByDay:
-    """The hold that counts for readers of every held day, oldest day first."""
-    return {day: hold for (_, day), hold in hold_of_each_day(basis.holds(table)).items()}
-
-
-def _blocks(basis: Basis, read: Input, day: date, digests: Digests, holds: HoldsByDay) -> str | None:
-    """Why an input keeps a day from being computed."""
-    start, end = days_read(read.window, day, basis.platform.calendar)
-    lacking = next((needed for needed in day_range(start, end) if needed not in digests[read.table]), None)
-    held = holds.get(day if lacking is None else lacking)
-    waits = lacking is not None or (read.window == Span(0, 0) and not (held and held.is_of_good_content))
-    if held is not None and waits:
-        has = "its last good content stays" if lacking is None else "it has no content yet"
+def _why(basis: Basis, state: Blocked) -> str:
+    """What keeps a day from being computed, and what to do, for a person."""
+    table, day = state.table, state.day
+    if state.hold is not None:
+        has = "its last good content stays" if state.is_there else "it has no content yet"
         return (
-            f"{read.table} is held on {held.day} and {has}: {held.reason}. "
-            f"Correct its input or its code and recompute {read.table} for {held.day}; this day is then stale."
+            f"{table} is held on {day} and {has}: {state.hold.reason}. "
+            f"Correct its input or its code and recompute {table} for {day}; this day is then stale."
         )
-    if lacking is None:
-        return None
-    source = basis.platform.catalogue[read.table]
+    source = basis.platform.catalogue[table]
     if source.source is None:
-        return f"{read.table} has never been loaded for {lacking}. Materialize {read.table} for {lacking} first."
-    if basis.days(read.table, [lacking]):
+        return f"{table} has never been loaded for {day}. Materialize {table} for {day} first."
+    if basis.days(table, [day]):
         return (
-            f"{read.table} has rows of {lacking} already, and comes whole with what arrives on "
-            f"{comes_with(source, lacking)}: nothing that arrived then or later was taken yet. Wait for that delivery."
+            f"{table} has rows of {day} already, and comes whole with what arrives on "
+            f"{comes_with(source, day)}: nothing that arrived then or later was taken yet. Wait for that delivery."
         )
-    todo = f"Deliver its rows, or declare the day closed for {lacking} first."
-    return f"{read.table} has never been loaded for {lacking}. {todo}"
+    return f"{table} has never been loaded for {day}. Deliver its rows, or declare the day closed for {day} first."
 
 
 def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:
     """Which inputs count with the last good content of held days."""
     notes: list[str] = []
     for read in contract.inputs:
-        holds = holds_on[read.table]
+        holds = holds_on.get(read.table, {})
         start, end = days_read(read.window, day, platform.calendar)
-        if held := _between(list(holds), start, end):
+        if held := _between(sorted(holds), start, end):
             more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
             notes.append(
                 f"reads {read.table} with its last good content of {held[0]}{more} (held: {holds[held[0]].reason})"

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import Basis
-from platform_assets.engine.state.planner import ReleaseIndex, past_of, standing_of
+from platform_assets.engine.state.planner import ReleaseIndex, past_of, states_around
 from platform_assets.engine.state.schema_changes import changes_of_contract
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by
 from platform_assets.planning.configuration import ContractChange
+from platform_assets.planning.day_states import (
+    TableStates,
+    missing_days,
+    missing_input,
+    stale_through_data,
+    unblocked,
+)
 from platform_assets.planning.reasons import Reasons, digest_at, through_data, through_version
-from platform_assets.planning.standing import Standing, stale
 from platform_assets.planning.windows import day_range, days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
@@ -97,58 +103,48 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     """Where a day comes from, and what of that is no longer so."""
     table = contract.name
     basis = Basis.now(platform)
-    standing = standing_of(basis, {table, *(read.table for read in contract.inputs)})
+    tables, states = states_around(basis, contract, [day])
+    state = unblocked(states[day])
     record = basis.days(table, [day]).get(day)
     shown = basis.release.versions.get(table, -1)
-    reasons: Reasons = ()
-    if contract.inputs:
-        by_data = _through_data(basis, contract, day, standing)
-        reasons = (*by_data, *through_version(contract, [day], standing).get(day, ()))
+    past = past_of(basis, tables, {table: states})
+    by_data = through_data(contract, stale_through_data({day: state}), tables, past).get(day, ())
+    reasons = (*by_data, *through_version({day: state}).get(day, ()))
     return Explanation(
         table=table,
         day=day,
         reasons=reasons,
-        lacking=_lacking(contract, day, standing),
+        lacking=_lacking(contract, day, tables),
         held=tuple(hold for hold in basis.holds(table) if hold.day == day),
         then=Version(record.code_version, record.configuration) if record else None,
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
-        differences=_differences(platform, contract, record, standing) if record else (),
-        changes=changes_of_contract(basis, contract, standing.marks.get(table, {}))
-        if "configuration" in reasons
-        else (),
+        differences=_differences(platform, contract, record, tables) if record else (),
+        changes=changes_of_contract(basis, contract, tables.marks.get(table, {})) if "configuration" in reasons else (),
         software=made_by(platform.lake, record.publication, table, day).software if record else {},
     )
 
 
-def _through_data(basis: Basis, contract: Contract, day: date, standing: Standing) -> Reasons:
-    found = stale(contract, [day], standing)
-    past = past_of(basis, standing, {contract.name: found})
-    return through_data(contract, found, standing, past).get(day, ())
-
-
-def _lacking(contract: Contract, day: date, standing: Standing) -> dict[str, date]:
+def _lacking(contract: Contract, day: date, tables: TableStates) -> dict[str, date]:
     found: dict[str, date] = {}
     for read in contract.inputs:
-        there = standing.marks.get(read.table, {})
-        for needed in day_range(*days_read(read.window, day, standing.calendar)):
-            if needed not in there:
-                found[read.table] = needed
-                break
+        alone = replace(contract, inputs=(read,))
+        if needed := missing_input(alone, day, {read.table: missing_days(read.table, tables)}, tables.calendar):
+            found[read.table] = needed[1]
     return found
 
 
 def _differences(
-    platform: Platform, contract: Contract, record: DayRecord, standing: Standing
+    platform: Platform, contract: Contract, record: DayRecord, tables: TableStates
 ) -> tuple[Difference, ...]:
     shown_by = ReleaseIndex(platform)
     found: list[Difference] = []
     for read in contract.inputs:
         read_at = shown_by(read.table, record.reads.get(read.table, -1))
-        now = standing.marks.get(read.table, {})
+        now = tables.marks.get(read.table, {})
         days = [
             day
-            for day in day_range(*days_read(read.window, record.day, standing.calendar))
+            for day in day_range(*days_read(read.window, record.day, tables.calendar))
             if day not in now or now[day].release > read_at
         ]
         revisions = platform.ledger.revisions(read.table, days, at=shown_by.newest)

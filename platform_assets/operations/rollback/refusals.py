@@ -11,10 +11,10 @@ from datetime import date
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import Basis
-from platform_assets.engine.state.planner import standing_of
+from platform_assets.engine.state.planner import table_states
 from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.day_states import same_input
 from platform_assets.planning.rollback import TableDay, refusals
-from platform_assets.planning.standing import unchanged
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import TableChange
@@ -64,9 +64,9 @@ def _as_they_would_be(basis: Basis, contract: Contract, made_by: Mapping[date, V
         contract: of the table.
         made_by: by what each of the days was computed, as far as that is known.
     """
-    standing = standing_of(basis, {contract.name, *(read.table for read in contract.inputs)})
+    tables = table_states(basis, {contract.name, *(read.table for read in contract.inputs)})
     now = basis.platform.version(contract.name)
     other = {day for day, version in made_by.items() if any(version.differs(now))}
     return tuple(
-        day for day in unchanged(contract, made_by, standing) if day not in other or contract.name in standing.changing
+        day for day in same_input(contract, made_by, tables) if day not in other or contract.name in tables.changing
     )

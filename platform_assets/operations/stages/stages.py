@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill
-from platform_assets.engine.state.planner import plan_steps, standing_of
+from platform_assets.engine.state.planner import plan_steps, states_around
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.stage import Stage
@@ -20,8 +20,8 @@ from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
 from platform_assets.operations.stages.inspect import refuse_damaged, refuse_other_code, without_other_code
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
+from platform_assets.planning.day_states import stale_through_data, unblocked
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets.planning.standing import stale
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
 
@@ -210,6 +210,6 @@ def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: On
     """Compute staged days again that read other staged days as they were before these were computed once more."""
     for contract in stage.platform.catalogue:
         if contract.inputs and contract.name in stage.changes:
-            standing = standing_of(stage.basis, {contract.name, *(read.table for read in contract.inputs)})
-            if days := stale(contract, stage.changes[contract.name].days, standing):
+            _, states = states_around(stage.basis, contract, stage.changes[contract.name].days)
+            if days := stale_through_data({day: unblocked(state) for day, state in states.items()}):
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

@@ -18,12 +18,13 @@ from platform_assets.contracts import (
     MonthToDate,
     Span,
 )
+from platform_assets.planning.day_states import Stale, TableStates, day_states
 from platform_assets.planning.plan import left_to_do, make_plan
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import Request
-from platform_assets.planning.standing import DayMark, Standing, stale
 from platform_assets.planning.windows import Calendar, day_range, days_read
 from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayMark
 
 CALENDAR = Calendar(date(2017, 1, 29), date(2017, 2, 3))
 """Six days, two months."""
@@ -140,13 +141,14 @@ class Memory:
 
     def refresh(self, request: Request) -> list[tuple[str, date]]:
         """As the engine does it: plan, then step by step what is left of the plan."""
-        standing = self._standing()
-        found = {c.name: stale(c, DAYS, standing) for c in CATALOGUE if c.inputs}
+        tables = self._tables()
+        states = {c.name: day_states(c, DAYS, tables) for c in CATALOGUE if c.inputs}
+        plan = make_plan(CATALOGUE, tables, states, Past(), request)
         recomputed: list[tuple[str, date]] = []
-        for step in make_plan(CATALOGUE, standing, found, Past(), request).steps:
-            days, struck = left_to_do(CATALOGUE[step.table], step, self._standing(), request)
-            assert not set(days) & set(struck)
-            for day in days:
+        for step in plan.steps:
+            left = left_to_do(step, day_states(CATALOGUE[step.table], step.days, self._tables()), request)
+            assert {*left.days, *left.struck} == set(step.days), "what was explained is what is done"
+            for day in left.days:
                 self.compute(step.table, day)
                 recomputed.append((step.table, day))
         return recomputed
@@ -195,21 +197,20 @@ class Memory:
 
     def _publish(self, table: str, day: date, content: Content) -> None:
         self.content[table][day] = content
-        standing = self._standing()
-        contract = CATALOGUE[table]
-        recorded = stale(contract, [day], replace(standing, marks={**standing.marks, table: {}}))
+        tables = self._tables()
+        state = day_states(CATALOGUE[table], [day], replace(tables, marks={**tables.marks, table: {}}))[day]
         self.marks[table][day] = DayMark(
             day,
             digest=repr(content),
-            fingerprint=recorded[day] if contract.inputs else "",
+            fingerprint=state.fingerprint if isinstance(state, Stale) else "",
             code_version=str(self.code.get(table, "")),
-            configuration="c" if contract.inputs else "",
+            configuration="c" if isinstance(state, Stale) else "",
         )
 
-    def _standing(self) -> Standing:
+    def _tables(self) -> TableStates:
         view = {day: repr(rows) for day, rows in sorted(self.content["silver.prices"].items()) if rows}
         versions = {table: Version(str(code), "c") for table, code in self.code.items()}
-        return Standing(self.marks, {}, CALENDAR, versions, {"silver.prices": view})
+        return TableStates(self.marks, {}, CALENDAR, versions, {"silver.prices": view})
 
 
 def _newest(code: int, raw: Content) -> Content:

@@ -37,7 +37,7 @@ def refresh_on_paper(
     ingest_on_paper(platform, author, until)
     for step in plan_steps(platform).steps:
         marks = waiting(platform, 1).stale.get(step.table, {})
-        left, _ = still_to_do(Basis.now(platform), step, AUTOMATIC)
+        left = still_to_do(Basis.now(platform), step, AUTOMATIC).days
         days = {day: _content(marks[day], marks[day]) for day in left}
         _publish(platform, "recompute", step.table, days, author)
     return RefreshResult()

@@ -1,0 +1,299 @@
+"""The state of a day: up to date, stale and why, held, blocked, or missing. Decided here, for everybody.
+
+`stale`, `why`, `status`, plans, sensors and steps ask the same function, so that what one of them says is what another
+one does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+
+from platform_assets.contracts import Catalogue, Contract, Span
+from platform_assets.planning.configuration import Need
+from platform_assets.planning.fingerprints import Digests, Views, fingerprints, parse_attempt
+from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
+
+
+@dataclass(frozen=True)
+class TableStates:
+    """What is known of tables at one moment, from which the states of their days follow.
+
+    Args:
+        marks: every loaded day, by table.
+        holds: of every table, oldest first.
+        calendar: the days that exist.
+        versions: by what each table with a transform is computed today; without it, nothing is stale through that.
+        views: of every table that is read as of a day.
+        changing: tables that have other columns, or days of another key, than their contract says today, and what each
+            needs to follow it.
+    """
+
+    marks: Marks
+    holds: Mapping[str, Sequence[Hold]]
+    calendar: Calendar
+    versions: Mapping[str, Version] = field(default_factory=dict)
+    views: Views = field(default_factory=dict)
+    changing: Mapping[str, Need] = field(default_factory=dict)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """Content of every loaded day, by table."""
+        return {table: {day: mark.digest for day, mark in marks.items()} for table, marks in self.marks.items()}
+
+    @cached_property
+    def held(self) -> Mapping[str, Mapping[date, Hold]]:
+        """Of every held day the hold that says what readers have, by table."""
+        return {
+            table: {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
+            for table, holds in self.holds.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UpToDate:
+    """The day is what it would become."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A day of a raw table that was never loaded, or one that the calendar does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The day would become something else, and can be computed.
+
+    Args:
+        fingerprint: that it would get; empty where something that it reads is not there.
+        by_data: what it reads is not what it was made from, or was never computed. Such days need no person.
+        by_code: it was computed by other code than today's, or by such code a person had it put back.
+        by_configuration: the same with what the contract says.
+    """
+
+    fingerprint: str
+    by_data: bool = False
+    by_code: bool = False
+    by_configuration: bool = False
+
+    @property
+    def by_version(self) -> bool:
+        """Through code or configuration: for a person to take."""
+        return self.by_code or self.by_configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The day would come out as it was refused: it is left alone until its input or its code is another.
+
+    Args:
+        hold: that says so.
+    """
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The day cannot be computed, because something that it reads is not there, or not good.
+
+    Args:
+        table: an input.
+        day: of it, that is missing or held.
+        hold: that keeps it; None where nothing of it was ever loaded and nothing refused.
+        is_there: whether the input day has content, the last good one.
+        otherwise: what it would be if only that were there; None where it would need nothing.
+    """
+
+    table: str
+    day: date
+    hold: Hold | None = None
+    is_there: bool = False
+    otherwise: Stale | None = None
+
+
+DayState = UpToDate | Missing | Stale | Held | Blocked
+States = Mapping[str, Mapping[date, DayState]]
+"""The state of days, by table."""
+
+_UP_TO_DATE, _MISSING = UpToDate(), Missing()
+
+
+def day_states(
+    contract: Contract,
+    days: Collection[date],
+    tables: TableStates,
+    *,
+    forced: Collection[date] = (),
+    accept: Collection[str] = (),
+) -> dict[date, DayState]:
+    """The state of some days of a table, oldest first.
+
+    Args:
+        contract: of the table.
+        days: of the calendar.
+        tables: what is known of the table and of those it reads.
+        forced: days that somebody wants computed whatever their state; only what they read can keep them from it.
+        accept: gates whose holds count no more.
+    """
+    have = tables.marks.get(contract.name, {})
+    if not contract.inputs:
+        return {day: _UP_TO_DATE if day in have else _MISSING for day in sorted(days)}
+    holds = tables.holds.get(contract.name, ())
+    asked = {*days, *(hold.tied_to for hold in holds if hold.tied_to is not None)}
+    now = fingerprints(contract, asked, tables.digests, tables.calendar, tables.views)
+    refusals = _Refusals(holds, now, tables.versions.get(contract.name), accept)
+    blocked = _blocked(contract, days, now, tables)
+    differs = _versions(contract, tables)
+    found: dict[date, DayState] = {}
+    for day in sorted(days):
+        state = _alone(day, now.get(day, ""), have.get(day), refusals, differs, is_forced=day in forced)
+        if day in blocked:
+            state = replace(blocked[day], otherwise=state if isinstance(state, Stale) else None)
+        elif day not in now:
+            state = _MISSING
+        found[day] = state
+    return found
+
+
+def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
+    """The days that need no person to be computed, with the fingerprint that each would get."""
+    return {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale) and state.by_data}
+
+
+def unblocked(state: DayState) -> DayState:
+    """What a day would be if all that it reads were there."""
+    return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
+
+
+def same_input(contract: Contract, days: Collection[date], tables: TableStates) -> tuple[date, ...]:
+    """The days that would be made from exactly what they were made from, by whatever code, oldest first."""
+    now = fingerprints(contract, days, tables.digests, tables.calendar, tables.views)
+    have = tables.marks.get(contract.name, {})
+    return tuple(day for day in sorted(now) if day in have and have[day].fingerprint == now[day])
+
+
+def left_to_people(catalogue: Catalogue, tables: TableStates) -> frozenset[str]:
+    """Tables that no run of a sensor or schedule touches: those that have to follow their contract, and their readers.
+
+    What reads such a table would read other columns than it was written for. Raw tables take added columns by
+    themselves, with the next delivery.
+    """
+    own = {name for name, need in tables.changing.items() if catalogue[name].inputs or need != "any days"}
+    return frozenset(own | {c.name for c in catalogue if any(read.table in own for read in c.inputs)})
+
+
+def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
+    """The days of a table that are not there, oldest first, some more taken as if they were."""
+    there = tables.marks.get(table, {}).keys() | and_these
+    return [day for day in tables.calendar.days() if day not in there]
+
+
+def missing_input(
+    contract: Contract, day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
+) -> tuple[str, date] | None:
+    """The first input day that a day reads and that is not there.
+
+    Args:
+        contract: of the day's table.
+        day: the day.
+        missing: days of every input that are not there, oldest first.
+        calendar: the days that exist.
+    """
+    for read in contract.inputs:
+        start, end = days_read(read.window, day, calendar)
+        at = bisect_left(missing[read.table], start)
+        if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
+            return read.table, needed
+    return None
+
+
+class _Refusals:
+    """Which held days would come out as they were refused, and which of them a person may try with other code."""
+
+    def __init__(
+        self, holds: Iterable[Hold], now: Mapping[date, str], today: Version | None, accept: Collection[str]
+    ) -> None:
+        self.refused: dict[date, Hold] = {}
+        self.by_people: defaultdict[date, set[tuple[bool, bool]]] = defaultdict(set)
+        self.held: set[date] = set()
+        tied: list[tuple[Hold, date]] = []
+        unknown: set[date] = set()
+        for hold in holds:
+            self.held.add(hold.day)
+            if (root := hold.tied_to) is not None:
+                tied.append((hold, root))
+            elif hold.gate not in accept:
+                fingerprint, tried = parse_attempt(hold.refused)
+                if hold.day not in now:
+                    unknown.add(hold.day)
+                if now.get(hold.day, fingerprint) == fingerprint:
+                    if tried in (Version(), today):
+                        self.refused[hold.day] = hold
+                    elif hold.is_of_good_content and today:  # code alone undoes no rollback
+                        self.by_people[hold.day].add(tried.differs(today))
+        for hold, root in tied:  # left alone like the day that it is tied to, and while nothing is known of that one
+            if root in self.refused or root in unknown:
+                self.refused.setdefault(hold.day, hold)
+            elif root in self.by_people:
+                self.by_people[hold.day] |= self.by_people[root]
+
+
+_Differs = Mapping[tuple[str, str], tuple[bool, bool]]
+"""Whether code and configuration are others than today's, by those that made days."""
+
+
+def _alone(
+    day: date, fingerprint: str, mark: DayMark | None, refusals: _Refusals, differs: _Differs, *, is_forced: bool
+) -> DayState:
+    """The state of a day that nothing blocks."""
+    if day in refusals.refused and not is_forced:
+        return Held(refusals.refused[day])
+    code, configuration = differs[mark.code_version, mark.configuration] if mark else (False, False)
+    is_same = mark is not None and mark.fingerprint == fingerprint
+    if tried := refusals.by_people.get(day):
+        by_data = False
+        if not is_same or code or configuration:  # else it was made again by today's code since
+            code, configuration = (any(which) for which in zip((code, configuration), *tried, strict=True))
+    else:
+        by_data = bool(fingerprint) and (not is_same or day in refusals.held)
+    if by_data or code or configuration or is_forced:
+        return Stale(fingerprint, by_data, code, configuration)
+    return _UP_TO_DATE
+
+
+def _versions(contract: Contract, tables: TableStates) -> _Differs:
+    today, changing = tables.versions.get(contract.name), contract.name in tables.changing
+    # Few versions made all the days: compare each once.
+    made = {(mark.code_version, mark.configuration) for mark in tables.marks.get(contract.name, {}).values()}
+    found: dict[tuple[str, str], tuple[bool, bool]] = {}
+    for which in made:
+        code, configuration = Version(*which).differs(today) if today else (False, False)
+        # Whatever is on record of its days, none has today's columns.
+        found[which] = code, configuration or changing
+    return found
+
+
+def _blocked(
+    contract: Contract, days: Collection[date], now: Mapping[date, str], tables: TableStates
+) -> dict[date, Blocked]:
+    found: dict[date, Blocked] = {}
+    lacking = [day for day in days if day not in now]
+    missing = {read.table: missing_days(read.table, tables) for read in contract.inputs} if lacking else {}
+    for day in lacking:
+        if (needed := missing_input(contract, day, missing, tables.calendar)) is not None:
+            table, its_day = needed
+            found[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
+    for read in reversed(contract.inputs):
+        if read.window == Span(0, 0):
+            held = tables.held.get(read.table, {})
+            for day in held.keys() & set(days):
+                if not held[day].is_of_good_content and day in tables.marks.get(read.table, {}):
+                    found[day] = Blocked(read.table, day, held[day], is_there=True)
+    return found
