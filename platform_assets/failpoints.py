@@ -90,8 +90,8 @@ POINTS: Mapping[str, tuple[str, ...]] = {
     ),
     "deletion": (
         "delete.locked",
-        "delete.before_cut",
-        "delete.after_cut",
+        "delete.before_horizon",
+        "delete.after_horizon",
         "delete.after_file",
         "delete.before_folder",
         "delete.after_folder",

@@ -73,7 +73,7 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 
 @contextmanager
-def reading() -> Iterator[Platform]:
+def opened_platform() -> Iterator[Platform]:
     """The platform for a command that only reads."""
     from platform_assets.operations.opening import open_platform
 

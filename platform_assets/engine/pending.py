@@ -11,7 +11,7 @@ from typing import TypeVar
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, quiet_days
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, past_of, table_states
 from platform_assets.planning.day_states import stale_through_data
 from platform_assets.planning.loaded import empty_days, missing_days
@@ -58,10 +58,10 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         platform: what to look at.
         most_files: that one refresh should take, oldest arrival dates first.
     """
-    basis = Basis.now(platform)
-    tables = table_states(basis)
+    snapshot = LakeSnapshot.now(platform)
+    tables = table_states(snapshot)
     states = all_states(platform, tables)
-    plan = make_plan(platform.catalogue, tables, states, past_of(basis, tables, states))
+    plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states))
     touched = [contract for contract in platform.catalogue if contract.name not in plan.by_people]
     listings = {contract: list_arrivals(platform, contract) for contract in touched if contract.source}
     pending = [file for listing in listings.values() for file in listing.pending]
@@ -71,7 +71,7 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     missing: dict[str, tuple[date, ...]] = {}
     for contract, listing in listings.items():
         waits = {file.arrival_date for file in listing.pending}
-        have, come = basis.days(contract.name), basis.delivered(contract.name)
+        have, come = snapshot.days(contract.name), snapshot.delivered(contract.name)
         taken = listing.delivered - waits
         files[contract.name] = tuple(f for f in listing.pending if until is None or f.arrival_date <= until)
         quiet[contract.name] = empty_days(contract, have, taken, come, until)
@@ -95,13 +95,13 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
     """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
-    basis = Basis.now(platform)
+    snapshot = LakeSnapshot.now(platform)
     found: list[Intake] = []
     for contract in platform.catalogue:
         if contract.source is not None:
             listing = list_arrivals(platform, contract)
             waits = {file.arrival_date for file in listing.pending}
-            quiet = quiet_days(basis, contract, listing.delivered - waits)
+            quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
             found.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
     return tuple(intake for intake in found if intake.files or intake.quiet or intake.due)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
 from platform_assets.engine.step.recompute import recompute_step
@@ -75,7 +75,7 @@ def refresh(
         if contract.source is None or not wanted.get(contract.name):
             continue
         # Nobody stands by an automatic run: files for a table that cannot take them wait, and the others are taken.
-        if request.by_person or takes_deliveries(Basis.now(platform), contract):
+        if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
     with staging(platform.lake, platform.lock_url) as keep:
@@ -116,7 +116,7 @@ def fill(
         days = {day for day, blocked in plan.blocked.get(table, {}).items() if blocked.is_there}
         asked: list[date] = []
         if table in steps:
-            left = still_to_do(stage.basis, steps[table], request)
+            left = still_to_do(stage.snapshot, steps[table], request)
             days |= set(left.days)
             asked = [day for day in left.days if "asked for" in steps[table].reasons[day]]
             if left.struck:

@@ -1,7 +1,7 @@
 """What a step reads and compares with: one release, and the staged days that lie over it.
 
 Without a stage it is the release itself. Everything the engine asks about days, holds and files while it computes goes
-through a basis, so that a step in a stage and a step on the release are the same step.
+through a snapshot, so that a step in a stage and a step on the release are the same step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Content = TypeVar("_Content", DayRecord, DayMark)
 
 
 @dataclass(frozen=True)
-class Basis:
+class LakeSnapshot:
     """A release, and what a stage puts in place of some of its days.
 
     Args:
@@ -43,7 +43,7 @@ class Basis:
     over: Collection[Hold] = ()
 
     @classmethod
-    def now(cls, platform: Platform) -> Basis:
+    def now(cls, platform: Platform) -> LakeSnapshot:
         """The current release, without a stage."""
         return cls(platform, platform.current_release())
 

@@ -1,4 +1,4 @@
-"""The cut: up to which release history was deleted, so that nobody takes a missing file for damage.
+"""The horizon: up to which release history was deleted, so that nobody takes a missing file for damage.
 
 Written before the first file is deleted, and only ever moved forward: a longer window later brings nothing back.
 """
@@ -16,7 +16,7 @@ from platform_assets.lakehouse.errors import BeyondWindowError, LakeError
 from platform_assets.lakehouse.layout import Lake
 
 
-class Cut(BaseModel):
+class Horizon(BaseModel):
     """Which releases are whole.
 
     Args:
@@ -35,37 +35,37 @@ class Cut(BaseModel):
         """Whether all files of a release are there."""
         return number >= self.before or number in self.kept
 
-    def moved(self, first: int, pinned: Iterable[int], now: datetime) -> Cut:
-        """The cut after everything was deleted that neither releases from a first one on need, nor pinned ones."""
+    def moved(self, first: int, pinned: Iterable[int], now: datetime) -> Horizon:
+        """The horizon after everything was deleted that neither releases from a first one on need, nor pinned ones."""
         before = max(self.before, first)
-        return Cut(before=before, kept=tuple(pin for pin in pinned if self.has(pin) and pin < before), at=now)
+        return Horizon(before=before, kept=tuple(pin for pin in pinned if self.has(pin) and pin < before), at=now)
 
 
-def cut_of(lake: Lake) -> Cut:
+def horizon_of(lake: Lake) -> Horizon:
     """Where the history of a lake was cut; before release 0 if nothing was ever deleted.
 
     Raises:
         LakeError: the file that says so cannot be read.
     """
-    content = storage.read(lake.cut_file)
+    content = storage.read(lake.horizon_file)
     if content is None:
-        return Cut()
+        return Horizon()
     try:
-        return Cut.model_validate_json(content)
+        return Horizon.model_validate_json(content)
     except ValidationError as error:
         raise LakeError(
-            f"{lake.cut_file} cannot be read: {error.errors()[0]['msg']}.",
+            f"{lake.horizon_file} cannot be read: {error.errors()[0]['msg']}.",
             "Restore it from a backup: it says which releases still have their files.",
         ) from error
 
 
-def write_cut(lake: Lake, cut: Cut, still_held: Callable[[], None]) -> None:
-    """Move the cut; to be called under the publish lock.
+def write_horizon(lake: Lake, horizon: Horizon, still_held: Callable[[], None]) -> None:
+    """Move the horizon; to be called under the publish lock.
 
     Raises:
-        LockLostError: the lock was lost; the cut is where it was.
+        LockLostError: the lock was lost; the horizon is where it was.
     """
-    put(lake, lake.cut_file, cut.model_dump_json().encode(), still_held)
+    put(lake, lake.horizon_file, horizon.model_dump_json().encode(), still_held)
 
 
 def require_whole(lake: Lake, number: int) -> None:
@@ -76,12 +76,12 @@ def require_whole(lake: Lake, number: int) -> None:
     Raises:
         BeyondWindowError: it is older than the rollback window was when history was last deleted.
     """
-    cut = cut_of(lake)
-    if number >= 0 and not cut.has(number):
-        pinned = f", or a pinned one ({', '.join(map(str, cut.kept))})" if cut.kept else ""
+    horizon = horizon_of(lake)
+    if number >= 0 and not horizon.has(number):
+        pinned = f", or a pinned one ({', '.join(map(str, horizon.kept))})" if horizon.kept else ""
         raise BeyondWindowError(
-            f"Release {number} is beyond the rollback window: what only releases before {cut.before} needed was "
-            f"deleted on {cut.at:%Y-%m-%d}.",
-            f"Name release {cut.before} or a later one{pinned}. The setting `rollback_window_days` says how long "
+            f"Release {number} is beyond the rollback window: what only releases before {horizon.before} needed was "
+            f"deleted on {horizon.at:%Y-%m-%d}.",
+            f"Name release {horizon.before} or a later one{pinned}. The setting `rollback_window_days` says how long "
             "releases are kept, and a pin keeps one for longer.",
         )

@@ -66,9 +66,9 @@ class Lake:
         return self.root / "_stages"
 
     @property
-    def cut_file(self) -> Path:
+    def horizon_file(self) -> Path:
         """Says from which release on the history is whole; not there while nothing was ever deleted."""
-        return self.root / "_cut.json"
+        return self.root / "_horizon.json"
 
     @property
     def deletions_path(self) -> Path:

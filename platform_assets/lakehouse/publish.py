@@ -10,7 +10,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import Snapshot, head_of
+from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.schema import check_columns
 from platform_assets.lakehouse.errors import (
     Conflict,
@@ -149,9 +149,9 @@ def _staged(lake: Lake, manifest: Manifest) -> list[Path]:
     return sorted(found)
 
 
-def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, Snapshot | None]:
+def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapshot | None]:
     """Check all tables before the first is touched; returns their heads."""
-    heads: dict[str, Snapshot | None] = {}
+    heads: dict[str, TableSnapshot | None] = {}
     conflicts: dict[str, tuple[date, ...]] = {}
     for change in manifest.tables:
         path = lake.table_path(change.table)
@@ -164,7 +164,7 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, Snapshot | N
     return heads
 
 
-def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, Snapshot | None]) -> bool:
+def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, TableSnapshot | None]) -> bool:
     return any(
         commit.publication == manifest.publication
         for table, head in heads.items()

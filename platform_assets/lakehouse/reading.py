@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, UnknownTableError
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.delta.log import Snapshot, snapshot
+from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import Lake
@@ -63,14 +63,14 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
     )
 
 
-def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> Snapshot:
+def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> TableSnapshot:
     """What a table is made of at a release that has it, once it is sure that the files of some days are still there.
 
     Raises:
         DamagedTableError: the table, the version or a file is gone.
     """
     path = lake.table_path(table)
-    found = snapshot(path, release.versions[table])
+    found = table_snapshot(path, release.versions[table])
     gone = [
         name for name, day in found.days.items() if (days is None or day in days) and not storage.exists(path / name)
     ]

@@ -12,7 +12,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import Snapshot, head_of
+from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
 from platform_assets.lakehouse.delta.new_commit import drop_torn_checkpoint
 from platform_assets.lakehouse.errors import DamagedTableError, StagedFileError, lock_lost_to
 from platform_assets.lakehouse.layout import Lake
@@ -115,7 +115,7 @@ def finish(
     manifest: Manifest,
     still_held: Callable[[], None],
     now: Release,
-    heads: Mapping[str, Snapshot | None] | None = None,
+    heads: Mapping[str, TableSnapshot | None] | None = None,
 ) -> int:
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
 
@@ -147,7 +147,7 @@ def finish(
     return number
 
 
-def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: Snapshot | None) -> None:
+def _require_none_but(lake: Lake, table: str, publication: str, now: Release, before: TableSnapshot | None) -> None:
     """A release must not show half of another publication, whose publisher believes to have the lock too."""
     for commit in commits.commits_after(lake.table_path(table), now.versions.get(table, -1)):
         other = commits.require_ours(table, commit)

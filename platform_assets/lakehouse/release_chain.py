@@ -15,7 +15,7 @@ _MOST_WHY = 200
 """Characters of the reason that a commit repeats; the manifest has it whole."""
 
 
-def said_of(manifest: Manifest) -> dict[str, str]:
+def commit_metadata(manifest: Manifest) -> dict[str, str]:
     """The essentials of a manifest, as metadata of each of its commits: for whoever has only the log at hand."""
     why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
     said = {

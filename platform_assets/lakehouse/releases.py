@@ -19,7 +19,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.new_commit import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import link, said_of
+from platform_assets.lakehouse.release_chain import commit_metadata, link
 from platform_assets.records.manifest import DataFile, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
@@ -222,7 +222,7 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
     number = before.number
     last = commits.commit(lake.releases_path, number) if number >= 0 else None
     ordered = dict(sorted(versions.items()))
-    said = said_of(manifest) | link(last, manifest_bytes(lake, manifest.publication))
+    said = commit_metadata(manifest) | link(last, manifest_bytes(lake, manifest.publication))
     said |= {_VERSIONS: json.dumps(ordered)}
     content = _vector(ordered)
     # The number in the name keeps a vector that readers may be reading from ever being written again.

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
-from platform_assets.lakehouse.delta.log import Snapshot
+from platform_assets.lakehouse.delta.log import TableSnapshot
 from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference
 from platform_assets.lakehouse.delta.schema import check_columns, types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import said_of
+from platform_assets.lakehouse.release_chain import commit_metadata
 from platform_assets.records.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
 
 
-def replace(lake: Lake, change: TableChange, manifest: Manifest, before: Snapshot | None) -> int:
+def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSnapshot | None) -> int:
     """Make the named days consist of exactly these files; every other day stays as it is.
 
     To be called under the publish lock. Makes the table on first use. Where the change brings other columns, they enter
@@ -58,13 +58,15 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: Snapsho
         removes,
         adds,
         before.schema_string if before and same_columns else change.schema_string,
-        said_of(manifest),
+        commit_metadata(manifest),
         [DAY],
         new_columns=not same_columns,
     )
 
 
-def difference(before: Snapshot | None, days: Mapping[date, Sequence[DataFile]]) -> tuple[list[Entry], list[Entry]]:
+def difference(
+    before: TableSnapshot | None, days: Mapping[date, Sequence[DataFile]]
+) -> tuple[list[Entry], list[Entry]]:
     """Which live files of the named days leave, and which files enter, sorted by path."""
     live = before.by_day() if before else {}
     removes: list[Entry] = []
@@ -78,7 +80,7 @@ def difference(before: Snapshot | None, days: Mapping[date, Sequence[DataFile]])
     return removes, adds
 
 
-def changed_since(change: TableChange, head: Snapshot | None) -> list[date]:
+def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]:
     """Days that are neither as they were when read nor already as they are to be."""
     live = head.by_day() if head else {}
     return [

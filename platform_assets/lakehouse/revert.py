@@ -13,13 +13,13 @@ from os import getpid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import Snapshot, snapshot
+from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference, restore_whole
 from platform_assets.lakehouse.errors import NeverPublishedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
-from platform_assets.lakehouse.release_chain import said_of
+from platform_assets.lakehouse.release_chain import commit_metadata
 from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
 from platform_assets.lakehouse.replace import check_file
 from platform_assets.records.manifest import Manifest, new_publication, platform_version
@@ -58,8 +58,10 @@ def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who:
         for table, publications in begun.items():
             still_held()
             path = lake.table_path(table)
-            bad = snapshot(path)
-            good = snapshot(path, now.versions[table]) if table in now.versions else replace(bad, files={}, days={})
+            bad = table_snapshot(path)
+            good = (
+                table_snapshot(path, now.versions[table]) if table in now.versions else replace(bad, files={}, days={})
+            )
             versions[table] = _put_back(lake, table, good, bad, manifest)
             done.append(f"Undid {', '.join(sorted(publications))} in {table}, which no release shows.")
         still_held()
@@ -101,7 +103,7 @@ def revert_foreign(
         foreign = [c for c in commits.commits_after(path, now.versions[table]) if c.publication is None]
         if not foreign:
             return None
-        good, bad = snapshot(path, now.versions[table]), snapshot(path)
+        good, bad = table_snapshot(path, now.versions[table]), table_snapshot(path)
         manifest = _written(lake, why or f"{table} was changed by {foreign[0].made_by}", who)
         still_held()
         version = _put_back(lake, table, good, bad, manifest)
@@ -111,20 +113,20 @@ def revert_foreign(
         return number
 
 
-def _put_back(lake: Lake, table: str, good: Snapshot, bad: Snapshot, manifest: Manifest) -> int:
+def _put_back(lake: Lake, table: str, good: TableSnapshot, bad: TableSnapshot, manifest: Manifest) -> int:
     path = lake.table_path(table)
     removes = [_entry(bad, name) for name in sorted(bad.files.keys() - good.files.keys())]
     adds = [_entry(good, name) for name in sorted(good.files.keys() - bad.files.keys())]
     for file, values in adds:
         check_file(path, table, file, str(values[DAY]))
     if good.metadata != bad.metadata:
-        return restore_whole(path, bad.version, good.version, said_of(manifest))
+        return restore_whole(path, bad.version, good.version, commit_metadata(manifest))
     if not removes and not adds:
         return bad.version
-    return commit_difference(path, bad.version, removes, adds, good.schema_string, said_of(manifest), [DAY])
+    return commit_difference(path, bad.version, removes, adds, good.schema_string, commit_metadata(manifest), [DAY])
 
 
-def _entry(found: Snapshot, path: str) -> Entry:
+def _entry(found: TableSnapshot, path: str) -> Entry:
     day = found.days[path]
     return found.files[path], {DAY: None if day is None else day.isoformat()}
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Set
 from typing import Literal
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse.delta.log import Snapshot
+from platform_assets.lakehouse.delta.log import TableSnapshot
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import whole_snapshot
@@ -70,7 +70,7 @@ def _duckdb(lake: Lake, release: Release) -> Iterator[str]:
         yield f"CREATE OR REPLACE VIEW {_qualified(table)} AS\n{_select(lake, table, found)}"
 
 
-def _select(lake: Lake, table: str, found: Snapshot) -> str:
+def _select(lake: Lake, table: str, found: TableSnapshot) -> str:
     columns = {field["name"]: field["type"] for field in json.loads(found.schema_string)["fields"]}
     if not found.files:
         none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
@@ -88,7 +88,7 @@ def _select(lake: Lake, table: str, found: Snapshot) -> str:
     return f"FROM (FROM {rows}\nUNION ALL BY NAME SELECT {none} WHERE false)\nSELECT {shown}"
 
 
-def _all_have(found: Snapshot, columns: Set[str]) -> bool:
+def _all_have(found: TableSnapshot, columns: Set[str]) -> bool:
     """Whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
     return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in found.files.values())
 

@@ -14,7 +14,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
@@ -104,7 +104,7 @@ def _empty(folder: Path) -> None:
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
     """Whether a stage holds rows that cannot be published because they have no day."""
-    return None in snapshot(lake.stage_path(table, publication)).days.values()
+    return None in table_snapshot(lake.stage_path(table, publication)).days.values()
 
 
 def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:

@@ -8,13 +8,13 @@ from datetime import date
 from platform_assets.engine.day_contents import Files, files_at
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import release
 
 
 @dataclass(frozen=True)
-class Intact:
+class FileCheck:
     """Looks at the files of a lake, each version of a table once."""
 
     lake: Lake
@@ -38,8 +38,8 @@ class Intact:
 
     def _is_cut(self, table: str, version: int) -> bool:
         """Whether the version was replaced before the first release whose files are all kept."""
-        cut = cut_of(self.lake)
-        return cut.before > 0 and version < release(self.lake, cut.before).versions.get(table, 0)
+        horizon = horizon_of(self.lake)
+        return horizon.before > 0 and version < release(self.lake, horizon.before).versions.get(table, 0)
 
     def _files(self, table: str, version: int) -> Files | str:
         if (table, version) not in self._seen:

@@ -19,7 +19,7 @@ from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.operations.file_check import Intact
+from platform_assets.operations.file_check import FileCheck
 
 _PIN, _UNPIN = "pin", "unpin"
 
@@ -161,7 +161,7 @@ def _decide(platform: Platform, kind: str, subject: str, author: Author) -> None
 
 
 def _refuse_incomplete(platform: Platform, wanted: Release) -> None:
-    intact = Intact(platform.lake)
+    intact = FileCheck(platform.lake)
     for table, version in wanted.versions.items():
         if problem := intact.problem(table, version, date.min, date.max):
             raise PinError(

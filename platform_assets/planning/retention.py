@@ -25,7 +25,7 @@ CHECKPOINT_COMMITS = 10
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetainedReleases:
     """Releases that stay readable.
 
     Args:
@@ -41,7 +41,7 @@ class Kept:
 
 def kept_releases(
     released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta
-) -> Kept:
+) -> RetainedReleases:
     """The releases that the rollback window and pins keep.
 
     A release leaves the window when the one after it has been there for as long as the window: until then somebody
@@ -65,11 +65,11 @@ def kept_releases(
             break
         first, later = min(first, number), at
     known = {number for number, _ in released}
-    return Kept(first, current, tuple(sorted(pin for pin in pins if pin < first and pin in known)))
+    return RetainedReleases(first, current, tuple(sorted(pin for pin in pins if pin < first and pin in known)))
 
 
 @dataclass(frozen=True)
-class Use:
+class FileUsage:
     """What the log of a table says about its files.
 
     Args:
@@ -86,7 +86,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Folder:
+class StagingFolder:
     """The folder of a publication in a table's, as it lies on disk.
 
     Args:
@@ -111,7 +111,7 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Removal:
+class Deletion:
     """Files to delete.
 
     Args:
@@ -141,7 +141,7 @@ class Removal:
         return "stages" if self.orphan else "deletion"
 
 
-def removal(folder: Folder, use: Use, now: datetime, safe_age: timedelta) -> Removal | None:
+def deletion_of(folder: StagingFolder, use: FileUsage, now: datetime, safe_age: timedelta) -> Deletion | None:
     """What of a folder nobody needs; None where all of it stays.
 
     Files that were part of the table go as soon as no release that stays needs them. Files that never were go once the
@@ -156,7 +156,7 @@ def removal(folder: Folder, use: Use, now: datetime, safe_age: timedelta) -> Rem
     """
     settled = folder.is_settled(now, safe_age)
     if not folder.published:
-        return Removal(folder.table, folder.publication, folder.files, True, True, False) if settled else None
+        return Deletion(folder.table, folder.publication, folder.files, True, True, False) if settled else None
     rows = {path for path in folder.files if _holds_rows(path)}
     gone = {path for path in rows if path not in use.needed and (path in use.added or settled)}
     beside = {path for path in folder.files if _beside(path) in gone}
@@ -164,10 +164,10 @@ def removal(folder: Folder, use: Use, now: datetime, safe_age: timedelta) -> Rem
     goes = folder.files if whole else {path: folder.files[path] for path in (*sorted(gone), *sorted(beside))}
     if not goes and not whole:
         return None
-    return Removal(folder.table, folder.publication, goes, whole, False, bool(gone & use.added))
+    return Deletion(folder.table, folder.publication, goes, whole, False, bool(gone & use.added))
 
 
-def needed_of(folder: Folder, use: Use) -> tuple[int, int] | None:
+def needed_of(folder: StagingFolder, use: FileUsage) -> tuple[int, int] | None:
     """How many files of a folder releases that stay need, and the newest of these releases; None if none."""
     needed = [use.needed[path] for path in folder.files if path in use.needed]
     return (len(needed), max(needed)) if needed else None

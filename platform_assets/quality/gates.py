@@ -15,7 +15,7 @@ Keys = Sequence[Sequence[object]]
 
 
 @dataclass(frozen=True)
-class Fate:
+class RowBalance:
     """What became of the raw rows of one day: `raw == kept + superseded + voided + quarantined + withdrawn`.
 
     Args:
@@ -111,7 +111,7 @@ def tie_finding(contract: Contract, day: date, root: date) -> Finding:
 def conservation_findings(
     contract: Contract,
     day: date,
-    fate: Fate,
+    row_balance: RowBalance,
     *,
     expected: int,
     raw_recorded: int,
@@ -124,7 +124,7 @@ def conservation_findings(
     Args:
         contract: of the silver table.
         day: the day.
-        fate: what became of the rows, `kept` being what was really staged.
+        row_balance: what became of the rows, `kept` being what was really staged.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.
         quarantine_staged: rows really staged for quarantine.
@@ -134,9 +134,9 @@ def conservation_findings(
     keys = [f"lost: {shown_key(contract, contract.key, key)}" for key in missing]
     keys += [f"not expected: {shown_key(contract, contract.key, key)}" for key in extra]
     comparisons = (
-        ("raw rows read", fate.raw, "recorded at ingest", raw_recorded, ()),
-        ("rows staged", fate.kept, "keys that stay", expected, tuple(keys)),
-        ("rows staged for quarantine", quarantine_staged, "rows that broke a rule", fate.quarantined, ()),
+        ("raw rows read", row_balance.raw, "recorded at ingest", raw_recorded, ()),
+        ("rows staged", row_balance.kept, "keys that stay", expected, tuple(keys)),
+        ("rows staged for quarantine", quarantine_staged, "rows that broke a rule", row_balance.quarantined, ()),
     )
     return tuple(
         Finding(

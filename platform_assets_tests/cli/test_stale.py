@@ -11,7 +11,7 @@ import pytest
 from platform_assets.cli.console import UsageError, parse_days
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
@@ -123,7 +123,7 @@ def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products
 def test_held_days_are_left_alone_and_named(run, products):
     deliver(products, DAYS[1], 5)
     with open_platform(products) as platform:
-        digests = {RAW: Basis.now(platform).digests(RAW)}
+        digests = {RAW: LakeSnapshot.now(platform).digests(RAW)}
         mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
         refused = Hold(SILVER, DAYS[1], mark, "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])
@@ -138,7 +138,7 @@ def test_held_days_are_left_alone_and_named(run, products):
 def hold(platform: Platform, table: str, reason: str) -> None:
     """A gate refused what the second day would be made of now."""
     contract = platform.catalogue[table]
-    digests = {read.table: Basis.now(platform).digests(read.table) for read in contract.inputs}
+    digests = {read.table: LakeSnapshot.now(platform).digests(read.table) for read in contract.inputs}
     mark = fingerprints(contract, [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
     platform.ledger.hold([Hold(table, DAYS[1], mark, "volume", reason, "r", datetime.now(UTC))])
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from platform_assets.engine.pending import waiting as all_that_waits
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import attempt, fingerprints
@@ -28,15 +28,15 @@ def test_what_reads_an_accepted_day_follows_though_who_accepted_it_died_before_l
         for table in (RAW, "raw.products", SILVER, "silver.products", GOLD):
             publish(platform, table, DAYS, 1)
         publish(platform, RAW, [DAY], 2)
-        basis = Basis.now(platform)
-        made = fingerprints(platform.catalogue[SILVER], [DAY], {RAW: basis.digests(RAW)}, platform.calendar, {})[DAY]
+        snapshot = LakeSnapshot.now(platform)
+        made = fingerprints(platform.catalogue[SILVER], [DAY], {RAW: snapshot.digests(RAW)}, platform.calendar, {})[DAY]
         mark = attempt(made, platform.version(SILVER))
         platform.ledger.hold([Hold(SILVER, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC))])
         # Published by somebody who accepted it, and who was killed at "gate.before_holds"
         publish(platform, SILVER, [DAY], 2)
     with open_platform(settings) as platform:
         assert platform.ledger.current_days(SILVER)[DAY].fingerprint == made
-        state = readiness(platform, platform.catalogue[GOLD], [DAY], Basis.now(platform))
+        state = readiness(platform, platform.catalogue[GOLD], [DAY], LakeSnapshot.now(platform))
         assert state.blocked == {}
         assert DAY in all_that_waits(platform, 100).stale.get(GOLD, {})
 

@@ -13,7 +13,7 @@ import pytest
 
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
@@ -102,15 +102,19 @@ def test_an_older_version_that_came_late_ties_no_day_to_one_that_would_come_out_
 
 
 def test_what_others_published_of_a_move_is_seen_from_either_side(platform: Platform) -> None:
-    basis = Basis.now(platform)
+    snapshot = LakeSnapshot.now(platform)
     a_record_moves(platform)
     contract = platform.catalogue[SILVER]
-    assert moved_meanwhile(platform, contract, [LEFT], basis, Basis.now(platform)) == set(), "of that day nothing yet"
+    assert moved_meanwhile(platform, contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == set(), (
+        "of that day nothing yet"
+    )
     publish(platform, SILVER, [DAYS[6]], 2)
-    assert moved_meanwhile(platform, contract, [LEFT, CAME], basis, Basis.now(platform)) == set(), "nothing moved there"
+    assert moved_meanwhile(platform, contract, [LEFT, CAME], snapshot, LakeSnapshot.now(platform)) == set(), (
+        "nothing moved there"
+    )
     publish(platform, SILVER, [CAME], 2)
-    assert moved_meanwhile(platform, contract, [LEFT], basis, Basis.now(platform)) == {(LEFT, CAME)}
-    older = Basis(platform, Basis.now(platform).release)
+    assert moved_meanwhile(platform, contract, [LEFT], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}
+    older = LakeSnapshot(platform, LakeSnapshot.now(platform).release)
     publish(platform, SILVER, [LEFT], 2)
-    assert moved_meanwhile(platform, contract, [CAME], older, Basis.now(platform)) == set(), "both know of it"
-    assert moved_meanwhile(platform, contract, [CAME], basis, Basis.now(platform)) == {(LEFT, CAME)}
+    assert moved_meanwhile(platform, contract, [CAME], older, LakeSnapshot.now(platform)) == set(), "both know of it"
+    assert moved_meanwhile(platform, contract, [CAME], snapshot, LakeSnapshot.now(platform)) == {(LEFT, CAME)}

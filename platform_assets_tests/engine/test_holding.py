@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import refresh
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step import stage as staging
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.recompute import recompute_step
@@ -80,17 +80,17 @@ def test_of_a_hold_and_a_publication_of_the_same_day_one_finds_the_other(tmp_pat
         for name in ("raw.readings", table):
             publish(platform, name, [day], 1)
         refused = Hold(table, day, "mark@code", "volume", "too few rows", "r", datetime.now(UTC))
-        before = Basis.now(platform)
+        before = LakeSnapshot.now(platform)
         publish(platform, table, [day], 2)
         assert write_holds(before, [refused], {}, ()) == (refused,)
         assert not platform.ledger.holds()
 
-        assert write_holds(Basis.now(platform), [refused], {}, ()) == ()
+        assert write_holds(LakeSnapshot.now(platform), [refused], {}, ()) == ()
         put_back = replace(refused, gate=ROLL_BACK, refused="other@code")
         platform.ledger.hold([put_back])
-        write_holds(Basis.now(platform), [], {table: [day]}, ())
+        write_holds(LakeSnapshot.now(platform), [], {table: [day]}, ())
         assert platform.ledger.holds() == (put_back,), "a person put it back, and nobody overruled that"
-        write_holds(Basis.now(platform), [], {table: [day]}, [put_back])
+        write_holds(LakeSnapshot.now(platform), [], {table: [day]}, [put_back])
         assert not platform.ledger.holds()
 
 

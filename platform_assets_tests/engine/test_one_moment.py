@@ -10,7 +10,7 @@ from platform_assets.contracts import ContractError
 from platform_assets.engine import publishing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step import stage
 from platform_assets.engine.step.compute import Computed
 from platform_assets.operations.opening import open_platform
@@ -61,7 +61,7 @@ def test_days_are_known_by_what_the_release_shows(tmp_path: Path, monkeypatch: p
     with open_platform(settings(tmp_path)) as mine, open_platform(settings(tmp_path)) as other:
         put(mine, "history", {SILVER: {day: [("old", 1)] for day in DAYS}})
         publish_unindexed(other, monkeypatch)
-        basis = Basis.now(mine)
-        assert basis.number == 1
-        assert basis.digests(SILVER)[DAYS[0]] == digest_of(OTHERS)
-        assert basis.marks([SILVER])[SILVER][DAYS[0]].release == 1
+        snapshot = LakeSnapshot.now(mine)
+        assert snapshot.number == 1
+        assert snapshot.digests(SILVER)[DAYS[0]] == digest_of(OTHERS)
+        assert snapshot.marks([SILVER])[SILVER][DAYS[0]].release == 1

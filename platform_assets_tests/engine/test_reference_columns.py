@@ -14,7 +14,7 @@ from platform_assets.domains.retail.contracts import SILVER_PRODUCTS
 from platform_assets.domains.retail.transforms import silver
 from platform_assets.engine.platform import Author
 from platform_assets.engine.refresh import recompute
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
 from platform_assets.planning.fingerprints import valid_on
@@ -44,14 +44,14 @@ def test_an_added_column_reaches_no_day_before_the_one_that_was_computed_with_it
 
     monkeypatch.setattr(silver, "products", products)
     with world.open() as opened:
-        then = view_of("silver.products", Basis.now(opened))
+        then = view_of("silver.products", LakeSnapshot.now(opened))
         [domain] = opened.catalogue.domains
         tables = tuple(WIDER if one.name == WIDER.name else one for one in domain.tables)
         platform = replace(opened, catalogue=Catalogue.of([replace(domain, tables=tables)]))
         author = Author("test", "a test")
         # Some days are enough for a column that may be null; the days before keep their content and digests.
         recompute(platform, lambda: world.spark, ("silver.products",), (ALL[5],), author)
-        now = view_of("silver.products", Basis.now(platform))
+        now = view_of("silver.products", LakeSnapshot.now(platform))
         stale = {step.table: step.days for step in plan_steps(platform).steps}
 
     days = {day: day for day in ALL[:5]}

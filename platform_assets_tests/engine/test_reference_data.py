@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state import reference_data as views
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.reference_data import view_of
@@ -55,7 +55,7 @@ def departments(world: World) -> list[list[str]]:
 
 def view(world: World) -> View:
     with world.open() as platform:
-        return view_of(TABLE, Basis.now(platform))
+        return view_of(TABLE, LakeSnapshot.now(platform))
 
 
 def changed(before: View, after: View) -> set[int]:

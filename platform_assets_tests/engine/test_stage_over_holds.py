@@ -12,7 +12,7 @@ import pytest
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.stage import Stage
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.records.history import DayRecord, Hold
@@ -39,14 +39,14 @@ FORCED = "0-2-0-0-0"
 def forced_into_a_stage(platform: Platform, bad: DayRecord) -> Stage:
     """As `Stage.step(..., forced=[DAY])` leaves it: the day, and the holds that were known and overruled."""
     stage, contract = Stage(platform, Author("forced", "it was right after all")), platform.catalogue[SILVER]
-    basis = Basis.now(platform)
-    base = tuple(file.path for file in files_at(platform.lake, SILVER, basis.version(SILVER)).get(DAY, ()))
+    snapshot = LakeSnapshot.now(platform)
+    base = tuple(file.path for file in files_at(platform.lake, SILVER, snapshot.version(SILVER)).get(DAY, ()))
     content = DayContent(files=(), base=base, digest=FORCED, rows=0, bytes=0, fingerprint=bad.fingerprint)
     stage.changes[SILVER] = TableChange(
         table=SILVER,
         schema_string=spark_schema(contract).json(),
         days={DAY: content},
-        reads=basis.reads([RAW]),
+        reads=snapshot.reads([RAW]),
         code_version=platform.code_versions[SILVER],
         configuration=platform.configurations[SILVER].parts,
     )

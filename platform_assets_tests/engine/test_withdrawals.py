@@ -36,9 +36,9 @@ def figures(story: History, day: int) -> dict[str, int]:
     with story.world.open() as platform:
         found = platform.ledger.current_days("silver.transactions")[date(2017, 1, day)]
     parts = ("superseded", "voided", "quarantined", "withdrawn")
-    fate = {name: found.figures[name] for name in ("raw", *parts)}
-    assert fate["raw"] == found.rows + sum(fate[name] for name in parts)
-    return fate
+    row_balance = {name: found.figures[name] for name in ("raw", *parts)}
+    assert row_balance["raw"] == found.rows + sum(row_balance[name] for name in parts)
+    return row_balance
 
 
 def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story: History) -> None:

@@ -19,7 +19,7 @@ from platform_assets.domains.retail.contracts import TABLES
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, refresh
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import outlook, reasons_now
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
@@ -257,4 +257,4 @@ def test_days_stale_through_a_rule_wait_for_a_person_and_say_what_changed(world:
         assert numbers(everything.steps[0].published) == set(range(1, DAYS + 1)) - {3, 4}
         assert outlook(platform).everything.steps == ()
         contract = platform.catalogue["gold.daily_sales"]
-        assert reasons_now(Basis.now(platform), contract, [day(1)], asked=[day(1)]) == {day(1): ("asked for",)}
+        assert reasons_now(LakeSnapshot.now(platform), contract, [day(1)], asked=[day(1)]) == {day(1): ("asked for",)}

@@ -14,7 +14,7 @@ from platform_assets.lakehouse.at_work import kept_by_processes, staging
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
-from platform_assets.operations.maintenance.deletion import delete, removals
+from platform_assets.operations.maintenance.deletion import delete, deletions
 from platform_assets.operations.maintenance.usage import usage
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
@@ -43,7 +43,7 @@ def lock_url(request: pytest.FixtureRequest) -> str | None:
 def maintained(lake: Lake, lock_url: str | None) -> set[str]:
     """The folders that maintenance removes."""
     found = usage(lake, WINDOW, tuple, lock_url)
-    return {one.publication for one in delete(lake, found, removals(found, SAFE), tuple, lock_url)}
+    return {one.publication for one in delete(lake, found, deletions(found, SAFE), tuple, lock_url)}
 
 
 def test_the_first_batches_of_a_long_stage_stay_until_its_process_is_done(lake: Lake, lock_url: str | None) -> None:

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL, write_checkpoint
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
@@ -91,7 +91,7 @@ def test_a_checkpoint_holds_what_is_live_and_nothing_of_what_has_left(lake: Lake
         found = DeltaTable(lake.table_path(SALES), version=number)
         assert found.to_pyarrow_table(columns=["cents"]).to_pylist() == [{"cents": number}]
         assert [Path(uri).name for uri in found.file_uris()] == [
-            Path(path).name for path in snapshot(lake.table_path(SALES), number).files
+            Path(path).name for path in table_snapshot(lake.table_path(SALES), number).files
         ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import live_files, snapshot
+from platform_assets.lakehouse.delta.log import live_files, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
@@ -70,13 +70,15 @@ def test_checkpoints_are_written_and_no_log_is_deleted(busy: Lake) -> None:
 
 def test_files_read_from_a_checkpoint_are_those_read_from_its_commits(busy: Lake) -> None:
     table = busy.table_path(SALES)
-    with_checkpoints = [snapshot(table, n) for n in range(MANY)]
+    with_checkpoints = [table_snapshot(table, n) for n in range(MANY)]
     aside = [file for file in (table / "_delta_log").iterdir() if "checkpoint" in file.name]
     for file in aside:
         file.rename(table / file.name)
     try:
-        assert [snapshot(table, n).files for n in range(MANY)] == [found.files for found in with_checkpoints]
-        assert [snapshot(table, n).metadata for n in range(MANY)] == [found.metadata for found in with_checkpoints]
+        assert [table_snapshot(table, n).files for n in range(MANY)] == [found.files for found in with_checkpoints]
+        assert [table_snapshot(table, n).metadata for n in range(MANY)] == [
+            found.metadata for found in with_checkpoints
+        ]
         assert commits.head_version(table) == MANY - 1
     finally:
         for file in aside:
@@ -86,10 +88,10 @@ def test_files_read_from_a_checkpoint_are_those_read_from_its_commits(busy: Lake
 def test_a_torn_checkpoint_costs_time_and_nothing_else(busy: Lake) -> None:
     table = busy.table_path(SALES)
     torn = table / "_delta_log" / f"{2 * CHECKPOINT_INTERVAL:020d}.checkpoint.parquet"
-    good, whole = snapshot(table), torn.read_bytes()
+    good, whole = table_snapshot(table), torn.read_bytes()
     torn.write_bytes(whole[: len(whole) // 2])
     try:
-        assert snapshot(table) == good
+        assert table_snapshot(table) == good
     finally:
         torn.write_bytes(whole)
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import SchemaMismatchError
 from platform_assets.lakehouse.layout import Lake
@@ -72,7 +72,7 @@ def bringing(
     """Some days with other columns, staged, that may bring them into the table."""
     publication = stage(lake, table, {}, new_publication(), rows=altered(rows_of(days)))
     found = change(lake, table, publication, emptied)
-    return found.model_copy(update={"replaces_schema": snapshot(lake.table_path(table)).schema_string})
+    return found.model_copy(update={"replaces_schema": table_snapshot(lake.table_path(table)).schema_string})
 
 
 def show(lake: Lake, *changes: TableChange) -> Manifest:
@@ -167,7 +167,7 @@ def test_whoever_finishes_a_killed_publication_brings_its_columns_too(lake: Lake
     recover(lake)
     publish(lake, dying)
     assert seen(lake) == expected(after, retyped)
-    assert json.loads(snapshot(lake.table_path(STORES)).schema_string)["fields"][3]["name"] == "note"
+    assert json.loads(table_snapshot(lake.table_path(STORES)).schema_string)["fields"][3]["name"] == "note"
     assert current_release(lake).number == 1
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import live_files, snapshot
+from platform_assets.lakehouse.delta.log import live_files, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL
 from platform_assets.lakehouse.errors import ForeignCommitError
 from platform_assets.lakehouse.layout import Lake
@@ -201,7 +201,7 @@ def test_spark_and_arrow_agree_beyond_checkpoints_of_either(spark: SparkSession,
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(table)).checkpoint()
     assert commits.checkpoint_hint(table) == CHECKPOINT_INTERVAL + 1
     assert live_files(table) == before
-    assert snapshot(table).metadata == snapshot(table, 0).metadata
+    assert table_snapshot(table).metadata == table_snapshot(table, 0).metadata
 
 
 def test_rows_staged_empty_by_spark_empty_their_days(spark: SparkSession, history: Lake) -> None:

@@ -23,7 +23,7 @@ from platform_assets.lakehouse.errors import (
     StagedFileError,
     StillNeededError,
 )
-from platform_assets.lakehouse.horizon import cut_of, require_whole
+from platform_assets.lakehouse.horizon import horizon_of, require_whole
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import publish
@@ -32,7 +32,7 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.operations.maintenance import deletion
-from platform_assets.operations.maintenance.deletion import delete, removals, removals_asked_for
+from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
 from platform_assets.operations.maintenance.usage import Usage, released_at, usage
 from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.meanwhile import once_at
@@ -72,7 +72,7 @@ def look(lake: Lake, first: int, pins: Collection[int] = ()) -> Usage:
 def delete_before(lake: Lake, first: int, pins: Collection[int] = ()) -> int:
     """Delete what only releases before one need; the number of files."""
     found = look(lake, first, pins)
-    return sum(len(one.files) for one in delete(lake, found, removals(found, SAFE), lambda: pins))
+    return sum(len(one.files) for one in delete(lake, found, deletions(found, SAFE), lambda: pins))
 
 
 def corrected(lake: Lake, count: int) -> None:
@@ -111,7 +111,7 @@ def test_a_release_beyond_the_window_is_refused_by_name_whether_or_not_its_files
     assert contents(lake, SALES, 0) == {day(0): [("a", 0)], day(1): [("b", 0)]}, "pinned"
     # A longer window, or a pin, brings nothing back.
     delete_before(lake, 0, pins=[0, 1])
-    assert (cut_of(lake).before, cut_of(lake).kept) == (2, (0,))
+    assert (horizon_of(lake).before, horizon_of(lake).kept) == (2, (0,))
     delete_before(lake, 3)
     with pytest.raises(BeyondWindowError, match="Release 0"):
         require_whole(lake, 0)
@@ -121,7 +121,7 @@ def test_nothing_deleted_cuts_nothing(lake: Lake) -> None:
     corrected(lake, 1)
     publish(lake, staged_manifest(lake, {STORES: {day(0): [("s", 1)]}}))
     assert delete_before(lake, 1) == 0
-    assert not lake.cut_file.exists()
+    assert not lake.horizon_file.exists()
     assert contents(lake, SALES, 0)
 
 
@@ -134,7 +134,7 @@ def test_every_release_in_the_window_and_every_pin_stays_readable_whatever_happe
         seen = {0: contents(lake, SALES, 0)}
         pins: set[int] = set()
         for step in range(data.draw(st.integers(2, 7))):
-            whole = [number for number in seen if cut_of(lake).has(number)]
+            whole = [number for number in seen if horizon_of(lake).has(number)]
             match data.draw(st.sampled_from(["publish", "publish", "put back", "pin", "unpin", "delete", "delete"])):
                 case "publish":
                     days = data.draw(st.sets(st.integers(0, 2), min_size=1))
@@ -148,12 +148,12 @@ def test_every_release_in_the_window_and_every_pin_stays_readable_whatever_happe
                 case "delete":
                     first = data.draw(st.sampled_from(sorted(seen)))
                     delete_before(lake, first, sorted(pins))
-                    assert all(cut_of(lake).has(number) for number in seen if number >= first and number in whole)
-                    assert all(cut_of(lake).has(pin) for pin in pins & {*whole})
+                    assert all(horizon_of(lake).has(number) for number in seen if number >= first and number in whole)
+                    assert all(horizon_of(lake).has(pin) for pin in pins & {*whole})
             newest = current_release(lake).number
             seen[newest] = contents(lake, SALES, newest)
             for number, rows in seen.items():
-                if cut_of(lake).has(number):
+                if horizon_of(lake).has(number):
                     assert contents(lake, SALES, number) == rows
 
 
@@ -174,7 +174,7 @@ def test_a_deletion_can_die_anywhere_and_the_next_one_finishes_it(lake: Lake, na
         try:
             assert contents(lake, SALES, number)[day(1)] == [("b", 0)]
         except BeyondWindowError:
-            assert name not in DELETING[: DELETING.index("delete.after_cut")]
+            assert name not in DELETING[: DELETING.index("delete.after_horizon")]
     publish(lake, staged_manifest(lake, {SALES: {day(2): [("c", 0)]}}))
     _delete(lake, 3)
     assert {number: contents(lake, SALES, number) for number in kept} == kept
@@ -192,12 +192,12 @@ def test_a_stage_that_was_left_behind_goes_and_one_that_is_worked_on_or_fresh_st
     fresh = stage(lake, SALES, {day(2): [("x", 1)]})
     with stage_lock(lake, held):
         found = usage(lake, WINDOW, tuple)
-        assert {one.publication for one in removals(found, SAFE)} == {left}
+        assert {one.publication for one in deletions(found, SAFE)} == {left}
         with pytest.raises(StillNeededError, match=rf"{held} is an open stage of {SALES}, a process is working on it"):
-            removals_asked_for(lake, found, held, WINDOW, SAFE)
+            deletions_asked_for(lake, found, held, WINDOW, SAFE)
         with pytest.raises(StillNeededError, match=rf"{fresh} is an open stage of {SALES}, last written.*\n.*7 days"):
-            removals_asked_for(lake, found, fresh, WINDOW, SAFE)
-        delete(lake, found, removals(found, SAFE), tuple)
+            deletions_asked_for(lake, found, fresh, WINDOW, SAFE)
+        delete(lake, found, deletions(found, SAFE), tuple)
     assert not lake.stage_path(SALES, left).exists()
     publish(lake, manifest(held, change(lake, SALES, held)))
     assert contents(lake, SALES)[day(2)] == [("x", 1)]
@@ -211,7 +211,7 @@ def test_a_stage_of_a_dead_process_is_nobodys(lake: Lake) -> None:
     in_process(_die_staging, lake, left, failpoint="publish.before_manifest")
     assert list(lake.locks_path.glob("stage-*"))
     found = usage(lake, WINDOW, tuple)
-    assert [one.publication for one in delete(lake, found, removals(found, SAFE), tuple)] == [left]
+    assert [one.publication for one in delete(lake, found, deletions(found, SAFE), tuple)] == [left]
     assert not list(lake.locks_path.glob("stage-*"))
 
 
@@ -227,16 +227,16 @@ def test_early_deletion_is_refused_by_name(lake: Lake) -> None:
 
     def refused(number: int) -> str:
         with pytest.raises(StillNeededError) as said:
-            removals_asked_for(lake, found, publications[number], WINDOW, SAFE)
+            deletions_asked_for(lake, found, publications[number], WINDOW, SAFE)
         return str(said.value)
 
     assert "Release 3, the current one, needs 1 of the" in refused(0)
     assert "Release 1, which is pinned or lies under an open stage, needs" in refused(1)
     assert "Release 2, which is inside the rollback window until" in refused(2)
     with pytest.raises(StillNeededError, match="No table has files of a publication 'nothing'"):
-        removals_asked_for(lake, found, "nothing", WINDOW, SAFE)
+        deletions_asked_for(lake, found, "nothing", WINDOW, SAFE)
     unpinned = look(lake, 2)
-    [one] = removals_asked_for(lake, unpinned, publications[1], WINDOW, SAFE)
+    [one] = deletions_asked_for(lake, unpinned, publications[1], WINDOW, SAFE)
     delete(lake, unpinned, [one], tuple)
     assert not lake.stage_path(SALES, publications[1]).exists()
     with pytest.raises(BeyondWindowError):
@@ -255,7 +255,7 @@ def test_a_file_is_either_deleted_or_put_back(lake: Lake, first: str) -> None:
     was = contents(lake, SALES, 0)
     back = put_back(lake, SALES, 0)
     found = look(lake, 2)
-    gone = removals(found, SAFE)
+    gone = deletions(found, SAFE)
     if first == "rollback":
         publish(lake, back)
         assert sum(len(one.files) for one in delete(lake, found, gone, tuple)) < sum(len(one.files) for one in gone)
@@ -313,13 +313,13 @@ def test_who_lost_the_lock_before_the_first_file_deletes_nothing(
     found = look(lake, 2)
     lock_lost_at(monkeypatch, asked, lambda: publish(lake, back))
     with pytest.raises(LockLostError):
-        delete(lake, found, removals(found, SAFE), tuple)
+        delete(lake, found, deletions(found, SAFE), tuple)
     assert contents(lake, SALES) == was
-    assert cut_of(lake).before == (0 if asked == 1 else 2), "the cut is moved by who holds the lock, or not at all"
+    assert horizon_of(lake).before == (0 if asked == 1 else 2), "the cut is moved by who holds the lock, or not at all"
     assert not any(lake.deletions_path.iterdir())
 
 
-@pytest.mark.parametrize("point", ["delete.before_cut", "delete.after_cut"])
+@pytest.mark.parametrize("point", ["delete.before_horizon", "delete.after_horizon"])
 def test_who_lost_the_lock_because_its_file_was_forgotten_deletes_nothing(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str
 ) -> None:
@@ -336,7 +336,7 @@ def test_who_lost_the_lock_because_its_file_was_forgotten_deletes_nothing(
     once_at(monkeypatch, deletion, point, lock_is_forgotten)
     found = look(lake, 2)
     with pytest.raises(LockLostError, match=r"publish\.holder\.json was lost"):
-        delete(lake, found, removals(found, SAFE), tuple)
+        delete(lake, found, deletions(found, SAFE), tuple)
     assert contents(lake, SALES) == was
     assert not any(lake.deletions_path.iterdir())
 
@@ -361,7 +361,7 @@ def test_who_lost_the_lock_between_two_files_takes_nothing_from_what_is_put_back
 
     once_at(monkeypatch, deletion, "delete.after_file", some_of_it_is_put_back)
     found = look(lake, 1)
-    delete(lake, found, removals(found, SAFE), tuple)
+    delete(lake, found, deletions(found, SAFE), tuple)
     assert len(refused) >= 2, "files that were still there"
     assert contents(lake, SALES) == {day(n): [("new", n)] for n in range(3)}
     assert not any(lake.deletions_path.iterdir())
@@ -394,7 +394,7 @@ def test_a_publication_whose_files_went_after_it_lost_the_lock_is_not_finished(l
 def test_what_a_dead_publisher_began_is_finished_before_anything_is_deleted(lake: Lake, tmp_path: Path) -> None:
     corrected(lake, 3)
     found = look(lake, 2)
-    gone = removals(found, SAFE)
+    gone = deletions(found, SAFE)
     publish_elsewhere(lake, put_back(lake, SALES, 0), tmp_path, "replace.after_commit")
     delete(lake, found, gone, tuple)
     assert contents(lake, SALES)[day(0)] == [("a", 0)]
@@ -404,7 +404,7 @@ def test_a_pin_made_meanwhile_counts(lake: Lake) -> None:
     corrected(lake, 3)
     was = contents(lake, SALES, 0)
     found = look(lake, 2)
-    delete(lake, found, removals(found, SAFE), lambda: [0])
+    delete(lake, found, deletions(found, SAFE), lambda: [0])
     assert contents(lake, SALES, 0) == was
 
 
@@ -415,5 +415,5 @@ def test_the_folders_of_others_are_left_alone(lake: Lake) -> None:
     (other / "read me.txt").write_text("somebody's")
     age(lake, SALES)
     found = usage(lake, WINDOW, tuple, now=datetime.now(UTC) + timedelta(days=400))
-    delete(lake, found, removals(found, SAFE), tuple)
+    delete(lake, found, deletions(found, SAFE), tuple)
     assert (other / "read me.txt").exists()

@@ -182,7 +182,7 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
         newest, *_, first = (record.publication for record in platform.ledger.history(SILVER, DAY))
     done = maintenance_of(world, *TASKS)
     assert done.compaction
-    assert done.removals
+    assert done.deletions
     assert everything(world) == before
     assert not stale(world)
     assert maintenance_of(world, *TASKS) == Maintenance()

@@ -12,12 +12,12 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.errors import BeyondWindowError, LockLostError
-from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.publish import publish
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations import pins
 from platform_assets.operations.maintenance import deletion
-from platform_assets.operations.maintenance.deletion import delete, removals
+from platform_assets.operations.maintenance.deletion import delete, deletions
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import Pin, pin, pinned_releases
 from platform_assets.settings import load_settings
@@ -42,7 +42,7 @@ def delete_history(platform: Platform) -> int:
         return [*pinned_releases(platform)]
 
     found = usage_later(platform.lake, WINDOW, pinned)
-    return len(delete(platform.lake, found, removals(found, SAFE), pinned))
+    return len(delete(platform.lake, found, deletions(found, SAFE), pinned))
 
 
 def pin_the_first(platform: Platform) -> Pin:
@@ -63,7 +63,7 @@ def test_a_release_beyond_the_window_is_not_pinned_though_its_files_are_there(pl
     publish(platform.lake, staged_manifest(platform.lake, {SALES: {day(1): [("x", 1)]}}))
     publish(platform.lake, staged_manifest(platform.lake, {SALES: {day(1): [("x", 2)]}}))
     assert delete_history(platform) == 1
-    assert cut_of(platform.lake).before == 2
+    assert horizon_of(platform.lake).before == 2
     with pytest.raises(BeyondWindowError, match=r"Release 0 is beyond the rollback window.*\n.*release 2 or a later"):
         pin_the_first(platform)
     assert pinned_releases(platform) == {}

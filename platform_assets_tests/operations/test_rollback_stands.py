@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.ledger.sync import rebuild
@@ -56,7 +56,7 @@ def waiting(platform: Platform, table: str) -> dict[date, Reasons]:
 
 
 def is_refused(platform: Platform, table: str) -> bool:
-    state = readiness(platform, platform.catalogue[table], [DAY], Basis.now(platform))
+    state = readiness(platform, platform.catalogue[table], [DAY], LakeSnapshot.now(platform))
     assert DAY in {*state.held, *state.ready}
     return DAY in state.held
 
@@ -158,9 +158,9 @@ def test_what_is_rolled_forward_again_is_refused_no_more(platform: Platform) -> 
 def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> None:
     corrected_and_put_back(platform)
     contract, other = platform.catalogue[SILVER], DAYS[0]
-    state = readiness(platform, contract, [other, DAY], Basis.now(platform), forced=[other])
+    state = readiness(platform, contract, [other, DAY], LakeSnapshot.now(platform), forced=[other])
     assert (state.ready, list(state.held)) == ((other,), [DAY])
-    assert readiness(platform, contract, [DAY], Basis.now(platform), forced=[DAY]).ready == (DAY,)
+    assert readiness(platform, contract, [DAY], LakeSnapshot.now(platform), forced=[DAY]).ready == (DAY,)
 
 
 def test_what_was_made_from_a_day_that_is_gone_is_named_until_it_is_there_again(platform: Platform) -> None:
@@ -189,10 +189,12 @@ def test_what_reads_a_day_that_was_put_back_follows_though_a_gate_had_refused_ne
         wrong = publish(platform, silver, [DAY], 2)
         publish(platform, gold, [DAY], 2)
         publish(platform, raw, [DAY], 3)
-        basis = Basis.now(platform)
-        refused = fingerprints(platform.catalogue[silver], [DAY], {raw: basis.digests(raw)}, platform.calendar, {})[DAY]
+        snapshot = LakeSnapshot.now(platform)
+        refused = fingerprints(platform.catalogue[silver], [DAY], {raw: snapshot.digests(raw)}, platform.calendar, {})[
+            DAY
+        ]
         mark = attempt(refused, platform.version(silver))
         platform.ledger.hold([Hold(silver, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC) + ahead)])
         put_back(platform, wrong)
-        assert readiness(platform, platform.catalogue[gold], [DAY], Basis.now(platform)).ready == (DAY,)
+        assert readiness(platform, platform.catalogue[gold], [DAY], LakeSnapshot.now(platform)).ready == (DAY,)
         assert set(taken(platform, gold, AUTOMATIC)) == set(all_that_waits(platform, 100).stale[gold]) == {DAY}

@@ -228,7 +228,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
 
     monkeypatch.setattr(maintenance, "usage", usage_later)
     with world.open() as platform:
-        assert plan_maintenance(platform, ["stages"]).removals == ()
+        assert plan_maintenance(platform, ["stages"]).deletions == ()
         delete_unneeded(platform, "stages")
         delete_unneeded(platform, "deletion")
         opened_stage(platform, "trial")

@@ -8,12 +8,12 @@ import pytest
 
 from platform_assets.planning.retention import (
     SMALL_BYTES,
-    Folder,
-    Kept,
-    Use,
+    FileUsage,
+    RetainedReleases,
+    StagingFolder,
     days_to_compact,
+    deletion_of,
     kept_releases,
-    removal,
     wants_checkpoint,
 )
 
@@ -30,16 +30,16 @@ def ago(days: float) -> datetime:
 @pytest.mark.parametrize(
     ("days_ago", "pins", "kept"),
     [
-        ([400], (), Kept(0, 0)),
-        ([400, 300, 89], (), Kept(1, 2)),
-        ([100, 90, 60, 30, 0], (), Kept(1, 4)),
-        ([400, 300, 200, 10], (0, 3, 99), Kept(1, 3, (0,))),
-        ([400, 50, 300, 200], (), Kept(0, 3)),
+        ([400], (), RetainedReleases(0, 0)),
+        ([400, 300, 89], (), RetainedReleases(1, 2)),
+        ([100, 90, 60, 30, 0], (), RetainedReleases(1, 4)),
+        ([400, 300, 200, 10], (0, 3, 99), RetainedReleases(1, 3, (0,))),
+        ([400, 50, 300, 200], (), RetainedReleases(0, 3)),
     ],
     ids=["the only one", "replaced in the window", "to the day", "pins", "a clock set back"],
 )
 def test_releases_stay_until_they_were_replaced_a_window_ago(
-    days_ago: list[int], pins: tuple[int, ...], kept: Kept
+    days_ago: list[int], pins: tuple[int, ...], kept: RetainedReleases
 ) -> None:
     assert kept_releases([(n, ago(days)) for n, days in enumerate(days_ago)], pins, NOW, WINDOW) == kept
 
@@ -55,46 +55,46 @@ def test_a_clock_that_is_a_year_ahead_ends_half_a_window_and_no_more(published_a
 
 def test_where_nothing_is_published_for_long_what_was_shown_stays_longer() -> None:
     quarterly = [(n, ago(91 * (8 - n))) for n in range(9)]
-    assert kept_releases(quarterly, (), NOW, WINDOW) == Kept(6, 8)
-    assert kept_releases(quarterly, (), NOW, timedelta(days=7)) == Kept(7, 8)
+    assert kept_releases(quarterly, (), NOW, WINDOW) == RetainedReleases(6, 8)
+    assert kept_releases(quarterly, (), NOW, timedelta(days=7)) == RetainedReleases(7, 8)
 
 
-def folder(*files: str, published: bool = True, idle_days: float = 30, in_use: bool = False) -> Folder:
-    return Folder("gold.x", P, dict.fromkeys(files, 10), ago(idle_days), published, in_use)
+def folder(*files: str, published: bool = True, idle_days: float = 30, in_use: bool = False) -> StagingFolder:
+    return StagingFolder("gold.x", P, dict.fromkeys(files, 10), ago(idle_days), published, in_use)
 
 
 def test_what_a_release_needs_stays_and_the_folder_goes_with_its_last_file() -> None:
-    use = Use(frozenset({ONE, TWO}), {TWO: 5})
-    part = removal(folder(ONE, TWO, LOG), use, NOW, SAFE)
+    use = FileUsage(frozenset({ONE, TWO}), {TWO: 5})
+    part = deletion_of(folder(ONE, TWO, LOG), use, NOW, SAFE)
     assert part is not None
     assert (set(part.files), part.whole, part.is_history) == ({ONE}, False, True)
-    nothing_needed = Use(use.added)
-    whole = removal(folder(ONE, TWO, LOG), nothing_needed, NOW, SAFE)
+    nothing_needed = FileUsage(use.added)
+    whole = deletion_of(folder(ONE, TWO, LOG), nothing_needed, NOW, SAFE)
     assert whole is not None
     assert (set(whole.files), whole.whole, whole.task) == ({ONE, TWO, LOG}, True, "deletion")
-    left_by_a_crash = removal(folder(LOG), nothing_needed, NOW, SAFE)
+    left_by_a_crash = deletion_of(folder(LOG), nothing_needed, NOW, SAFE)
     assert left_by_a_crash is not None
     assert (left_by_a_crash.whole, left_by_a_crash.is_history) == (True, False)
-    assert removal(folder(ONE, TWO, LOG), Use(use.added, {ONE: 5, TWO: 5}), NOW, SAFE) is None
+    assert deletion_of(folder(ONE, TWO, LOG), FileUsage(use.added, {ONE: 5, TWO: 5}), NOW, SAFE) is None
 
 
 def test_a_checksum_goes_with_its_file() -> None:
     beside = f"{P}/event_date=2017-01-01/.1.parquet.crc"
-    gone = removal(folder(ONE, beside, TWO), Use(frozenset({ONE, TWO}), {TWO: 5}), NOW, SAFE)
+    gone = deletion_of(folder(ONE, beside, TWO), FileUsage(frozenset({ONE, TWO}), {TWO: 5}), NOW, SAFE)
     assert gone is not None
     assert set(gone.files) == {ONE, beside}
 
 
 @pytest.mark.parametrize(("idle_days", "in_use", "goes"), [(8, False, True), (8, True, False), (6, False, False)])
 def test_a_stage_goes_when_it_is_old_and_nobody_works_on_it(idle_days: float, in_use: bool, goes: bool) -> None:
-    found = removal(folder(ONE, LOG, published=False, idle_days=idle_days, in_use=in_use), Use(), NOW, SAFE)
+    found = deletion_of(folder(ONE, LOG, published=False, idle_days=idle_days, in_use=in_use), FileUsage(), NOW, SAFE)
     assert (found is not None and found.task == "stages" and found.whole) == goes
 
 
 def test_staged_rows_that_were_left_out_of_a_publication_wait_for_the_safe_age() -> None:
-    use = Use(frozenset({ONE}), {ONE: 5})
-    assert removal(folder(ONE, TWO, idle_days=1), use, NOW, SAFE) is None
-    gone = removal(folder(ONE, TWO), use, NOW, SAFE)
+    use = FileUsage(frozenset({ONE}), {ONE: 5})
+    assert deletion_of(folder(ONE, TWO, idle_days=1), use, NOW, SAFE) is None
+    gone = deletion_of(folder(ONE, TWO), use, NOW, SAFE)
     assert gone is not None
     assert (set(gone.files), gone.is_history) == ({TWO}, False)
 

@@ -13,7 +13,7 @@ from platform_assets.quality.findings import (
     checked,
     checks_before_publication,
 )
-from platform_assets.quality.gates import Fate, conservation_findings, contract_findings
+from platform_assets.quality.gates import RowBalance, conservation_findings, contract_findings
 from platform_assets.quality.masking import masked
 
 DAY = date(2017, 3, 4)
@@ -80,12 +80,12 @@ def test_a_broken_contract_names_the_rows_and_masks_whom_they_are_about():
 
 
 def test_rows_lost_and_won_are_named_on_either_side():
-    fate = Fate(raw=10, kept=7, superseded=1, voided=1, quarantined=1)
-    assert str(fate) == "10 raw rows = 7 kept + 1 superseded + 1 voided + 1 quarantined"
+    row_balance = RowBalance(raw=10, kept=7, superseded=1, voided=1, quarantined=1)
+    assert str(row_balance) == "10 raw rows = 7 kept + 1 superseded + 1 voided + 1 quarantined"
     found = conservation_findings(
         SILVER_TRANSACTIONS,
         DAY,
-        fate,
+        row_balance,
         expected=8,
         raw_recorded=10,
         quarantine_staged=1,
@@ -98,6 +98,10 @@ def test_rows_lost_and_won_are_named_on_either_side():
     )
     assert lost.examples[1] == "not expected: basket_id 6, product_id null"
     assert lost.numbers == {"rows_staged": 7, "keys_that_stay": 8}
-    assert not conservation_findings(SILVER_TRANSACTIONS, DAY, fate, expected=7, raw_recorded=10, quarantine_staged=1)
-    three = conservation_findings(SILVER_TRANSACTIONS, DAY, fate, expected=8, raw_recorded=9, quarantine_staged=0)
+    assert not conservation_findings(
+        SILVER_TRANSACTIONS, DAY, row_balance, expected=7, raw_recorded=10, quarantine_staged=1
+    )
+    three = conservation_findings(
+        SILVER_TRANSACTIONS, DAY, row_balance, expected=8, raw_recorded=9, quarantine_staged=0
+    )
     assert len(three) == 3

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.manifest import DataFile, DayContent, TableChange, new_publication
@@ -37,10 +37,10 @@ def publish(
         told: of raw, the day to which a tombstone says that a record has gone.
         filed: each day gets a file that nobody reads; else the table's own log has nothing to say.
     """
-    contract, basis, publication = platform.catalogue[table], Basis.now(platform), new_publication()
-    digests = {read.table: basis.digests(read.table) for read in contract.inputs}
+    contract, snapshot, publication = platform.catalogue[table], LakeSnapshot.now(platform), new_publication()
+    digests = {read.table: snapshot.digests(read.table) for read in contract.inputs}
     made_from = fingerprints(contract, days, digests, platform.calendar, {}) if digests else dict.fromkeys(days, "")
-    live = files_at(platform.lake, table, basis.version(table))
+    live = files_at(platform.lake, table, snapshot.version(table))
     contents: dict[date, DayContent] = {}
     for day in days:
         base = tuple(file.path for file in live.get(day, ()))
@@ -54,7 +54,7 @@ def publish(
         table=table,
         schema_string=(raw_schema if contract.source else spark_schema)(contract).json(),
         days=contents,
-        reads=basis.reads(digests),
+        reads=snapshot.reads(digests),
         code_version=platform.code_versions.get(table, ""),
         configuration=platform.configurations[table].parts if digests else {},
     )

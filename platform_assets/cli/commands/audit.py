@@ -15,10 +15,10 @@ from platform_assets.cli.console import (
     UsageError,
     console,
     counted,
+    opened_platform,
     parse_day,
     parse_days,
     print_json,
-    reading,
     say,
 )
 from platform_assets.cli.decisions import decided_by
@@ -85,7 +85,7 @@ def show(
     """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
     from platform_assets.operations.lineage.day_history import life_of
 
-    with reading() as platform:
+    with opened_platform() as platform:
         asked = parse_day(day, platform.settings)
         events = life_of(platform, table, asked)
     if as_json:
@@ -104,7 +104,7 @@ def put_back(
     author = decided_by(reason, getpass.getuser() if by is None else by)
     from platform_assets.lakehouse.revert import revert_foreign
 
-    with reading() as platform:
+    with opened_platform() as platform:
         release = revert_foreign(platform.lake, table, platform.lock_url, author.why, author.who)
         platform.sync()
     if release is None:

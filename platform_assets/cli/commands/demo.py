@@ -13,7 +13,7 @@ import typer
 
 from platform_assets.cli.commands.demo_state import demo_clock, remove_demo, set_clock
 from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
-from platform_assets.cli.console import EXIT_FAILED, errors, print_json, reading
+from platform_assets.cli.console import EXIT_FAILED, errors, opened_platform, print_json
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -62,7 +62,7 @@ def demo(
             errors.print(failure, soft_wrap=True, highlight=False)
         errors.print("What was published stays. Run the same command again to go on from there.")
         raise typer.Exit(EXIT_FAILED)
-    with reading() as platform:
+    with opened_platform() as platform:
         summary, day = summarise(platform), day_to_look_at(platform)
     seconds = time.monotonic() - started
     if as_json:
@@ -91,13 +91,13 @@ def _phase(
     failures: tuple[str, ...] = ()
     landed = land(simulation, settings.landing, today, progress)
     since = new_publication()
-    with meanwhile(progress, "planning"), reading() as platform:
+    with meanwhile(progress, "planning"), opened_platform() as platform:
         empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
         idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
     if not idle:
         spark()
         failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
-    with reading() as platform:
+    with opened_platform() as platform:
         changed = {
             table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
             for table in platform.catalogue.names

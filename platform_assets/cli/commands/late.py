@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
+from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
@@ -40,7 +40,7 @@ def list_late(
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     from platform_assets.engine.late.queue import late_queue
 
-    with reading() as platform:
+    with opened_platform() as platform:
         if table is not None:
             table = platform.catalogue[table].name
         found = [rows for rows in late_queue(platform) if table in (None, rows.table)]
@@ -68,7 +68,7 @@ def approve(
     from platform_assets.engine.late.approvals import approve as take
 
     with (
-        reading() as platform,
+        opened_platform() as platform,
         telling(context, "late approve") as progress,
         session_on_demand(platform.settings, progress) as spark,
     ):
@@ -98,7 +98,7 @@ def refuse(
     author, selection = decided_by(reason, by), _selection(arrival, table, days)
     from platform_assets.engine.late.queue import refuse as keep_out
 
-    with reading() as platform:
+    with opened_platform() as platform:
         done = keep_out(platform, selection, author)
     if as_json:
         print_json([_as_json(rows) for rows in done])

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.planning.retention import TASKS, Removal, Task
+from platform_assets.planning.retention import TASKS, Deletion, Task
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -50,7 +50,7 @@ def run(
 ) -> None:
     """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
     tasks: tuple[Task, ...] = TASKS if only is None else (only.value,)
-    with reading() as platform:
+    with opened_platform() as platform:
         done = _planned(platform, tasks) if dry_run else _done(context, platform, tasks)
         window = platform.settings.rollback_window_days
     if as_json:
@@ -70,12 +70,12 @@ def delete(
     """Delete the files of one publication; refused by name while a release that stays needs them."""
     from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication
 
-    with reading() as platform:
+    with opened_platform() as platform:
         gone = delete_publication(platform, publication, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "deleted": _removals_json(gone)})
     else:
-        console.print(_grid(Maintenance(removals=gone), dry_run))
+        console.print(_grid(Maintenance(deletions=gone), dry_run))
 
 
 def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
@@ -100,7 +100,7 @@ def _done(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> 
 
 
 def _print(done: Maintenance, dry_run: bool, window: int) -> None:
-    if not (done.compaction or done.checkpoints or done.removals or done.busy or done.differing):
+    if not (done.compaction or done.checkpoints or done.deletions or done.busy or done.differing):
         console.print(f"Nothing to do: releases of the last {window} days need everything that is there.")
         return
     console.print(_grid(done, dry_run))
@@ -120,7 +120,7 @@ def _grid(done: Maintenance, dry_run: bool) -> Table:
     title = "Maintenance that is due" if dry_run else "Maintenance done"
     names = ("task", "table", "what", "files", "bytes")
     grid = new_grid(title, names, right=("files", "bytes"), whole=("task", "table"))
-    for row in (*_compaction_rows(done), *_checkpoint_rows(done), *_removal_rows(done.removals)):
+    for row in (*_compaction_rows(done), *_checkpoint_rows(done), *_removal_rows(done.deletions)):
         grid.add_row(*row)
     return grid
 
@@ -138,10 +138,10 @@ def _checkpoint_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
         yield "checkpoints", table, f"log up to version {version:,}", "", ""
 
 
-def _removal_rows(removals: Sequence[Removal]) -> Iterator[tuple[str, ...]]:
+def _removal_rows(deletions: Sequence[Deletion]) -> Iterator[tuple[str, ...]]:
     for task, noun in (("stages", "orphaned stage"), ("deletion", "publication")):
-        for table in _tables(one for one in removals if one.task == task):
-            gone = [one for one in removals if one.task == task and one.table == table]
+        for table in _tables(one for one in deletions if one.task == task):
+            gone = [one for one in deletions if one.task == task and one.table == table]
             files, bytes_ = sum(len(one.files) for one in gone), sum(one.bytes for one in gone)
             yield task, table, counted(len(gone), noun), f"{files:,}", size(bytes_)
 
@@ -156,15 +156,15 @@ def _json(done: Maintenance) -> dict[str, Any]:
             {"table": one.table, "day": one.day, "files": len(one.small), "bytes": one.bytes} for one in done.compaction
         ],
         "checkpoints": dict(done.checkpoints),
-        "stages": _removals_json(one for one in done.removals if one.task == "stages"),
-        "deletion": _removals_json(one for one in done.removals if one.task == "deletion"),
+        "stages": _removals_json(one for one in done.deletions if one.task == "stages"),
+        "deletion": _removals_json(one for one in done.deletions if one.task == "deletion"),
         "busy": {table: {str(day): why for day, why in days.items()} for table, days in done.busy.items()},
         "differing": dict(done.differing),
     }
 
 
-def _removals_json(removals: Iterable[Removal]) -> list[dict[str, Any]]:
+def _removals_json(deletions: Iterable[Deletion]) -> list[dict[str, Any]]:
     return [
         {"table": one.table, "publication": one.publication, "files": len(one.files), "bytes": one.bytes}
-        for one in removals
+        for one in deletions
     ]

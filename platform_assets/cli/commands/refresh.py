@@ -14,9 +14,9 @@ from platform_assets.cli.console import (
     UsageError,
     console,
     counted,
+    opened_platform,
     parse_days,
     print_json,
-    reading,
     say,
 )
 from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_line, intake_lines, plan_grid, plan_json
@@ -26,7 +26,7 @@ from platform_assets.contracts import Catalogue
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.errors import PlatformError
@@ -63,16 +63,16 @@ def refresh(
 ) -> None:
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
     started = time.monotonic()
-    with reading() as platform:
+    with opened_platform() as platform:
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         refuse_what_tables_cannot_take(platform, request)
-        basis = _basis(platform, stage)
-        plan = plan_steps(platform, request, () if stage else intakes(platform), basis)
+        snapshot = _basis(platform, stage)
+        plan = plan_steps(platform, request, () if stage else intakes(platform), snapshot)
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         if not as_json:
-            _print_plan(plan, [hold for hold in basis.holds() if _is_asked(request, hold)], root)
+            _print_plan(plan, [hold for hold in snapshot.holds() if _is_asked(request, hold)], root)
         landing = {"landing": [asdict(root)]} if root else {}
         if explain or plan.is_empty:
             if as_json:
@@ -91,10 +91,10 @@ def refresh(
         raise typer.Exit(EXIT_LOOK)
 
 
-def _basis(platform: Platform, stage: str | None) -> Basis:
+def _basis(platform: Platform, stage: str | None) -> LakeSnapshot:
     """What the plan looks at: the release, or the stage as it can be gone on with."""
     if stage is None or checked_stage(stage) not in stage_names(platform.lake):
-        return Basis.now(platform)
+        return LakeSnapshot.now(platform)
     return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
-from platform_assets.cli.console import console, parse_days, print_json, reading
+from platform_assets.cli.console import console, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
@@ -34,7 +34,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
     from platform_assets.operations.lineage.release_diff import changed_days
     from platform_assets.operations.pins import pinned_releases
 
-    with reading() as platform:
+    with opened_platform() as platform:
         found = _chosen(platform, which)
         if found.number < 0:
             if as_json:
@@ -69,7 +69,7 @@ def diff(
     """Show which days differ between two releases, by how much, and which publications made the difference."""
     from platform_assets.operations.lineage.release_diff import changed_days
 
-    with reading() as platform:
+    with opened_platform() as platform:
         one, other = _chosen(platform, before), _chosen(platform, after)
         only = parse_days(days, platform.settings) if days else None
         changes = changed_days(platform, one, other, table=table, days=only)
@@ -94,7 +94,7 @@ def pin(
     author = decided_by(reason, getpass.getuser() if by is None else by)
     from platform_assets.operations.pins import pin as keep
 
-    with reading() as platform:
+    with opened_platform() as platform:
         done = keep(platform, _chosen(platform, which).number, author, name)
     named = f" as {done.name}" if done.name else ""
     _say(done, f"Release {done.release} is pinned{named}: it stays readable until it is unpinned.", as_json)
@@ -107,7 +107,7 @@ def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = 
     from platform_assets.operations.pins import release_number
     from platform_assets.operations.pins import unpin as let_go
 
-    with reading() as platform:
+    with opened_platform() as platform:
         done = let_go(platform, release_number(platform.ledger, which), author)
     _say(done, f"Release {done.release} is no longer pinned.", as_json)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, counted, parse_days, print_json, reading
+from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import which
@@ -42,7 +42,7 @@ def rollback(
     from platform_assets.operations.rollback.rollback import rollback as roll_back
     from platform_assets.operations.rollback.selection import chosen_publications
 
-    with reading() as platform:
+    with opened_platform() as platform:
         chosen = chosen_publications(platform, publication, run, to)
         only = parse_days(days, platform.settings) if days else None
         with telling(context, "rollback") as progress:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, parse_days, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import Format, print_rows
 from platform_assets.cli.session import session_on_demand
@@ -32,7 +32,7 @@ def list_stages(as_json: AsJson = False) -> None:
     from platform_assets.operations.stages.store import read_stage, stage_names
 
     found, damaged = [], []
-    with reading() as platform:
+    with opened_platform() as platform:
         for name in stage_names(platform.lake):
             try:
                 found.append(read_stage(platform.lake, name))
@@ -54,7 +54,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     from platform_assets.cli.commands.stage_view import print_stage, stage_json
     from platform_assets.operations.stages.inspect import of_other_code, opened_stage
 
-    with reading() as platform:
+    with opened_platform() as platform:
         stage = opened_stage(platform, name)
         other = of_other_code(platform, stage)
     if as_json:
@@ -75,13 +75,13 @@ def read(
     from platform_assets.lakehouse.reading import version_in
     from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 
-    with reading() as platform:
+    with opened_platform() as platform:
         only = parse_days(days, platform.settings) if days else None
-        basis = stage_basis(platform, opened_stage(platform, name))
-        if table not in basis.staged:
-            version_in(platform.lake, table, basis.release, platform.catalogue.names)
-        schema = basis.schema_string(table)
-        files = {day: [file.path for file in found] for day, found in basis.files(table).items()}
+        snapshot = stage_basis(platform, opened_stage(platform, name))
+        if table not in snapshot.staged:
+            version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
+        schema = snapshot.schema_string(table)
+        files = {day: [file.path for file in found] for day, found in snapshot.files(table).items()}
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only is None or day in only}
     print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
@@ -101,7 +101,7 @@ def compare(
     from platform_assets.operations.stages.compare import compare as compared
     from platform_assets.operations.stages.inspect import opened_stage
 
-    with reading() as platform:
+    with opened_platform() as platform:
         stage = opened_stage(platform, name)
         if table is not None and table not in stage.days:
             holds = f"It holds days of {', '.join(stage.days)}." if stage.days else "It holds no day."
@@ -133,7 +133,7 @@ def publish(
     from platform_assets.operations.stages.store import read_stage
     from platform_assets.planning.selection import BY_PERSON
 
-    with reading() as platform:
+    with opened_platform() as platform:
         why = reason or read_stage(platform.lake, name).why
         who = by or getpass.getuser()
         author = Author(run=f"stage-{name}-{os.getpid()}", why=why, who=who)
@@ -159,7 +159,7 @@ def drop(name: Name, as_json: AsJson = False) -> None:
     """Close a stage and delete what lies in it; nothing that was published is touched."""
     from platform_assets.operations.stages.stages import drop_stage
 
-    with reading() as platform:
+    with opened_platform() as platform:
         gone = drop_stage(platform, name)
     days: dict[str, Any] = {table: len(days) for table, days in gone.days.items()} if gone else {}
     if as_json:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_days, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_days, print_json, say
 from platform_assets.cli.plan_view import bereft_json, bereft_lines, intake_lines, stale_grid, step_json, year_calendars
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import Outlook, outlook
@@ -24,7 +24,7 @@ def stale(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
-    with reading() as platform:
+    with opened_platform() as platform:
         only = parse_days(days, platform.settings) if days else None
         tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
         found = outlook(platform, intakes(platform))

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, print_json, reading, say
+from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
 from platform_assets.engine.late.queue import late_queue
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import days_later
@@ -51,10 +51,10 @@ class TableStatus:
     days_outside: tuple[date, date] | None = None
 
 
-def table_status(basis: Basis, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
+def table_status(snapshot: LakeSnapshot, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
     """Where one table stands, from the ledger alone."""
-    platform = basis.platform
-    days, loaded = basis.days(contract.name), basis.digests(contract.name)
+    platform = snapshot.platform
+    days, loaded = snapshot.days(contract.name), snapshot.digests(contract.name)
     delay = delays(platform.catalogue)[contract.name]
     due = [day for day in platform.calendar.days() if days_later(day, delay) <= platform.settings.current_day()]
     outside = [day for day in days if day not in platform.calendar] if contract.source else []
@@ -75,10 +75,10 @@ def table_status(basis: Basis, contract: Contract, holds: Sequence[Hold]) -> Tab
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Show what is loaded, missing, held and set aside; exit code 1 if something needs a look."""
-    with reading() as platform:
+    with opened_platform() as platform:
         holds = platform.ledger.holds()
-        basis = Basis.now(platform)
-        tables = [table_status(basis, contract, holds) for contract in platform.catalogue]
+        snapshot = LakeSnapshot.now(platform)
+        tables = [table_status(snapshot, contract, holds) for contract in platform.catalogue]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
         queue = late_queue(platform)
         late, ahead = waiting_rows(queue), rows_ahead(queue)

@@ -13,7 +13,7 @@ from platform_assets.cli.console import console
 from platform_assets.cli.grids import new_grid
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 
 _LOOK = "gold.daily_sales"
@@ -63,14 +63,14 @@ class TableSummary:
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
     found: list[TableSummary] = []
-    queue, basis = late_queue(platform), Basis.now(platform)
+    queue, snapshot = late_queue(platform), LakeSnapshot.now(platform)
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
         aside = sum(day.figures.get("quarantined", 0) for day in days)
         if contract.source is not None:
             aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
         rows = sum(day.delivered for day in days)
-        loaded = len(basis.digests(contract.name))
+        loaded = len(snapshot.digests(contract.name))
         waits = [one for one in queue if one.table == contract.name]
         found.append(TableSummary(contract.name, loaded, rows, aside, waiting_rows(waits), rows_ahead(waits)))
     return found

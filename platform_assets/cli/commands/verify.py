@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, parse_days, print_json, reading, say
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    counted,
+    opened_platform,
+    parse_days,
+    print_json,
+    say,
+)
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.staging_folders import private_folder
@@ -64,7 +73,7 @@ def _verified(
     from platform_assets.operations.verify.verdicts import Choice
     from platform_assets.operations.verify.verify import verify as verify_days
 
-    with _ended_by_a_signal(), reading() as platform:
+    with _ended_by_a_signal(), opened_platform() as platform:
         tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
         # The session inside of the folder: nobody writes there any more when it is removed.
         with (

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, print_json, reading
+from platform_assets.cli.console import console, opened_platform, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -25,7 +25,7 @@ def withdraw(
     from platform_assets.engine.late.withdrawals import withdraw as take_back
 
     with (
-        reading() as platform,
+        opened_platform() as platform,
         telling(context, "withdraw") as progress,
         session_on_demand(platform.settings, progress) as spark,
     ):

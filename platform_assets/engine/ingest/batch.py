@@ -50,7 +50,7 @@ class _UnaccountedError(Exception):
         self.reasons = reasons
 
 
-def take(
+def ingest_batch(
     turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
     """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
@@ -79,7 +79,7 @@ def _take(
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
 ) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
-    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         _stage_rows(spark, contract, seen, refused, folders[contract.name])
@@ -94,16 +94,16 @@ def _take(
             failpoint("ingest.set_aside")
         if good:
             few = sum(seen[file].landed for file in good) <= MOST_BROADCAST
-            stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
+            stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         counted = (taken, rejected, waiting)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
-            appended_change(platform, basis.release, contract.name, publication, raw_schema(contract).json(), taken),
-            appended_change(platform, basis.release, letters, publication, DEAD_LETTERS.json(), rejected),
-            appended_change(platform, basis.release, queue, publication, raw_schema(contract).json(), waiting),
+            appended_change(platform, snapshot.release, contract.name, publication, raw_schema(contract).json(), taken),
+            appended_change(platform, snapshot.release, letters, publication, DEAD_LETTERS.json(), rejected),
+            appended_change(platform, snapshot.release, queue, publication, raw_schema(contract).json(), waiting),
         ]
         failpoint("ingest.counted")
         turn.publish(publication, "ingest", changes, arrivals)

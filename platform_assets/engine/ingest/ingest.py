@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import computed_with, loaded_empty, schema_to_replace
-from platform_assets.engine.ingest.batch import take
+from platform_assets.engine.ingest.batch import ingest_batch
 from platform_assets.engine.ingest.listing import list_arrivals, quiet_days
 from platform_assets.engine.late.approvals import take_due
 from platform_assets.engine.platform import Author, Platform
@@ -76,7 +76,7 @@ def ingest(
             files, problems = hashed(file for day in batch for file in by_date[day])
             changed += problems
             if files:
-                taken, contents = take(turn, spark(), files)
+                taken, contents = ingest_batch(turn, spark(), files)
                 arrivals += taken
                 published |= contents
             progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
@@ -86,7 +86,7 @@ def ingest(
         broken = {file.arrival_date for file in listing.pending if file.path in to_come}
         broken |= {arrival.arrival_date for arrival in arrivals if arrival.reason is not None}
         published |= _load_quiet_days(turn, listing.delivered - broken, until)
-        loaded = turn.basis.digests(contract.name)
+        loaded = turn.snapshot.digests(contract.name)
         failpoint("ingest.done")
         if arrivals or published:
             rows = sum(arrival.taken for arrival in (*arrivals, *(due.arrivals if due else ())))
@@ -105,11 +105,11 @@ def ingest(
 
 def _load_quiet_days(turn: IngestTurn, delivered: Collection[date], until: date | None) -> dict[date, DayContent]:
     contract = turn.contract
-    contents = loaded_empty(quiet_days(turn.basis, contract, delivered, until))
+    contents = loaded_empty(quiet_days(turn.snapshot, contract, delivered, until))
     if contents:
         failpoint("ingest.quiet_days")
         schema = raw_schema(contract).json()
-        before = schema_to_replace(turn.platform.lake, turn.basis.release, contract.name, schema)
+        before = schema_to_replace(turn.platform.lake, turn.snapshot.release, contract.name, schema)
         change = TableChange(
             table=contract.name,
             schema_string=schema,

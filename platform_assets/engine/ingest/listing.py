@@ -7,7 +7,7 @@ from datetime import date
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.loaded import empty_days
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Known, Listing, Problem, list_landing
@@ -57,14 +57,14 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
 
 
 def quiet_days(
-    basis: Basis, contract: Contract, delivered: Collection[date], until: date | None = None
+    snapshot: LakeSnapshot, contract: Contract, delivered: Collection[date], until: date | None = None
 ) -> tuple[date, ...]:
     """Days to load as empty: nothing was to be expected on them, or an arrival came without rows.
 
     Args:
-        basis: what to look at.
+        snapshot: what to look at.
         contract: of a raw table.
         delivered: arrival dates whose files were all taken.
         until: newest arrival date to look at; files of later dates may wait.
     """
-    return empty_days(contract, basis.days(contract.name), delivered, basis.delivered(contract.name), until)
+    return empty_days(contract, snapshot.days(contract.name), delivered, snapshot.delivered(contract.name), until)

@@ -21,7 +21,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateRows, Selection, late_table
 from platform_assets.planning.windows import ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -121,26 +121,26 @@ def take_due(
 
 
 def _take(turn: IngestTurn, spark: SparkSession, chosen: Collection[LateRows], why: _Why) -> Approval:
-    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     queue = late_table(contract.name)
     days = {rows.day for rows in chosen}
     with new_stage(platform, (contract.name, queue)) as (publication, folders):
         schema = raw_schema(contract)
-        waiting = read_days(spark, platform.lake.table_path(queue), basis.files(queue), schema, ranges(days))
+        waiting = read_days(spark, platform.lake.table_path(queue), snapshot.files(queue), schema, ranges(days))
         stage(waiting.where(~_is_one_of(chosen)), folders[queue])
         stage(_as_taken(waiting.where(_is_one_of(chosen)), contract, publication), folders[contract.name])
         few = sum(rows.rows for rows in chosen) <= MOST_BROADCAST
-        stage_tombstones(platform, spark, contract, publication, folders[contract.name], basis, few=few)
+        stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
         entered = profile_raw(read_staged(spark, folders[contract.name]))
         left = profile_raw(read_staged(spark, folders[queue]))
         arrivals = _arrivals(platform, contract, chosen, publication, entered, why)
         changes = [
-            appended_change(platform, basis.release, contract.name, publication, schema.json(), entered),
+            appended_change(platform, snapshot.release, contract.name, publication, schema.json(), entered),
             TableChange(
                 table=queue,
                 schema_string=schema.json(),
-                days=_left(platform, queue, basis, publication, days, left),
-                replaces_schema=schema_to_replace(platform.lake, basis.release, queue, schema.json()),
+                days=_left(platform, queue, snapshot, publication, days, left),
+                replaces_schema=schema_to_replace(platform.lake, snapshot.release, queue, schema.json()),
             ),
         ]
         kind: Kind = "approval" if why == "approval" else "ingest"
@@ -207,11 +207,11 @@ def _arrivals(
 
 
 def _left(
-    platform: Platform, queue: str, basis: Basis, publication: str, days: Collection[date], left: RawProfile
+    platform: Platform, queue: str, snapshot: LakeSnapshot, publication: str, days: Collection[date], left: RawProfile
 ) -> dict[date, DayContent]:
     digests = {day: left.digests.get(day, Digest()) for day in days}
     return replaced(
-        basis.files(queue),
+        snapshot.files(queue),
         staged_at(platform.lake, queue, publication),
         digests,
         dict.fromkeys(days, ""),

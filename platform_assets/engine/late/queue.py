@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import takes_deliveries
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import ingest_lock
@@ -95,7 +95,8 @@ def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[
     found = (
         deep_restatement(queue, contract.name, most)
         for contract in raw_tables(platform)
-        if (most := contract.deep_restatement_days) is not None and takes_deliveries(Basis.now(platform), contract)
+        if (most := contract.deep_restatement_days) is not None
+        and takes_deliveries(LakeSnapshot.now(platform), contract)
     )
     return tuple(selection for selection in found if selection)
 

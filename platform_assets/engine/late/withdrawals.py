@@ -14,9 +14,9 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
-from platform_assets.engine.raw.tombstones import reach_of_moves, standing_rows
+from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.planning.windows import within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -143,16 +143,16 @@ def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRe
 
 
 def _withdraw(turn: IngestTurn, spark: Callable[[], SparkSession], parts: Sequence[ArrivalRecord]) -> Withdrawal:
-    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         rows: Mapping[str, int] = {}
         changes = []
         if any(part.taken for part in parts):
-            rows = _stage_markers(platform, spark(), contract, parts, basis, folder)
+            rows = _stage_markers(platform, spark(), contract, parts, snapshot, folder)
             added = profile_raw(read_staged(spark(), folder))
             schema = raw_schema(contract).json()
-            changes = [appended_change(platform, basis.release, contract.name, publication, schema, added)]
+            changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
         arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
         turn.publish(publication, "withdrawal", changes, arrivals)
     return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
@@ -163,13 +163,13 @@ def _stage_markers(
     spark: SparkSession,
     contract: Contract,
     parts: Collection[ArrivalRecord],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     folder: Path,
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]
     days = _published_with(platform, contract.name, parts)
-    found = taken_back(standing_rows(platform, spark, contract, days, basis), paths)
+    found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows
@@ -180,8 +180,8 @@ def _stage_markers(
         )
     # Days of later arrivals may have been told since of the versions that are now taken back.
     held = {day for (day, _), rows in found.items() if rows}
-    wide = days | within_reach(held, reach_of_moves(contract, basis))
-    raw = standing_rows(platform, spark, contract, wide, basis)
+    wide = days | within_reach(held, reach_of_moves(contract, snapshot))
+    raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts
 

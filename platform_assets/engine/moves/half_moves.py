@@ -16,7 +16,7 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.settled_by import SettledBy, has_ties, moves_within_days, version_read
 from platform_assets.engine.moves.told_moves import moved
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.planning.ties import Tie
 from platform_assets.planning.windows import within_reach
@@ -58,7 +58,10 @@ def _span(one: int | None, other: int | None, *, alike: bool) -> _Span:
 
 
 def moves_undone(
-    platform: Platform, contract: Contract, days: Mapping[date, tuple[DayRecord, DayRecord | None]], basis: Basis
+    platform: Platform,
+    contract: Contract,
+    days: Mapping[date, tuple[DayRecord, DayRecord | None]],
+    snapshot: LakeSnapshot,
 ) -> set[Tie]:
     """The moves that days know of and will not know of any more, or will and do not yet.
 
@@ -67,7 +70,7 @@ def moves_undone(
         contract: of the table.
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
-        basis: what is there now.
+        snapshot: what is there now.
     """
     if not has_ties(platform, contract):
         return set()
@@ -83,11 +86,11 @@ def moves_undone(
     appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
     if appearing:
         near = within_reach(appearing, told.within_days) - days.keys()
-        state = readiness(platform, contract, sorted(near & basis.digests(raw).keys()), basis)
+        state = readiness(platform, contract, sorted(near & snapshot.digests(raw).keys()), snapshot)
         for there in near & state.before.keys():
             shown = state.before[there]
             if there in state.up_to_date:  # it would come out the same of what raw is today
-                shown = replace(shown, reads={raw: basis.reads([raw])[raw]})
+                shown = replace(shown, reads={raw: snapshot.reads([raw])[raw]})
             for day in within_reach([there], told.within_days) & appearing.keys():
                 pair = {day, there}
                 found |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
@@ -95,9 +98,9 @@ def moves_undone(
 
 
 def moved_meanwhile(
-    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, now: Basis
+    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, now: LakeSnapshot
 ) -> set[Tie]:
-    """Moves between days that were computed over one basis and those that others have published since.
+    """Moves between days that were computed over one snapshot and those that others have published since.
 
     Whoever publishes some days shows them beside all that is there at that moment, which may tell of a move that these
     do not know of, or not know of one that these tell of.
@@ -105,14 +108,14 @@ def moved_meanwhile(
     Args:
         platform: what to look at.
         contract: of the table.
-        days: that were computed and judged over `basis`, and are to be published over `now`.
-        basis: that was read.
+        days: that were computed and judged over `snapshot`, and are to be published over `now`.
+        snapshot: that was read.
         now: what is there by now.
     """
     if not has_ties(platform, contract):
         return set()
-    told, version = _Told(platform, contract), basis.version(contract.inputs[0].table)
-    before, after = basis.days(contract.name), now.days(contract.name)
+    told, version = _Told(platform, contract), snapshot.version(contract.inputs[0].table)
+    before, after = snapshot.days(contract.name), now.days(contract.name)
     spans: defaultdict[_Span, set[date]] = defaultdict(set)
     for there in (within_reach(days, told.within_days) - set(days)) & after.keys():
         shown = after[there]

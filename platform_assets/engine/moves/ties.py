@@ -19,7 +19,7 @@ from platform_assets.engine.day_contents import Files, files_at
 from platform_assets.engine.moves.settled_by import SettledBy, has_ties, moves_within_days, version_read
 from platform_assets.engine.moves.told_moves import moved, sent_home
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.planning.ties import Tie, held_together
 from platform_assets.planning.windows import within_reach
@@ -61,15 +61,17 @@ class Tied:
         )
 
 
-def ties_among(platform: Platform, contract: Contract, state: Readiness, basis: Basis) -> tuple[Tie, ...]:
+def ties_among(platform: Platform, contract: Contract, state: Readiness, snapshot: LakeSnapshot) -> tuple[Tie, ...]:
     """The ties of days that are to be computed, so that they can be computed together."""
     return (
-        tuple(_new_ties(platform, contract, state.ready, state.before, basis)) if has_ties(platform, contract) else ()
+        tuple(_new_ties(platform, contract, state.ready, state.before, snapshot))
+        if has_ties(platform, contract)
+        else ()
     )
 
 
 def partners(
-    platform: Platform, contract: Contract, days: Collection[date], staged: Collection[date], basis: Basis
+    platform: Platform, contract: Contract, days: Collection[date], staged: Collection[date], snapshot: LakeSnapshot
 ) -> set[date]:
     """The staged days that are tied to some days, and so have to be computed again with them.
 
@@ -78,11 +80,11 @@ def partners(
         contract: of the table.
         days: to compute, or to compute again.
         staged: days of the table in the stage.
-        basis: that the stage lies over, without it.
+        snapshot: that the stage lies over, without it.
     """
     if not has_ties(platform, contract):
         return set()
-    ties = _new_ties(platform, contract, {*days, *staged}, basis.days(contract.name), basis)
+    ties = _new_ties(platform, contract, {*days, *staged}, snapshot.days(contract.name), snapshot)
     return held_together(days, ties).keys() & set(staged)
 
 
@@ -91,7 +93,7 @@ def tied_days(
     contract: Contract,
     state: Readiness,
     failing: Collection[date],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     *,
     to_come: Collection[date],
 ) -> Tied:
@@ -102,7 +104,7 @@ def tied_days(
         contract: of a table; only silver tables whose records can move have ties.
         state: its staged days, `ready`, and what is there of it.
         failing: those that a check blocks.
-        basis: that was read.
+        snapshot: that was read.
         to_come: days that later batches of the same step compute.
     """
     if not has_ties(platform, contract):
@@ -110,13 +112,13 @@ def tied_days(
     near = within_reach(state.ready, moves_within_days(platform, contract)) - set(state.ready)
     # A record that lies on a day that is not loaded yet, or not in the calendar, is nowhere until that day comes,
     # unless somebody whose clock or calendar is another one has published it.
-    around = sorted(near & basis.digests(contract.inputs[0].table).keys())
+    around = sorted(near & snapshot.digests(contract.inputs[0].table).keys())
     beyond = frozenset(near & state.before.keys()) - frozenset(around)
-    others = readiness(platform, contract, around, basis)
+    others = readiness(platform, contract, around, snapshot)
     behind = {*others.ready, *others.blocked, *others.held, *beyond}
     # What was never published and is not to be is nowhere, whatever moves to it.
     looked_at = (*state.ready, *sorted(behind & state.before.keys()))
-    ties = list(_new_ties(platform, contract, looked_at, state.before, basis))
+    ties = list(_new_ties(platform, contract, looked_at, state.before, snapshot))
     by_gate = {*failing, *(behind & state.holds.keys())}
     tied = held_together(by_gate | behind, ties)
     free = {day: tied[day] for day in state.ready if day in tied and day not in failing}
@@ -132,10 +134,14 @@ def tied_days(
 
 
 def _new_ties(
-    platform: Platform, contract: Contract, days: Iterable[date], before: Mapping[date, DayRecord], basis: Basis
+    platform: Platform,
+    contract: Contract,
+    days: Iterable[date],
+    before: Mapping[date, DayRecord],
+    snapshot: LakeSnapshot,
 ) -> Iterable[Tie]:
     raw, within_days = contract.inputs[0].table, moves_within_days(platform, contract)
-    path, now = platform.lake.table_path(raw), basis.files(raw)
+    path, now = platform.lake.table_path(raw), snapshot.files(raw)
     settled_by = SettledBy(platform, contract)
     versions: dict[int | None, Files] = {}
 

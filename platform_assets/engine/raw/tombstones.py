@@ -26,7 +26,7 @@ from platform_assets.engine.day_contents import (
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.turn import IngestTurn
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.key_bounds import may_share_keys
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
@@ -34,7 +34,7 @@ from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.tombstones import tombstones
 from platform_assets.spark.raw.versions import ORDER
-from platform_assets.spark.raw.withdrawals import standing
+from platform_assets.spark.raw.withdrawals import effective_rows
 from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
@@ -46,7 +46,7 @@ def stage_tombstones(
     contract: Contract,
     publication: str,
     folder: Path,
-    basis: Basis,
+    snapshot: LakeSnapshot,
     *,
     few: bool,
 ) -> None:
@@ -58,21 +58,21 @@ def stage_tombstones(
         contract: of the raw table.
         publication: that staged the rows.
         folder: where they are.
-        basis: whose raw rows they are compared with.
+        snapshot: whose raw rows they are compared with.
         few: as for `spark.raw.tombstones.tombstones`.
     """
     if not contract.moves_within_days:
         return
     staged = staged_at(platform.lake, contract.name, publication)
     near = within_reach(staged, contract.moves_within_days)
-    there = {day: files for day, files in basis.files(contract.name).items() if day in near}
-    withdrawn = has_withdrawals(contract.name, near, basis)
+    there = {day: files for day, files in snapshot.files(contract.name).items() if day in near}
+    withdrawn = has_withdrawals(contract.name, near, snapshot)
     if not withdrawn:  # which say of other files' rows that they count no more
         there = may_share_keys(there, staged, [name for name in contract.key if _has_bounds(contract, name)])
     present: DataFrame | None = None
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
-        present = (standing(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
+        present = (effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
     found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
     if found is not None:
         stage(found.select(*raw_schema(contract).fieldNames()), folder)
@@ -84,23 +84,23 @@ def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[da
     Returns:
         The new content of every day with rows; none where all have been compared as far as the contract says.
     """
-    platform, contract, basis = turn.platform, turn.contract, turn.basis
+    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     within_days = contract.moves_within_days
-    days = {day: found for day, found in basis.days(contract.name).items() if found.rows}
+    days = {day: found for day, found in snapshot.days(contract.name).items() if found.rows}
     if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
-        raw = standing_rows(platform, spark(), contract, days, basis)
+        raw = effective_raw_rows(platform, spark(), contract, days, snapshot)
         found = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
-        contents = unchanged(basis.files(contract.name), days)
+        contents = unchanged(snapshot.files(contract.name), days)
         if found is not None:
             version = [DAY, *contract.key, *ORDER, "_arrival"]
             told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
             stage(found.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
             staged = staged_at(platform.lake, contract.name, publication)
             added = profile_raw(read_staged(spark(), folder))
-            contents |= appended(basis.files(contract.name), staged, added, days, within_days)
+            contents |= appended(snapshot.files(contract.name), staged, added, days, within_days)
         for day, content in contents.items():
             farthest = max(content.figures.get(FARTHEST, 0), within_days)
             figures = {**content.figures, COMPARED: within_days, FARTHEST: farthest}
@@ -110,25 +110,25 @@ def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[da
             table=contract.name,
             schema_string=schema,
             days=contents,
-            replaces_schema=schema_to_replace(platform.lake, basis.release, contract.name, schema),
+            replaces_schema=schema_to_replace(platform.lake, snapshot.release, contract.name, schema),
             software=computed_with({}),
         )
         turn.publish(publication, "ingest", [change])
     return contents
 
 
-def standing_rows(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+def effective_raw_rows(
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> DataFrame:
     """The rows of some raw days that count: all, or those not withdrawn where there are withdrawals."""
     path = platform.lake.table_path(contract.name)
-    rows = read_days(spark, path, basis.files(contract.name), raw_schema(contract), ranges(days))
-    return standing(rows) if has_withdrawals(contract.name, days, basis) else rows
+    rows = read_days(spark, path, snapshot.files(contract.name), raw_schema(contract), ranges(days))
+    return effective_rows(rows) if has_withdrawals(contract.name, days, snapshot) else rows
 
 
-def reach_of_moves(contract: Contract, basis: Basis) -> int:
+def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
     """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
-    compared = (found.figures.get(FARTHEST, 0) for found in basis.days(contract.name).values())
+    compared = (found.figures.get(FARTHEST, 0) for found in snapshot.days(contract.name).values())
     return max(contract.moves_within_days, *compared, 0)
 
 
@@ -136,7 +136,7 @@ def _has_bounds(contract: Contract, name: str) -> bool:
     return contract.column(name).type in ("long", "int", "string", "date")
 
 
-def has_withdrawals(table: str, days: Collection[date], basis: Basis) -> bool:
+def has_withdrawals(table: str, days: Collection[date], snapshot: LakeSnapshot) -> bool:
     """Whether anything was withdrawn from some raw days, as their manifests say."""
-    loaded = basis.days(table)
+    loaded = snapshot.days(table)
     return any(loaded[day].figures.get("withdrawals") for day in days if day in loaded)

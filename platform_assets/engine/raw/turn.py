@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_deliveries
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.releases import release
@@ -32,7 +32,7 @@ class IngestTurn:
         self.platform = platform
         self.contract = contract
         self.author = author
-        self.basis = Basis.now(platform)
+        self.snapshot = LakeSnapshot.now(platform)
 
     def publish(
         self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()
@@ -42,9 +42,9 @@ class IngestTurn:
         Raises:
             LockLostError: somebody else has published rows of the table, or late ones, since the turn began.
         """
-        read = self.basis.reads([self.contract.name, late_table(self.contract.name)])
+        read = self.snapshot.reads([self.contract.name, late_table(self.contract.name)])
         number = publish_changes(self.platform, publication, kind, changes, self.author, arrivals, on_versions=read)
-        self.basis = Basis(self.platform, release(self.platform.lake, number))
+        self.snapshot = LakeSnapshot(self.platform, release(self.platform.lake, number))
 
 
 @contextmanager
@@ -58,5 +58,5 @@ def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Itera
     with ingest_lock(platform.lake, contract.name, platform.lock_url):
         platform.settle()
         turn = IngestTurn(platform, contract, author)
-        refuse_deliveries(turn.basis, contract)
+        refuse_deliveries(turn.snapshot, contract)
         yield turn

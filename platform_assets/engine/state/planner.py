@@ -14,7 +14,7 @@ from functools import cache
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import view_of, views_read
 from platform_assets.engine.state.schema_changes import changes_of_contract, changing
 from platform_assets.lakehouse.errors import BeyondWindowError
@@ -35,28 +35,28 @@ from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.records.history import DayMark, Hold
 
 
-def table_states(basis: Basis, tables: Collection[str] | None = None) -> TableStates:
-    """What is known of all tables, or of some, at the release and in the stage that a basis is."""
-    platform = basis.platform
+def table_states(snapshot: LakeSnapshot, tables: Collection[str] | None = None) -> TableStates:
+    """What is known of all tables, or of some, at the release and in the stage that a snapshot is."""
+    platform = snapshot.platform
     names = platform.catalogue.names if tables is None else tables
     contracts = [platform.catalogue[name] for name in names]
     holds: dict[str, list[Hold]] = {}
-    for hold in basis.holds():
+    for hold in snapshot.holds():
         if hold.table in names:
             holds.setdefault(hold.table, []).append(hold)
-    marks = basis.marks(names)
+    marks = snapshot.marks(names)
     return TableStates(
         marks=marks,
         holds=holds,
         calendar=platform.calendar,
-        views=views_read(contracts, basis),
+        views=views_read(contracts, snapshot),
         versions={name: platform.version(name) for name in names if name in platform.code_versions},
-        changing=changing(basis, contracts, marks),
+        changing=changing(snapshot, contracts, marks),
     )
 
 
 def states_around(
-    basis: Basis,
+    snapshot: LakeSnapshot,
     contract: Contract,
     days: Collection[date],
     *,
@@ -66,13 +66,13 @@ def states_around(
     """The state of some days of one table, and what is known of it and of what it reads.
 
     Args:
-        basis: to look at.
+        snapshot: to look at.
         contract: of the table.
         days: of it.
         forced: as for `day_states`.
         accept: as for `day_states`.
     """
-    tables = table_states(basis, {contract.name, *(read.table for read in contract.inputs)})
+    tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
     return tables, day_states(contract, days, tables, forced=forced, accept=accept)
 
 
@@ -83,13 +83,16 @@ def all_states(platform: Platform, tables: TableStates) -> States:
 
 
 def plan_steps(
-    platform: Platform, request: Request = AUTOMATIC, intakes: Collection[Intake] = (), basis: Basis | None = None
+    platform: Platform,
+    request: Request = AUTOMATIC,
+    intakes: Collection[Intake] = (),
+    snapshot: LakeSnapshot | None = None,
 ) -> Plan:
     """What a refresh of what is asked for would do now; in a stage, on what the stage shows."""
-    basis = basis or Basis.now(platform)
-    tables = table_states(basis)
+    snapshot = snapshot or LakeSnapshot.now(platform)
+    tables = table_states(snapshot)
     states = all_states(platform, tables)
-    return make_plan(platform.catalogue, tables, states, past_of(basis, tables, states), request, intakes)
+    return make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states), request, intakes)
 
 
 @dataclass(frozen=True)
@@ -109,28 +112,28 @@ class Outlook:
 
 def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
     """What is stale now in all tables."""
-    basis = Basis.now(platform)
-    tables = table_states(basis)
+    snapshot = LakeSnapshot.now(platform)
+    tables = table_states(snapshot)
     states = all_states(platform, tables)
-    past = past_of(basis, tables, states)
+    past = past_of(snapshot, tables, states)
     everything, automatic = (
         make_plan(platform.catalogue, tables, states, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
     )
-    changes = {c.name: changes_of_contract(basis, c, tables.marks.get(c.name, {})) for c in platform.catalogue}
+    changes = {c.name: changes_of_contract(snapshot, c, tables.marks.get(c.name, {})) for c in platform.catalogue}
     return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
 
 
-def past_of(basis: Basis, tables: TableStates, states: States) -> Past:
+def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past:
     """What days that are stale through data were made from, and what became of that since."""
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
-    shown_by = ReleaseIndex(basis.platform)
+    shown_by = ReleaseIndex(snapshot.platform)
     for table, found in states.items():
         stale = stale_through_data({day: unblocked(state) for day, state in found.items()})
         computed = [day for day in stale if day in tables.marks.get(table, {})]
         if not computed:
             continue
-        records = basis.days(table, computed)
+        records = snapshot.days(table, computed)
         read_at[table] = {
             day: {name: shown_by(name, version) for name, version in record.reads.items()}
             for day, record in records.items()
@@ -139,46 +142,48 @@ def past_of(basis: Basis, tables: TableStates, states: States) -> Past:
             for name, number in releases.items():
                 oldest[name] = min(oldest.get(name, number), number)
     revisions = {
-        name: basis.revisions(name, _published_after(tables.marks.get(name, {}), number))
+        name: snapshot.revisions(name, _published_after(tables.marks.get(name, {}), number))
         for name, number in oldest.items()
     }
-    views = {name: _views_at(basis, name, read_at) for name in tables.views}
+    views = {name: _views_at(snapshot, name, read_at) for name in tables.views}
     return Past(read_at, revisions, views)
 
 
-def _views_at(basis: Basis, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]) -> dict[int, View]:
+def _views_at(
+    snapshot: LakeSnapshot, table: str, read_at: Mapping[str, Mapping[date, Mapping[str, int]]]
+) -> dict[int, View]:
     """What was valid on which day of a table at every release at which a stale day read it."""
     numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
     found: dict[int, View] = {}
     for number in sorted(numbers):
         # What nobody can look up any more is as if nothing had been valid then, and so a reason.
         with suppress(BeyondWindowError):
-            found[number] = view_of(table, Basis(basis.platform, release(basis.platform.lake, number)))
+            found[number] = view_of(table, LakeSnapshot(snapshot.platform, release(snapshot.platform.lake, number)))
     return found
 
 
 def reasons_now(
-    basis: Basis, contract: Contract, days: Collection[date], *, asked: Collection[date]
+    snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, asked: Collection[date]
 ) -> dict[date, Reasons]:
     """Why days of one table are to be computed; a day that is not stale was asked for.
 
     Args:
-        basis: what to look at.
+        snapshot: what to look at.
         contract: of the table.
         days: of it.
         asked: those of them that were asked for whatever their state.
     """
-    tables, states = states_around(basis, contract, days)
-    past = past_of(basis, tables, {contract.name: states})
+    tables, states = states_around(snapshot, contract, days)
+    past = past_of(snapshot, tables, {contract.name: states})
     by_data = through_data(contract, stale_through_data(states), tables, past)
     by_version = through_version(states)
     reasons = {day: {*by_data.get(day, ()), *by_version.get(day, ())} for day in days}
     return {day: ordered({*why, "asked for"} if day in asked or not why else why) for day, why in reasons.items()}
 
 
-def still_to_do(basis: Basis, step: PlannedStep, request: Request) -> LeftToDo:
+def still_to_do(snapshot: LakeSnapshot, step: PlannedStep, request: Request) -> LeftToDo:
     """As `left_to_do`, on what is there by now."""
-    _, states = states_around(basis, basis.platform.catalogue[step.table], step.days)
+    _, states = states_around(snapshot, snapshot.platform.catalogue[step.table], step.days)
     return left_to_do(step, states, request)
 
 

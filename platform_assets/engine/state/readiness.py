@@ -13,7 +13,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.planning.day_states import Blocked, Held, Stale, UpToDate
 from platform_assets.planning.loaded import comes_with
@@ -55,7 +55,7 @@ def readiness(
     platform: Platform,
     contract: Contract,
     days: Collection[date],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     *,
     forced: Collection[date] = (),
     accept: Collection[Check] = (),
@@ -66,27 +66,27 @@ def readiness(
         platform: what to work with.
         contract: of the table.
         days: days of it.
-        basis: to read.
+        snapshot: to read.
         forced: those of them that count neither as up to date nor as refused before.
         accept: checks whose findings are accepted; what they refused is tried again.
     """
-    tables, states = states_around(basis, contract, days, forced=forced, accept=accept)
-    holds = basis.holds(contract.name)
+    tables, states = states_around(snapshot, contract, days, forced=forced, accept=accept)
+    holds = snapshot.holds(contract.name)
     ready = {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale)}
     return Readiness(
         ready=tuple(ready),
         made_from=ready,
-        blocked={day: _why(basis, state) for day, state in states.items() if isinstance(state, Blocked)},
+        blocked={day: _why(snapshot, state) for day, state in states.items() if isinstance(state, Blocked)},
         held={day: state.hold for day, state in states.items() if isinstance(state, Held)},
         up_to_date=tuple(day for day, state in states.items() if isinstance(state, UpToDate)),
         notes={day: notes for day in ready if (notes := _notes(platform, contract, day, tables.held))},
-        before=basis.days(contract.name),
+        before=snapshot.days(contract.name),
         holds={hold.day: hold for hold in holds},
         known_holds=holds,
     )
 
 
-def _why(basis: Basis, state: Blocked) -> str:
+def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
     """What keeps a day from being computed, and what to do, for a person."""
     table, day = state.table, state.day
     if state.hold is not None:
@@ -95,10 +95,10 @@ def _why(basis: Basis, state: Blocked) -> str:
             f"{table} is held on {day} and {has}: {state.hold.reason}. "
             f"Correct its input or its code and recompute {table} for {day}; this day is then stale."
         )
-    source = basis.platform.catalogue[table]
+    source = snapshot.platform.catalogue[table]
     if source.source is None:
         return f"{table} has never been loaded for {day}. Materialize {table} for {day} first."
-    if basis.days(table, [day]):
+    if snapshot.days(table, [day]):
         return (
             f"{table} has rows of {day} already, and comes whole with what arrives on "
             f"{comes_with(source, day)}: nothing that arrived then or later was taken yet. Wait for that delivery."

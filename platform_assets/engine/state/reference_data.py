@@ -15,37 +15,37 @@ from operator import add
 
 from platform_assets.contracts import DAY, AsOf, Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.planning.fingerprints import View, Views
 
 
-def views_read(contracts: Iterable[Contract], basis: Basis) -> Views:
+def views_read(contracts: Iterable[Contract], snapshot: LakeSnapshot) -> Views:
     """The views of all tables that some contracts read as of a day."""
     tables = {read.table for contract in contracts for read in contract.inputs if isinstance(read.window, AsOf)}
-    return {table: view_of(table, basis) for table in sorted(tables)}
+    return {table: view_of(table, snapshot) for table in sorted(tables)}
 
 
-def view_of(table: str, basis: Basis) -> View:
+def view_of(table: str, snapshot: LakeSnapshot) -> View:
     """The view of one effective-dated table; empty for a table that has no content.
 
     Raises:
         BeyondWindowError: nobody has looked at its content before, and its files may be deleted.
     """
-    ledger = basis.platform.ledger
-    marks = {day: mark for day, mark in basis.marks([table])[table].items() if day in basis.platform.calendar}
-    key, order = history_key(basis.platform, table), history_order(basis.platform, table)
+    ledger = snapshot.platform.ledger
+    marks = {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.platform.calendar}
+    key, order = history_key(snapshot.platform, table), history_order(snapshot.platform, table)
     content = content_of({day: mark.digest for day, mark in marks.items()}, key, order)
     known = ledger.view(table, content)
     if known is not None:
         return known
-    columns = _columns(table, basis)
+    columns = _columns(table, snapshot)
     if not set(key) <= set(columns):
         return {}  # of no use until the table follows its contract: what reads it waits for that
     filled = {day for day, mark in marks.items() if mark.rows}
-    found = _computed(table, basis, filled, sorted(columns), key, order) if filled else {}
+    found = _computed(table, snapshot, filled, sorted(columns), key, order) if filled else {}
     ledger.keep_view(table, content, found)
     return found
 
@@ -72,7 +72,12 @@ def _effective(platform: Platform, table: str) -> str | None:
 
 
 def _computed(
-    table: str, basis: Basis, days: Collection[date], columns: Sequence[str], key: Sequence[str], order: Sequence[str]
+    table: str,
+    snapshot: LakeSnapshot,
+    days: Collection[date],
+    columns: Sequence[str],
+    key: Sequence[str],
+    order: Sequence[str],
 ) -> View:
     """The sum of the hashes of all valid rows: a row adds its own on its day and takes away that of the one before.
 
@@ -80,9 +85,9 @@ def _computed(
     """
     import duckdb  # which planning mostly does without
 
-    require_whole(basis.platform.lake, basis.number)
-    files = {day: found for day, found in basis.files(table).items() if day in days}
-    rows = rows_of_files(basis.platform.lake.table_path(table), files)
+    require_whole(snapshot.platform.lake, snapshot.number)
+    files = {day: found for day, found in snapshot.files(table).items() if day in days}
+    rows = rows_of_files(snapshot.platform.lake.table_path(table), files)
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
     # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns. Nothing
     # for a null, so that a column that only some rows have yet says nothing about the others.
@@ -107,14 +112,14 @@ def _computed(
     return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(found, totals, strict=True)}
 
 
-def _columns(table: str, basis: Basis) -> list[str]:
+def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
     """The columns that the rows have, which may not be those of the contract yet."""
-    if table in basis.staged:
-        schema_string = basis.staged[table].schema_string
-    elif (version := basis.version(table)) is None:
-        return list(basis.platform.catalogue[table].column_names)
+    if table in snapshot.staged:
+        schema_string = snapshot.staged[table].schema_string
+    elif (version := snapshot.version(table)) is None:
+        return list(snapshot.platform.catalogue[table].column_names)
     else:
-        schema_string = schema_at(basis.platform.lake.table_path(table), version)
+        schema_string = schema_at(snapshot.platform.lake.table_path(table), version)
     return [name for name in types_in(schema_string) if name != DAY]
 
 

@@ -8,7 +8,7 @@ from datetime import date
 
 from platform_assets.contracts import DAY, Contract, ContractError
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.releases import made_by
 from platform_assets.planning.configuration import ContractChange, Need, column_changes, contract_changes, need_of
@@ -18,30 +18,32 @@ from platform_assets.records.history import DayMark, Marks
 _CONTRACT_TYPES = {"integer": "int"}
 
 
-def changes_on_disk(basis: Basis, contract: Contract) -> tuple[ContractChange, ...]:
+def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[ContractChange, ...]:
     """What differs between the columns that a table has at the release and those of its contract."""
-    if (version := basis.version(contract.name)) is None:
+    if (version := snapshot.version(contract.name)) is None:
         return ()
-    there = types_in(schema_at(basis.platform.lake.table_path(contract.name), version))
+    there = types_in(schema_at(snapshot.platform.lake.table_path(contract.name), version))
     declared = {name: type_ for name, type_ in there.items() if name != DAY and not name.startswith("_")}
     return column_changes({name: _CONTRACT_TYPES.get(type_, type_) for name, type_ in declared.items()}, contract)
 
 
-def changes_of_contract(basis: Basis, contract: Contract, marks: Mapping[date, DayMark]) -> tuple[ContractChange, ...]:
+def changes_of_contract(
+    snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark]
+) -> tuple[ContractChange, ...]:
     """What was changed in a contract since days that are still there were computed, each change once.
 
     Args:
-        basis: to look at.
+        snapshot: to look at.
         contract: of the table.
         marks: of its loaded days.
     """
-    platform = basis.platform
-    found = {change.what: change for change in changes_on_disk(basis, contract)}
+    platform = snapshot.platform
+    found = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
     one_of_each = {mark.configuration: day for day, mark in marks.items() if mark.configuration}
     for made, day in one_of_each.items() if contract.inputs else ():
         if made != now.hash:
-            record = platform.ledger.current_days(contract.name, at=basis.number, among=[day])[day]
+            record = platform.ledger.current_days(contract.name, at=snapshot.number, among=[day])[day]
             before = made_by(platform.lake, record.publication, contract.name, day).configuration
             for change in contract_changes(before, now.parts):
                 # Columns are as the table has them: what days were computed under may be long in it.
@@ -50,16 +52,16 @@ def changes_of_contract(basis: Basis, contract: Contract, marks: Mapping[date, D
     return tuple(found.values())
 
 
-def changing(basis: Basis, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
+def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
     """The tables that have other columns, or days of another key, than their contract says, and what each needs.
 
     Args:
-        basis: to look at.
+        snapshot: to look at.
         contracts: of the tables.
         marks: of their loaded days.
     """
     found = {
-        contract.name: need_of(changes_of_contract(basis, contract, marks.get(contract.name, {})))
+        contract.name: need_of(changes_of_contract(snapshot, contract, marks.get(contract.name, {})))
         for contract in contracts
     }
     return {table: need for table, need in found.items() if need != "nothing"}
@@ -75,43 +77,43 @@ def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None
     """
     if not request.by_person:
         return
-    basis = Basis.now(platform)
+    snapshot = LakeSnapshot.now(platform)
     wanted = {
         table: days for table, days in wanted_days(platform.catalogue, request, platform.calendar).items() if days
     }
-    marks = basis.marks(wanted)
+    marks = snapshot.marks(wanted)
     for table in platform.catalogue.names:
         if table in wanted:
-            _refuse(basis, platform.catalogue[table], marks[table], wanted[table])
+            _refuse(snapshot, platform.catalogue[table], marks[table], wanted[table])
 
 
-def takes_deliveries(basis: Basis, contract: Contract) -> bool:
+def takes_deliveries(snapshot: LakeSnapshot, contract: Contract) -> bool:
     """Whether a raw table on disk can take rows of its contract, and what reads it can tell them apart and in order."""
-    return not _unable(basis, contract)
+    return not _unable(snapshot, contract)
 
 
-def refuse_deliveries(basis: Basis, contract: Contract) -> None:
+def refuse_deliveries(snapshot: LakeSnapshot, contract: Contract) -> None:
     """Refuse to take files for a raw table that cannot take rows of its contract.
 
     Raises:
         ContractError: naming what was changed; the files wait.
     """
-    for unable in _unable(basis, contract):
-        _refuse(basis, unable, basis.marks([unable.name])[unable.name], ())
+    for unable in _unable(snapshot, contract):
+        _refuse(snapshot, unable, snapshot.marks([unable.name])[unable.name], ())
 
 
-def _unable(basis: Basis, contract: Contract) -> list[Contract]:
+def _unable(snapshot: LakeSnapshot, contract: Contract) -> list[Contract]:
     """Of a raw table and those that read it, the ones that on disk cannot follow their contract."""
-    readers = [c for c in basis.platform.catalogue if any(read.table == contract.name for read in c.inputs)]
-    needs = changing(basis, [contract, *readers], basis.marks([c.name for c in readers]))
+    readers = [c for c in snapshot.platform.catalogue if any(read.table == contract.name for read in c.inputs)]
+    needs = changing(snapshot, [contract, *readers], snapshot.marks([c.name for c in readers]))
     return [c for c in (contract, *readers) if needs.get(c.name) == "another table"]
 
 
-def needs_all_days(basis: Basis, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:
+def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, at_once: bool) -> bool:
     """Whether some days of a table can be published only together with all its others.
 
     Args:
-        basis: to read.
+        snapshot: to read.
         contract: of the table.
         days: to compute.
         at_once: whether they are all published together.
@@ -121,34 +123,34 @@ def needs_all_days(basis: Basis, contract: Contract, days: Collection[date], *, 
     """
     table = contract.name
     for read in contract.inputs:
-        source = basis.platform.catalogue[read.table]
-        loaded = basis.platform.ledger.marks([read.table], at=basis.number)[read.table]
-        changes = changes_of_contract(basis, source, loaded)
-        staged = basis.staged[read.table].days if read.table in basis.staged else {}
+        source = snapshot.platform.catalogue[read.table]
+        loaded = snapshot.platform.ledger.marks([read.table], at=snapshot.number)[read.table]
+        changes = changes_of_contract(snapshot, source, loaded)
+        staged = snapshot.staged[read.table].days if read.table in snapshot.staged else {}
         if need_of(changes) in ("all days", "another table") and loaded.keys() - staged.keys():
             raise ContractError(
                 f"{table} reads {read.table}, which is not yet as its contract says: {_named(changes)}.",
                 f"Run `platform-assets refresh {read.table}` first.",
             )
-    there = basis.staged[table].days if table in basis.staged else {}
-    return _refuse(basis, contract, basis.marks([table])[table], {*days, *there} if at_once else ()) == "all days"
+    there = snapshot.staged[table].days if table in snapshot.staged else {}
+    return _refuse(snapshot, contract, snapshot.marks([table])[table], {*days, *there} if at_once else ()) == "all days"
 
 
-def refuse_days_left(basis: Basis, table: str, why: Mapping[date, str]) -> None:
+def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]) -> None:
     """Refuse to go on with a change that needs all days of a table while some of them did not come out good.
 
     Args:
-        basis: with the days that are to be published.
+        snapshot: with the days that are to be published.
         table: its name.
         why: reasons for those that are not.
 
     Raises:
         ContractError: naming the first day left and its reason; nothing was published.
     """
-    loaded = basis.platform.ledger.marks([table], at=basis.number)[table]
-    computed = basis.staged[table].days if table in basis.staged else {}
+    loaded = snapshot.platform.ledger.marks([table], at=snapshot.number)[table]
+    computed = snapshot.staged[table].days if table in snapshot.staged else {}
     if left := sorted(loaded.keys() - computed.keys()):
-        changes = changes_of_contract(basis, basis.platform.catalogue[table], loaded)
+        changes = changes_of_contract(snapshot, snapshot.platform.catalogue[table], loaded)
         reason = why.get(left[0], "it was not computed")
         raise ContractError(
             f"{table} follows its contract ({_named(changes)}) only with all its {len(loaded):,} days, and "
@@ -157,10 +159,10 @@ def refuse_days_left(basis: Basis, table: str, why: Mapping[date, str]) -> None:
         )
 
 
-def _refuse(basis: Basis, contract: Contract, marks: Mapping[date, DayMark], days: Collection[date]) -> Need:
+def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, DayMark], days: Collection[date]) -> Need:
     """What a table needs to follow its contract, if these days are enough for that."""
-    table, calendar = contract.name, basis.platform.calendar
-    changes = changes_of_contract(basis, contract, marks)
+    table, calendar = contract.name, snapshot.platform.calendar
+    changes = changes_of_contract(snapshot, contract, marks)
     need = need_of(changes)
     if need == "another table":
         raise ContractError(

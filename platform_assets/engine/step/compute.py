@@ -27,7 +27,7 @@ from platform_assets.engine.moves.ties import tied_days, ties_among
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import reasons_now
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.state.schema_changes import needs_all_days
@@ -125,7 +125,7 @@ class Computed:
 
 
 def begin(
-    basis: Basis,
+    snapshot: LakeSnapshot,
     spark: Callable[[], SparkSession],
     step: Step,
     author: Author,
@@ -144,9 +144,9 @@ def begin(
         raise AcceptError(
             f"What the check {min(refused)!r} finds cannot be accepted.", f"Name {' or '.join(sorted(ACCEPTABLE))}."
         )
-    platform, contract = basis.platform, basis.platform.catalogue[step.table]
-    all_days = needs_all_days(basis, contract, step.days, at_once=at_once)
-    state = readiness(platform, contract, step.days, basis, forced=forced, accept=accept)
+    platform, contract = snapshot.platform, snapshot.platform.catalogue[step.table]
+    all_days = needs_all_days(snapshot, contract, step.days, at_once=at_once)
+    state = readiness(platform, contract, step.days, snapshot, forced=forced, accept=accept)
     return Work(
         platform,
         spark,
@@ -156,29 +156,29 @@ def begin(
         batches(
             step.days,
             platform.settings.batch_days,
-            ties_among(platform, contract, state, basis),
-            _sizes(basis, contract),
+            ties_among(platform, contract, state, snapshot),
+            _sizes(snapshot, contract),
             platform.settings.batch_bytes,
         ),
-        reasons_now(basis, contract, state.ready, asked=forced),
+        reasons_now(snapshot, contract, state.ready, asked=forced),
         frozenset(forced),
         frozenset(accept),
-        schema_to_replace(platform.lake, basis.release, step.table, spark_schema(contract).json()),
+        schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
     )
 
 
-def _sizes(basis: Basis, contract: Contract) -> Mapping[date, int]:
+def _sizes(snapshot: LakeSnapshot, contract: Contract) -> Mapping[date, int]:
     """Bytes that a table's inputs have of every day; what windows read besides, all batches share."""
     sizes: Counter[date] = Counter()
     for read in contract.inputs:
-        for day, files in basis.files(read.table).items():
+        for day, files in snapshot.files(read.table).items():
             sizes[day] += sum(file.size for file in files)
     return sizes
 
 
 def compute(
-    work: Work, basis: Basis, days: Collection[date], to_come: Collection[date], so_far: StepResult
+    work: Work, snapshot: LakeSnapshot, days: Collection[date], to_come: Collection[date], so_far: StepResult
 ) -> Computed:
     """Compute some days into a stage of their own and let the gates look at them.
 
@@ -187,7 +187,7 @@ def compute(
 
     Args:
         work: of the step.
-        basis: to read.
+        snapshot: to read.
         days: of this batch.
         to_come: of later batches.
         so_far: what became of the earlier ones.
@@ -199,7 +199,7 @@ def compute(
     """
     started = time.monotonic()
     platform, contract, spark = work.platform, work.contract, _Session(work.spark)
-    state = readiness(platform, contract, days, basis, forced=work.forced, accept=work.accept)
+    state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
         contract.name,
         held={day: (refused_before(hold),) for day, hold in state.held.items()},
@@ -213,21 +213,21 @@ def compute(
     with new_stage(platform, (contract.name, dead)) as (publication, folders):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
-            platform, spark, contract, state.ready, basis, folders[contract.name], folders[dead], together=together
+            platform, spark, contract, state.ready, snapshot, folders[contract.name], folders[dead], together=together
         )
         failpoint("gate.staged")
         earlier = {day: found.rows for day, found in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
-        tied = tied_days(platform, contract, state, failing, basis, to_come=work.days.intersection(to_come))
+        tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
         for day, root in tied.held.items():
             checks[day] = checks[day].failing(tie_finding(contract, day, root))
         done = [day for day in state.ready if day not in tied.blocked and day not in tied.put_off]
         good = tuple(day for day in done if not checks[day].blocking)
-        changed = effects(platform, spark, contract, basis, staged, good, state.before)
+        changed = effects(platform, spark, contract, snapshot, staged, good, state.before)
         seconds = time.monotonic() - started - spark.waited
-        changes = _changes(work, basis, publication, good, staged, state, checks, seconds)
+        changes = _changes(work, snapshot, publication, good, staged, state, checks, seconds)
         failpoint("gate.decided")
         if not good:
             discard_stage(platform, publication, tuple(folders))
@@ -252,7 +252,7 @@ def compute(
 
 def _changes(
     work: Work,
-    basis: Basis,
+    snapshot: LakeSnapshot,
     publication: str,
     days: Collection[date],
     staged: Staged,
@@ -264,7 +264,7 @@ def _changes(
     platform, contract = work.platform, work.contract
     made = partial(
         TableChange,
-        reads=basis.reads([read.table for read in contract.inputs]),
+        reads=snapshot.reads([read.table for read in contract.inputs]),
         code_version=platform.code_versions[contract.name],
         configuration=platform.configurations[contract.name].parts,
         seconds=seconds,
@@ -274,22 +274,22 @@ def _changes(
     figures = {
         day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
     }
-    contents = replaced(*_files(basis, contract.name, publication), found, state.made_from, figures)
+    contents = replaced(*_files(snapshot, contract.name, publication), found, state.made_from, figures)
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
     dead = quarantine_table(contract.name)
-    if contract.rules or basis.has(dead):  # what rules of before refused may be there still
+    if contract.rules or snapshot.has(dead):  # what rules of before refused may be there still
         bad = {day: staged.quarantined.get(day, Profile()).digest for day in days}
-        contents = replaced(*_files(basis, dead, publication), bad, state.made_from, {})
+        contents = replaced(*_files(snapshot, dead, publication), bad, state.made_from, {})
         letters = {day: content for day, content in contents.items() if content.files or content.base}
         changes.append(made(table=dead, schema_string=DEAD_LETTERS.json(), days=letters))
     return tuple(changes)
 
 
-def _files(basis: Basis, table: str, publication: str) -> tuple[Files, Files]:
+def _files(snapshot: LakeSnapshot, table: str, publication: str) -> tuple[Files, Files]:
     """What the release has of a table, whatever is staged of it, and what was staged now."""
-    lake = basis.platform.lake
-    return files_at(lake, table, basis.version(table)), staged_at(lake, table, publication)
+    lake = snapshot.platform.lake
+    return files_at(lake, table, snapshot.version(table)), staged_at(lake, table, publication)
 
 
 def _read_figures(platform: Platform, contract: Contract, day: date, staged: Staged) -> dict[str, int]:

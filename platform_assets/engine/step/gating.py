@@ -114,18 +114,18 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
         lost, won = keys_not_as_expected(raw, _rows(staged), wrong, source.key, contract.rules, source.voided)
     result: dict[date, Checked] = {}
     for day in days:
-        fate = staged.fate(day)
+        row_balance = staged.row_balance(day)
         findings = conservation_findings(
             contract,
             day,
-            fate,
+            row_balance,
             expected=expected[day],
             raw_recorded=staged.raw_recorded.get(day, 0),
             quarantine_staged=staged.quarantined[day].digest.rows if day in staged.quarantined else 0,
             missing=lost.get(day, ()),
             extra=won.get(day, ()),
         )
-        result[day] = checked("conservation", findings, str(fate), vars(fate))
+        result[day] = checked("conservation", findings, str(row_balance), vars(row_balance))
     return result
 
 

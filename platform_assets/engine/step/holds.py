@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
 from platform_assets.records.history import Hold
 
 
 def write_holds(
-    basis: Basis, holds: Collection[Hold], good: Mapping[str, Collection[date]], over: Iterable[Hold]
+    snapshot: LakeSnapshot, holds: Collection[Hold], good: Mapping[str, Collection[date]], over: Iterable[Hold]
 ) -> tuple[Hold, ...]:
     """Hold what gates refused, and lift what is over.
 
@@ -20,7 +20,7 @@ def write_holds(
     one always finds the other, in whatever order they come.
 
     Args:
-        basis: on which the holds are right.
+        snapshot: on which the holds are right.
         holds: of days that failed a gate.
         good: days that were published, by table.
         over: holds that were known when days turned out good, rollbacks that somebody overruled among them.
@@ -28,23 +28,23 @@ def write_holds(
     Returns:
         Those of the holds that do not stay, since others published their days meanwhile.
     """
-    ledger = basis.platform.ledger
+    ledger = snapshot.platform.ledger
     failpoint("gate.before_holds")
     ledger.hold(holds)
     failpoint("gate.held")
-    overtaken = _overtaken(basis, holds)
+    overtaken = _overtaken(snapshot, holds)
     past = [hold for hold in ledger.holds() if hold.day in good.get(hold.table, ()) and not hold.is_of_good_content]
     ledger.drop({*overtaken, *past, *over})
     failpoint("gate.lifted")
     return overtaken
 
 
-def _overtaken(basis: Basis, holds: Iterable[Hold]) -> tuple[Hold, ...]:
+def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...]:
     by_table: dict[str, dict[date, Hold]] = {}
     for hold in holds:
         by_table.setdefault(hold.table, {})[hold.day] = hold
     found: list[Hold] = []
     for table, by_day in by_table.items():
-        before, now = basis.days(table, by_day), basis.platform.ledger.current_days(table, among=by_day)
+        before, now = snapshot.days(table, by_day), snapshot.platform.ledger.current_days(table, among=by_day)
         found += [hold for day, hold in by_day.items() if before.get(day) != now.get(day)]
     return tuple(found)

@@ -12,16 +12,16 @@ from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY, AsOf, Contract, Input, Span
 from platform_assets.engine.platform import Platform, transform_of
-from platform_assets.engine.raw.tombstones import has_withdrawals, standing_rows
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
-from platform_assets.spark.raw.versions import fates, greatest
-from platform_assets.spark.raw.withdrawals import standing, with_withdrawn, withdrawn_rows
+from platform_assets.spark.raw.versions import greatest, row_balances
+from platform_assets.spark.raw.withdrawals import effective_rows, with_withdrawn, withdrawn_rows
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
@@ -57,12 +57,12 @@ class Prepared:
 
 
 def prepare(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> Prepared:
     """Read the inputs of some days and apply the rules, the order of versions and the transform."""
     if contract.layer == "silver":
-        return _prepare_silver(platform, spark, contract, days, basis)
-    inputs = {read: _input(platform, spark, read, days, basis) for read in contract.inputs}
+        return _prepare_silver(platform, spark, contract, days, snapshot)
+    inputs = {read: _input(platform, spark, read, days, snapshot) for read in contract.inputs}
     given = {read.parameter: rows for read, rows in inputs.items()}
     with users_code(contract.name):
         frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
@@ -74,7 +74,7 @@ def transform_inputs(
     spark: SparkSession,
     contract: Contract,
     days: Collection[date],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     arranged: Arrange | None = None,
 ) -> dict[str, InputRows]:
     """What the transform of a table is given for some days, by parameter.
@@ -84,30 +84,30 @@ def transform_inputs(
         spark: session.
         contract: of a silver or gold table.
         days: to compute together.
-        basis: to read.
+        snapshot: to read.
         arranged: puts the rows of every input in another order.
     """
     if contract.layer == "silver":
         read = contract.inputs[0]
         source = platform.catalogue[read.table]
-        raw = standing_rows(platform, spark, source, days, basis)
+        raw = effective_raw_rows(platform, spark, source, days, snapshot)
         rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
         return {read.parameter: arranged(rows) if arranged else rows}
-    return {read.parameter: _input(platform, spark, read, days, basis, arranged) for read in contract.inputs}
+    return {read.parameter: _input(platform, spark, read, days, snapshot, arranged) for read in contract.inputs}
 
 
 def _prepare_silver(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], basis: Basis
+    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
 ) -> Prepared:
     read = contract.inputs[0]
     source = platform.catalogue[read.table]
-    raw = _read(platform, spark, source, raw_schema(source), ranges(days), basis)
+    raw = _read(platform, spark, source, raw_schema(source), ranges(days), snapshot)
     withdrawn: Mapping[date, int] = {}
-    if has_withdrawals(source.name, days, basis):
-        withdrawn, raw = withdrawn_rows(raw), standing(raw)
+    if has_withdrawals(source.name, days, snapshot):
+        withdrawn, raw = withdrawn_rows(raw), effective_rows(raw)
     raw = within_reach_only(raw, source.moves_within_days)
     with users_code(contract.name):
-        counts = with_withdrawn(fates(raw, source.key, contract.rules, source.voided), withdrawn)
+        counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
     any_bad = any(found["quarantined"] for found in counts.values())
     newest = _newest(source, contract, raw)
     with users_code(contract.name):
@@ -133,12 +133,12 @@ def _input(
     spark: SparkSession,
     read: Input,
     days: Collection[date],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     arranged: Arrange | None = None,
 ) -> InputRows:
     source = platform.catalogue[read.table]
     spans = union_read(read.window, days, platform.calendar)
-    frame = _read(platform, spark, source, spark_schema(source), spans, basis)
+    frame = _read(platform, spark, source, spark_schema(source), spans, snapshot)
     frame = arranged(frame) if arranged else frame
     match read.window:
         case Span(0, 0):
@@ -155,7 +155,7 @@ def _read(
     source: Contract,
     schema: StructType,
     spans: Collection[tuple[date, date]],
-    basis: Basis,
+    snapshot: LakeSnapshot,
 ) -> DataFrame:
     path = platform.lake.table_path(source.name)
-    return read_days(spark, path, basis.files(source.name), schema, spans)
+    return read_days(spark, path, snapshot.files(source.name), schema, spans)

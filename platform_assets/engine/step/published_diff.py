@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.staging import Staged
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.planning.windows import ranges
@@ -27,7 +27,7 @@ def effects(
     platform: Platform,
     spark: Callable[[], SparkSession],
     contract: Contract,
-    basis: Basis,
+    snapshot: LakeSnapshot,
     staged: Staged,
     days: Collection[date],
     before: Mapping[date, DayRecord],
@@ -40,7 +40,7 @@ def effects(
         platform: what to work with.
         spark: gives the session; not called where there is nothing to compare.
         contract: of the table.
-        basis: that was read.
+        snapshot: that was read.
         staged: as the days lie in the stage.
         days: that are to be published.
         before: their content until now.
@@ -52,18 +52,22 @@ def effects(
         return {}
     session, schema = spark(), spark_schema(contract)
     spans = ranges(differing)
-    until_now = _until_now(session, contract, basis, schema, spans)
+    until_now = _until_now(session, contract, snapshot, schema, spans)
     rows = no_rows(session, schema) if staged.rows is None else staged.rows.where(in_ranges(spans))
     return day_changes(until_now, rows, contract) if until_now else {}
 
 
 def _until_now(
-    session: SparkSession, contract: Contract, basis: Basis, schema: StructType, spans: Collection[tuple[date, date]]
+    session: SparkSession,
+    contract: Contract,
+    snapshot: LakeSnapshot,
+    schema: StructType,
+    spans: Collection[tuple[date, date]],
 ) -> DataFrame | None:
     """The published days in the columns of the contract, as far as they have them; None if they have another key."""
-    path = basis.platform.lake.table_path(contract.name)
-    there = StructType.fromJson(json.loads(schema_at(path, basis.release.versions[contract.name])))
-    rows = read_days(session, path, basis.files(contract.name), there, spans)
+    path = snapshot.platform.lake.table_path(contract.name)
+    there = StructType.fromJson(json.loads(schema_at(path, snapshot.release.versions[contract.name])))
+    rows = read_days(session, path, snapshot.files(contract.name), there, spans)
     if types_in(there.json()) == types_in(schema.json()):
         return rows
     if not set(contract.key) <= set(there.fieldNames()):

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import Files
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.planning.reads import FilesRead, first_outside
@@ -24,7 +24,7 @@ class UndeclaredReadError(PlatformError):
 
 
 def files_read(
-    platform: Platform, contract: Contract, days: Collection[date], basis: Basis, frame: DataFrame
+    platform: Platform, contract: Contract, days: Collection[date], snapshot: LakeSnapshot, frame: DataFrame
 ) -> FilesRead:
     """How many files of which days of its inputs a step reads.
 
@@ -32,13 +32,13 @@ def files_read(
         platform: what to work with.
         contract: of the table.
         days: that are computed.
-        basis: that is to be read.
+        snapshot: that is to be read.
         frame: their rows, not computed yet.
 
     Raises:
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
-    inputs = [_Input(platform.lake, read.table, basis.files(read.table)) for read in contract.inputs]
+    inputs = [_Input(platform.lake, read.table, snapshot.files(read.table)) for read in contract.inputs]
     found: defaultdict[str, set[Path]] = defaultdict(set)
     for scan in scans_of(frame):
         for table, files in _declared(platform.lake, contract, days, inputs, scan).items():

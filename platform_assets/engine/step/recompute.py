@@ -15,7 +15,7 @@ from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, Work, begin, compute, refused_before
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
@@ -69,7 +69,7 @@ def recompute_step(
     now = Progress("computing", step.table, 0, len(step.days))
     progress(now)
     forced = step.days if force else ()
-    work = begin(Basis.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
+    work = begin(LakeSnapshot.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
     result = StepResult(step.table)
     left = list(work.batches)
     while left:
@@ -99,12 +99,12 @@ class _Done(NamedTuple):
 def _publish_batch(
     work: Work, days: Collection[date], to_come: Collection[date], so_far: StepResult, *, last: bool
 ) -> _Done:
-    table, basis = work.contract.name, Basis.now(work.platform)
-    computed = compute(work, basis, days, to_come, so_far)
-    met = _publish(work, computed, basis, last=last) if computed.publication else _Met()
+    table, snapshot = work.contract.name, LakeSnapshot.now(work.platform)
+    computed = compute(work, snapshot, days, to_come, so_far)
+    met = _publish(work, computed, snapshot, last=last) if computed.publication else _Met()
     good = computed.result.published.keys() - met.again - met.put_back.keys()
     over = [hold for hold in computed.over if hold.day in good]
-    overtaken = write_holds(basis, computed.holds, {table: good}, over)
+    overtaken = write_holds(snapshot, computed.holds, {table: good}, over)
     again = met.again | (set() if last else {hold.day for hold in overtaken})
     put_back = StepResult(table, held={day: (refused_before(hold),) for day, hold in met.put_back.items()})
     result = computed.result.without(again | put_back.held.keys()) + put_back
@@ -118,7 +118,7 @@ class _Met(NamedTuple):
     put_back: Mapping[date, Hold] = MappingProxyType({})
 
 
-def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> _Met:
+def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bool) -> _Met:
     """Publish a batch on the release that it was computed over, or on a later one if it is as good there.
 
     Half of a move must not be seen: what others published meanwhile may be the other half, or have undone it. Nor what
@@ -126,7 +126,7 @@ def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> _Me
     else others did leaves the days that they did not replace as good as they were.
     """
     platform, publication, changes = work.platform, computed.publication, computed.changes
-    now, again, put_back = basis, set[date](), dict[date, Hold]()
+    now, again, put_back = snapshot, set[date](), dict[date, Hold]()
     for turn in range(1, TURNS + 1):
         try:
             publish_changes(platform, publication, "recompute", changes, work.author, on_release=now.number)
@@ -135,9 +135,9 @@ def _publish(work: Work, computed: Computed, basis: Basis, *, last: bool) -> _Me
                 raise
             again.update(changes[0].days if computed.moves else conflict.days)
         except OvertakenError:
-            now = Basis.now(platform)
+            now = LakeSnapshot.now(platform)
             put_back |= _put_back(platform, changes[0], computed.over)
-            half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, basis, now)
+            half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, snapshot, now)
             if turn == TURNS or (half and last):
                 raise
             again.update(changes[0].days if half else ())

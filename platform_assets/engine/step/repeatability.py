@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.platform import Platform, transform_of
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import Arrange, transform_inputs
 from platform_assets.errors import PlatformError
 from platform_assets.planning.sampling import days_to_probe
@@ -80,7 +80,7 @@ def probe(
     platform: Platform,
     spark: SparkSession,
     contract: Contract,
-    basis: Basis,
+    snapshot: LakeSnapshot,
     staged: DataFrame,
     digests: Mapping[date, Digest],
     together: int,
@@ -95,7 +95,7 @@ def probe(
         platform: what to work with.
         spark: session.
         contract: of the table.
-        basis: that was read.
+        snapshot: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
         together: most days with rows that this code and contract have made together before.
@@ -104,7 +104,7 @@ def probe(
         NotRepeatableError: naming the day, what made a difference, and where.
     """
     days = days_to_probe({day: digest.rows for day, digest in digests.items()}, together)
-    trial = _Trial(platform, spark, contract, basis)
+    trial = _Trial(platform, spark, contract, snapshot)
     if not days or trial.is_proved_by_plan(days[0]):
         return
     for day in days:
@@ -124,8 +124,8 @@ def probe(
 class _Trial:
     """Computations of a day by itself."""
 
-    def __init__(self, platform: Platform, spark: SparkSession, contract: Contract, basis: Basis) -> None:
-        self._platform, self._spark, self._contract, self._basis = platform, spark, contract, basis
+    def __init__(self, platform: Platform, spark: SparkSession, contract: Contract, snapshot: LakeSnapshot) -> None:
+        self._platform, self._spark, self._contract, self._basis = platform, spark, contract, snapshot
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
         """What the transform makes of the day, not computed yet."""

@@ -20,7 +20,7 @@ from platform_assets.engine.moves.ties import partners
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
 from platform_assets.engine.results import StepResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
 from platform_assets.engine.step.compute import Computed, begin, compute
 from platform_assets.engine.step.holds import write_holds
@@ -82,9 +82,11 @@ class Stage:
             }
 
     @property
-    def basis(self) -> Basis:
+    def snapshot(self) -> LakeSnapshot:
         """What the next step reads."""
-        return Basis(self.platform, self.release, dict(self.changes), tuple(self.holds.values()), frozenset(self.over))
+        return LakeSnapshot(
+            self.platform, self.release, dict(self.changes), tuple(self.holds.values()), frozenset(self.over)
+        )
 
     def step(
         self,
@@ -108,13 +110,13 @@ class Stage:
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
-        work = begin(self.basis, spark, step, self.author, forced=forced, accept=accept, at_once=True)
+        work = begin(self.snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
             started, batch = time.monotonic(), left.pop(0)
             with full_disk_explained(step.table):
-                computed = compute(work, self.basis, batch, days_of(left), result)
+                computed = compute(work, self.snapshot, batch, days_of(left), result)
             left = put_off(left, computed.put_off)
             self._add(computed)
             result += computed.result + StepResult(step.table, seconds=time.monotonic() - started)
@@ -125,7 +127,7 @@ class Stage:
             now = replace(now, done=result.days, rows=result.rows)
             progress(now)
         if work.all_days:
-            refuse_days_left(self.basis, step.table, self.results[step.table].not_published)
+            refuse_days_left(self.snapshot, step.table, self.results[step.table].not_published)
         progress(replace(now, finished=True))
         failpoint("stage.step_done")
         return result
@@ -144,7 +146,7 @@ class Stage:
         """
         failpoint("stage.before_publish")
         number = self._publish(spark, progress)
-        write_holds(Basis(self.platform, self.release), self.holds.values(), self._days(), self.over)
+        write_holds(LakeSnapshot(self.platform, self.release), self.holds.values(), self._days(), self.over)
         return number
 
     def discard(self) -> None:
@@ -185,7 +187,7 @@ class Stage:
 
     def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
         """Lie over another release; returns the days that have to be computed again, inputs first."""
-        before, after = Basis(self.platform, self.release), Basis(self.platform, now)
+        before, after = LakeSnapshot(self.platform, self.release), LakeSnapshot(self.platform, now)
         self.release = now
         names = self.platform.catalogue.names
         changed = {
@@ -203,16 +205,16 @@ class Stage:
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
             self._forget(table, days)
-        basis = self.basis
+        snapshot = self.snapshot
         self.changes = {
-            table: change.model_copy(update={"days": self._over(now, change), "reads": basis.reads(change.reads)})
+            table: change.model_copy(update={"days": self._over(now, change), "reads": snapshot.reads(change.reads)})
             for table, change in self.changes.items()
         }
         return again
 
     def _with_partners(self, step: Step) -> Step:
         staged = self._staged(step.table)
-        lies_over = Basis(self.platform, self.release)
+        lies_over = LakeSnapshot(self.platform, self.release)
         contract = self.platform.catalogue[step.table]
         tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
         return replace(step, days=tuple(sorted({*step.days, *tied})))

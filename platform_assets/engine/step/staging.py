@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, prepare
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
 from platform_assets.failpoints import failpoint
 from platform_assets.planning.reads import FilesRead
-from platform_assets.quality.gates import Fate
+from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.session.settings import refuse_other_settings
@@ -61,25 +61,25 @@ class Staged:
         """Content of a day."""
         return self.profile(day).digest
 
-    def fate(self, day: date) -> Fate:
+    def row_balance(self, day: date) -> RowBalance:
         """What became of a silver day's raw rows."""
         counts = (self.counts or {}).get(day, {})
         raw, bad, voided, gone = (counts.get(name, 0) for name in ("raw", "quarantined", "voided", "withdrawn"))
         kept = self.digest(day).rows
-        return Fate(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
+        return RowBalance(raw, kept, raw - kept - voided - bad - gone, voided, bad, gone)
 
     def figures(self, day: date) -> dict[str, int]:
         """Counts to publish with a day: with how many it was computed, and of silver, what became of its raw rows."""
         together = {TOGETHER: len(self.profiles)}
         if self.counts is None:
             return together
-        fate = self.fate(day)
+        row_balance = self.row_balance(day)
         return together | {
-            "raw": fate.raw,
-            "superseded": fate.superseded,
-            "voided": fate.voided,
-            "quarantined": fate.quarantined,
-            "withdrawn": fate.withdrawn,
+            "raw": row_balance.raw,
+            "superseded": row_balance.superseded,
+            "voided": row_balance.voided,
+            "quarantined": row_balance.quarantined,
+            "withdrawn": row_balance.withdrawn,
         }
 
 
@@ -88,7 +88,7 @@ def stage_days(
     spark: Callable[[], SparkSession],
     contract: Contract,
     days: Collection[date],
-    basis: Basis,
+    snapshot: LakeSnapshot,
     folder: Path,
     quarantine_folder: Path,
     *,
@@ -101,7 +101,7 @@ def stage_days(
         spark: gives the session; not called where no input day has rows.
         contract: of a silver or gold table.
         days: to compute together.
-        basis: to read.
+        snapshot: to read.
         folder: of the stage.
         quarantine_folder: of the stage's quarantined rows.
         together: most days with rows that today's code and contract have published after they were computed together;
@@ -116,13 +116,13 @@ def stage_days(
     recorded: dict[date, int] = {}
     if contract.layer == "silver":
         source = contract.inputs[0].table
-        loaded = basis.days(source)
+        loaded = snapshot.days(source)
         recorded = {day: found.delivered for day, found in loaded.items()}
-        if not any(basis.files(source).get(day) for day in days):
+        if not any(snapshot.files(source).get(day) for day in days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    prepared = prepare(platform, session, contract, days, basis)
+    prepared = prepare(platform, session, contract, days, snapshot)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
@@ -130,7 +130,7 @@ def stage_days(
     frame = prepared.frame.select(*schema.fieldNames())
     read: FilesRead = {}
     if shows_plans(session):
-        read = files_read(platform, contract, days, basis, frame)
+        read = files_read(platform, contract, days, snapshot, frame)
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
     stage(frame, folder, clustered=prepared.clustered)
@@ -144,7 +144,7 @@ def stage_days(
         )
     if together is not None:
         digests = {day: profiles.get(day, Profile()).digest for day in days}
-        probe(platform, session, contract, basis, rows, digests, together)
+        probe(platform, session, contract, snapshot, rows, digests, together)
     quarantined: dict[date, Profile] = {}
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)

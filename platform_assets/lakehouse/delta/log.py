@@ -27,7 +27,7 @@ from platform_assets.records.manifest import DataFile
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class TableSnapshot:
     """A table at a version.
 
     Args:
@@ -52,7 +52,7 @@ class Snapshot:
         return found
 
 
-def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
+def table_snapshot(table_path: Path, version: int | None = None) -> TableSnapshot:
     """Fold a table's log.
 
     Args:
@@ -67,18 +67,18 @@ def snapshot(table_path: Path, version: int | None = None) -> Snapshot:
     start, state = from_checkpoint(table_path, wanted)
     for number in range(start + 1, wanted + 1):
         state.apply(commits.actions(table_path, number))
-    return Snapshot(
+    return TableSnapshot(
         wanted, state.schema_string, state.metadata, state.files, {path: state.days[path] for path in state.files}
     )
 
 
-def head_of(table_path: Path) -> Snapshot | None:
+def head_of(table_path: Path) -> TableSnapshot | None:
     """The newest version of a table; None if there is no table yet.
 
     Raises:
         DamagedTableError: as `snapshot`.
     """
-    return snapshot(table_path) if commits.head_version(table_path) >= 0 else None
+    return table_snapshot(table_path) if commits.head_version(table_path) >= 0 else None
 
 
 def schema_string_at(table_path: Path, version: int) -> str:
@@ -95,7 +95,7 @@ def schema_string_at(table_path: Path, version: int) -> str:
                 return str(action["metaData"]["schemaString"])
         if number - 1 <= summed_up:
             break
-    return checkpointed_schema(table_path, version) or snapshot(table_path, version).schema_string
+    return checkpointed_schema(table_path, version) or table_snapshot(table_path, version).schema_string
 
 
 def _require(table_path: Path, version: int) -> None:
@@ -117,7 +117,7 @@ def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple
         NullDayError: rows have no day.
         DamagedTableError: there is no such version.
     """
-    return files_of_days(snapshot(table_path, version), table_name(table_path))
+    return files_of_days(table_snapshot(table_path, version), table_name(table_path))
 
 
 def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[date, tuple[DataFile, ...]]]:
@@ -133,7 +133,7 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
             f"Publication {publication} staged nothing for {table}: {folder} has no Delta log.",
             "Write the computed days there as a Delta table before publishing.",
         )
-    staged = snapshot(folder)
+    staged = table_snapshot(folder)
     types = types_of(staged.schema_string)
     files = {
         day: tuple(
@@ -157,7 +157,7 @@ def _stats(file: Path, stats: str, types: Mapping[str, Any]) -> str:
     return trustworthy(stats, types)
 
 
-def files_of_days(found: Snapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
+def files_of_days(found: TableSnapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
     """The live files of each day of a table that was read, sorted by path.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import Any
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import Snapshot, schema_string_at
+from platform_assets.lakehouse.delta.log import TableSnapshot, schema_string_at
 from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
 from platform_assets.records.manifest import TableChange
 
@@ -71,7 +71,7 @@ def files_with(table_path: Path, files: Iterable[str], names: set[str]) -> list[
     return [file for file in files if names.intersection(names_in(table_path / file))]
 
 
-def check_columns(path: Path, change: TableChange, before: Snapshot | None) -> None:
+def check_columns(path: Path, change: TableChange, before: TableSnapshot | None) -> None:
     """Refuse days whose columns are not those of the table, unless they may and can bring other ones.
 
     Whether a column may be null is not compared: the writers here always say it may.
@@ -105,7 +105,9 @@ def check_columns(path: Path, change: TableChange, before: Snapshot | None) -> N
         )
 
 
-def _problems_of_staying_files(path: Path, change: TableChange, before: Snapshot, differing: set[str]) -> list[str]:
+def _problems_of_staying_files(
+    path: Path, change: TableChange, before: TableSnapshot, differing: set[str]
+) -> list[str]:
     entering = {file.path for content in change.days.values() for file in content.files}
     staying = [name for name in before.files if before.days[name] not in change.days or name in entering]
     # The log can say of whole days only that they leave together with a change of columns.

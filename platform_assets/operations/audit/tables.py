@@ -12,7 +12,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log_state import State
 from platform_assets.lakehouse.delta.schema import differing_columns, types_in
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_file
 from platform_assets.operations.audit.chain import Shown
@@ -50,7 +50,7 @@ class TableAudit:
         self._path = self.lake.table_path(self.table)
         self._state = State(self.table)
         self._known: set[str] = set()
-        self._cut = cut_of(self.lake)
+        self._cut = horizon_of(self.lake)
         self.is_whole = True
 
     @property

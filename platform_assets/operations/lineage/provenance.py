@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex, past_of, states_around
 from platform_assets.engine.state.schema_changes import changes_of_contract
 from platform_assets.lakehouse import storage
@@ -102,12 +102,12 @@ class Explanation:
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     """Where a day comes from, and what of that is no longer so."""
     table = contract.name
-    basis = Basis.now(platform)
-    tables, states = states_around(basis, contract, [day])
+    snapshot = LakeSnapshot.now(platform)
+    tables, states = states_around(snapshot, contract, [day])
     state = unblocked(states[day])
-    record = basis.days(table, [day]).get(day)
-    shown = basis.release.versions.get(table, -1)
-    past = past_of(basis, tables, {table: states})
+    record = snapshot.days(table, [day]).get(day)
+    shown = snapshot.release.versions.get(table, -1)
+    past = past_of(snapshot, tables, {table: states})
     by_data = through_data(contract, stale_through_data({day: state}), tables, past).get(day, ())
     reasons = (*by_data, *through_version({day: state}).get(day, ()))
     return Explanation(
@@ -115,12 +115,14 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         day=day,
         reasons=reasons,
         lacking=_lacking(contract, day, tables),
-        held=tuple(hold for hold in basis.holds(table) if hold.day == day),
+        held=tuple(hold for hold in snapshot.holds(table) if hold.day == day),
         then=Version(record.code_version, record.configuration) if record else None,
         now=platform.version(table) if contract.inputs else None,
         origin=_origin(platform, ReleaseIndex(platform), contract, {day: record}, "", shown) if record else None,
         differences=_differences(platform, contract, record, tables) if record else (),
-        changes=changes_of_contract(basis, contract, tables.marks.get(table, {})) if "configuration" in reasons else (),
+        changes=changes_of_contract(snapshot, contract, tables.marks.get(table, {}))
+        if "configuration" in reasons
+        else (),
         software=made_by(platform.lake, record.publication, table, day).software if record else {},
     )
 

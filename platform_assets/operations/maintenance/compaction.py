@@ -15,7 +15,7 @@ from platform_assets.engine.day_contents import staged_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.locks import ingest_lock
@@ -109,7 +109,7 @@ def _compact(
     """Compact one batch; returns the days whose files hold other rows, and those somebody else published meanwhile."""
     now = release(platform.lake, days[0].release)
     path = platform.lake.table_path(table)
-    schema_string = snapshot(path, now.versions[table]).schema_string
+    schema_string = table_snapshot(path, now.versions[table]).schema_string
     schema = StructType.fromJson(json.loads(schema_string))
     records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
     with new_stage(platform, [table]) as (publication, folders):

@@ -17,34 +17,34 @@ from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import announced
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
-from platform_assets.lakehouse.horizon import cut_of, write_cut
+from platform_assets.lakehouse.horizon import horizon_of, write_horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import manifest_file, manifest_of, release
 from platform_assets.operations.maintenance.usage import Pins, Usage, released_at
-from platform_assets.planning.retention import Folder, Kept, Removal, needed_of, removal
+from platform_assets.planning.retention import Deletion, RetainedReleases, StagingFolder, deletion_of, needed_of
 
 FILES_AT_ONCE = 500
 """So many are deleted in some ten milliseconds, for which publishers wait."""
 
 
-def removals(found: Usage, safe_age: timedelta) -> tuple[Removal, ...]:
+def deletions(found: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
     """What of a lake nobody needs, by table and publication.
 
     Args:
         found: what is needed.
         safe_age: how long a folder that no release refers to must have been left alone.
     """
-    gone = (removal(folder, found.use(folder.table), found.now, safe_age) for folder in found.folders)
+    gone = (deletion_of(folder, found.use(folder.table), found.now, safe_age) for folder in found.folders)
     return tuple(one for one in gone if one)
 
 
-def removals_asked_for(
+def deletions_asked_for(
     lake: Lake, found: Usage, publication: str, window: timedelta, safe_age: timedelta
-) -> tuple[Removal, ...]:
+) -> tuple[Deletion, ...]:
     """What would go of a publication that somebody wants to delete.
 
     Args:
@@ -65,7 +65,7 @@ def removals_asked_for(
             "`platform-assets releases` lists publications; what was deleted before needs no deletion.",
         )
     _refuse_needed(lake, found, folders, window)
-    gone = removals(replace(found, folders=tuple(folders)), safe_age)
+    gone = deletions(replace(found, folders=tuple(folders)), safe_age)
     for folder in folders:
         if folder.table not in {one.table for one in gone}:
             written = f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
@@ -87,7 +87,9 @@ def _staged_as(lake: Lake, publication: str) -> set[str]:
     return {publication, *(path.split("/", 1)[0] for path in entered)}
 
 
-def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_url: str | None = None) -> list[Removal]:
+def delete(
+    lake: Lake, found: Usage, gone: Sequence[Deletion], pins: Pins, lock_url: str | None = None
+) -> list[Deletion]:
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
@@ -105,16 +107,16 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
         LockTimeoutError: somebody else held the lock for too long.
         LockLostError: the lock was lost before a slice was begun; what was deleted before it is gone.
     """
-    done: list[Removal] = []
+    done: list[Deletion] = []
     for some in _slices(gone):
         with publish_lock(lake, lock_url) as still_held:
             failpoint("delete.locked")
             finish_pending(lake, still_held)
             kept = _kept_now(lake, found.kept, pins)
             protected = _protected_since(lake, found, kept)
-            todo = [one for removal in some if (one := _without(removal, protected.get(removal.table, set())))]
+            todo = [one for deletion in some if (one := _without(deletion, protected.get(deletion.table, set())))]
             if any(one.is_history for one in todo):
-                _move_cut(lake, kept, still_held)
+                _move_horizon(lake, kept, still_held)
             with announced(lake, _paths(todo), still_held):
                 for one in todo:
                     _delete(lake, one)
@@ -123,7 +125,7 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Removal], pins: Pins, lock_u
     return done
 
 
-def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: timedelta) -> None:
+def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[StagingFolder], window: timedelta) -> None:
     for folder in folders:
         needed = needed_of(folder, found.use(folder.table))
         if needed is None:
@@ -147,14 +149,14 @@ def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[Folder], window: 
         )
 
 
-def _kept_now(lake: Lake, kept: Kept, pins: Pins) -> Kept:
+def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins) -> RetainedReleases:
     """With what was pinned meanwhile, if it is still whole."""
-    whole = cut_of(lake)
+    whole = horizon_of(lake)
     new = {pin for pin in pins() if 0 <= pin < kept.first and whole.has(pin)}
     return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
 
 
-def _protected_since(lake: Lake, found: Usage, kept: Kept) -> dict[str, set[str]]:
+def _protected_since(lake: Lake, found: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
     """Files that were referred to, or pinned, after it was told what nobody needs."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
@@ -163,34 +165,34 @@ def _protected_since(lake: Lake, found: Usage, kept: Kept) -> dict[str, set[str]
         protected[table] = {file for version in new for file in added_by(path, version)}
     for number in sorted({*kept.pinned} - {*found.kept.pinned}):
         for table, version in release(lake, number).versions.items():
-            protected[table] |= snapshot(lake.table_path(table), version).files.keys()
+            protected[table] |= table_snapshot(lake.table_path(table), version).files.keys()
     return protected
 
 
-def _without(one: Removal, protected: set[str]) -> Removal | None:
+def _without(one: Deletion, protected: set[str]) -> Deletion | None:
     if not protected & one.files.keys():
         return one
     left = {path: size for path, size in one.files.items() if path not in protected}
     return None if one.orphan or not left else replace(one, files=left, whole=False)
 
 
-def _paths(gone: Iterable[Removal]) -> dict[str, set[str]]:
+def _paths(gone: Iterable[Deletion]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for one in gone:
         found.setdefault(one.table, set()).update(one.files)
     return found
 
 
-def _move_cut(lake: Lake, kept: Kept, still_held: Callable[[], None]) -> None:
-    before = cut_of(lake)
+def _move_horizon(lake: Lake, kept: RetainedReleases, still_held: Callable[[], None]) -> None:
+    before = horizon_of(lake)
     after = before.moved(kept.first, kept.pinned, datetime.now(UTC))
     if (before.before, before.kept) != (after.before, after.kept):
-        failpoint("delete.before_cut")
-        write_cut(lake, after, still_held)
-        failpoint("delete.after_cut")
+        failpoint("delete.before_horizon")
+        write_horizon(lake, after, still_held)
+        failpoint("delete.after_horizon")
 
 
-def _delete(lake: Lake, one: Removal) -> None:
+def _delete(lake: Lake, one: Deletion) -> None:
     """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
     path = lake.table_path(one.table)
     for file in one.files:
@@ -205,9 +207,9 @@ def _delete(lake: Lake, one: Removal) -> None:
         storage.remove_empty(folder)
 
 
-def _slices(gone: Sequence[Removal]) -> Iterator[list[Removal]]:
+def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
     """Some whole removals at a time, so that no publisher waits long."""
-    some: list[Removal] = []
+    some: list[Deletion] = []
     for one in gone:
         some.append(one)
         if sum(len(each.files) for each in some) >= FILES_AT_ONCE:

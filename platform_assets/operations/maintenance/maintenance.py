@@ -20,11 +20,11 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
-from platform_assets.operations.maintenance.deletion import delete, removals, removals_asked_for
+from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
 from platform_assets.operations.maintenance.usage import Usage, usage
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.operations.stages.store import open_stages
-from platform_assets.planning.retention import TASKS, Removal, Task, days_to_compact, wants_checkpoint
+from platform_assets.planning.retention import TASKS, Deletion, Task, days_to_compact, wants_checkpoint
 from platform_assets.records.manifest import DataFile
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
 
@@ -63,14 +63,14 @@ class Maintenance:
     Args:
         compaction: days to compact, or that were.
         checkpoints: version of every log that is summed up, by table.
-        removals: files and folders, of stages that were left behind and of history.
+        deletions: files and folders, of stages that were left behind and of history.
         busy: days that were not compacted because somebody else works on them, by table, and who.
         differing: days that were not compacted because their files hold other rows than were published, by table.
     """
 
     compaction: tuple[ToCompact, ...] = ()
     checkpoints: Mapping[str, int] = field(default_factory=dict)
-    removals: tuple[Removal, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
     busy: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
     differing: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ class Maintenance:
         return Maintenance(
             (*self.compaction, *other.compaction),
             {**self.checkpoints, **other.checkpoints},
-            (*self.removals, *other.removals),
+            (*self.deletions, *other.deletions),
             {**self.busy, **other.busy},
             {**self.differing, **other.differing},
         )
@@ -94,11 +94,11 @@ def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Mai
     Raises:
         PlatformError: a log cannot be read, or a table was changed by something else than a publication.
     """
-    gone = removals(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
+    gone = deletions(_usage(platform), _safe_age(platform)) if {"stages", "deletion"} & {*tasks} else ()
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
         checkpoints=_to_sum_up(platform) if "checkpoints" in tasks else {},
-        removals=tuple(one for one in gone if one.task in tasks),
+        deletions=tuple(one for one in gone if one.task in tasks),
     )
 
 
@@ -118,7 +118,7 @@ def sum_up(platform: Platform) -> dict[str, int]:
     return done
 
 
-def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
+def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
     """Delete what nobody needs: of history, or of stages that were left behind.
 
     Args:
@@ -132,11 +132,11 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Removal, ...]:
     if task == "stages":
         forget_dead_holders(platform.lake, platform.lock_url)
     found = _usage(platform)
-    gone = [one for one in removals(found, _safe_age(platform)) if one.task == task]
+    gone = [one for one in deletions(found, _safe_age(platform)) if one.task == task]
     return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
 
 
-def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Removal, ...]:
+def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
     """Delete the files of one publication, if nobody needs them.
 
     Args:
@@ -150,7 +150,7 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
     """
     platform.settle()
     found = _usage(platform)
-    gone = removals_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
+    gone = deletions_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
     if dry_run:
         return gone
     return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))

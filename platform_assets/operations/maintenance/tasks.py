@@ -40,4 +40,4 @@ def maintain(
                 return Maintenance(checkpoints=sum_up(platform))
         case "stages" | "deletion":
             with meanwhile(progress, "deleting what nobody needs"):
-                return Maintenance(removals=delete_unneeded(platform, task))
+                return Maintenance(deletions=delete_unneeded(platform, task))

@@ -11,12 +11,12 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.at_work import kept_by_processes
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging
 from platform_assets.lakehouse.releases import Release, current_release, published, release
 from platform_assets.operations.stages.store import staged_publications
-from platform_assets.planning.retention import Folder, Kept, Use, kept_releases
+from platform_assets.planning.retention import FileUsage, RetainedReleases, StagingFolder, kept_releases
 from platform_assets.records.manifest import is_publication
 
 Pins = Callable[[], Collection[int]]
@@ -36,14 +36,14 @@ class Usage:
     """
 
     now: datetime
-    kept: Kept
+    kept: RetainedReleases
     heads: Mapping[str, int]
-    uses: Mapping[str, Use]
-    folders: tuple[Folder, ...]
+    uses: Mapping[str, FileUsage]
+    folders: tuple[StagingFolder, ...]
 
-    def use(self, table: str) -> Use:
+    def use(self, table: str) -> FileUsage:
         """Of the files of a table; none of one without a log."""
-        return self.uses.get(table, Use())
+        return self.uses.get(table, FileUsage())
 
 
 def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None, now: datetime | None = None) -> Usage:
@@ -64,14 +64,14 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
     now = now or _now(lake)
     listed = tuple(_folders(lake))
     current = current_release(lake).number
-    kept, first = Kept(-1, -1), Release()
+    kept, first = RetainedReleases(-1, -1), Release()
     if current >= 0:
         kept = kept_releases(released_at(lake, current), pins(), now, window)
         first = release(lake, kept.first)
     pinned = {number: release(lake, number).versions for number in kept.pinned}
     shown_by = {publication: number for number, publication in published(lake)}
     heads: dict[str, int] = {}
-    uses: dict[str, Use] = {}
+    uses: dict[str, FileUsage] = {}
     for table in lake.table_names():
         path = lake.table_path(table)
         heads[table] = commits.head_version(path)
@@ -105,7 +105,9 @@ def released_at(lake: Lake, current: int) -> list[tuple[int, datetime]]:
     return [(number, datetime.fromtimestamp(time / 1000, UTC)) for number, time in enumerate(times)]
 
 
-def _use(path: Path, head: int, first: int, kept: Kept, pinned: Mapping[int, int], shown_by: Mapping[str, int]) -> Use:
+def _use(
+    path: Path, head: int, first: int, kept: RetainedReleases, pinned: Mapping[int, int], shown_by: Mapping[str, int]
+) -> FileUsage:
     """Fold a log once: a file is needed that was live at the first release that stays, or was added since."""
     added: set[str] = set()
     live: set[str] = set()
@@ -123,19 +125,19 @@ def _use(path: Path, head: int, first: int, kept: Kept, pinned: Mapping[int, int
         added |= new
         live |= new
     for number, at in pinned.items():
-        for file in snapshot(path, at).files:
+        for file in table_snapshot(path, at).files:
             needed[file] = max(number, needed.get(file, number))
-    return Use(frozenset(added), needed | dict.fromkeys(live, kept.current))
+    return FileUsage(frozenset(added), needed | dict.fromkeys(live, kept.current))
 
 
-def _folders(lake: Lake) -> Iterator[Folder]:
+def _folders(lake: Lake) -> Iterator[StagingFolder]:
     for layer in sorted(LAYERS):
         for table in storage.folders(lake.root / layer):
             for folder in storage.folders(table):
                 if IDENTIFIER.fullmatch(table.name) and is_publication(folder.name):
                     written = storage.modified(folder)
                     found = storage.files_below(folder)
-                    yield Folder(
+                    yield StagingFolder(
                         table=f"{layer}.{table.name}",
                         publication=folder.name,
                         files={f"{folder.name}/{file}": seen.size for file, seen in found.items()},

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published
@@ -76,8 +76,8 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
         if copied[table] == of_table[table]:
             progress(Progress("copying", table, copied[table], of_table[table], "file", finished=True))
     storage.sync({*done, *(file.parent for file in done)})
-    if (cut := storage.read(lake.cut_file)) is not None:  # after the files: those that are gone, it knows of
-        storage.write(_place(lake, copy, lake.cut_file), cut)
+    if (cut := storage.read(lake.horizon_file)) is not None:  # after the files: those that are gone, it knows of
+        storage.write(_place(lake, copy, lake.horizon_file), cut)
     for file in _releases(lake, now, had):
         storage.write(_place(lake, copy, file), storage.read(file) or b"")
     return LakeCopied(now.number, had.number, len(done), sum(storage.size(file) or 0 for file in done), gone)
@@ -118,7 +118,7 @@ def _live(lake: Lake, now: Release) -> Iterator[Path]:
     """The data files of a release."""
     for table, version in now.versions.items():
         path = lake.table_path(table)
-        yield from (path / name for name in snapshot(path, version).files)
+        yield from (path / name for name in table_snapshot(path, version).files)
 
 
 def _added(lake: Lake, now: Release, had: Release) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import Snapshot
+from platform_assets.lakehouse.delta.log import TableSnapshot
 from platform_assets.lakehouse.delta.schema import differing_columns, files_with, schema_at, types_in
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.rollback.selection import RollbackError
@@ -41,7 +41,7 @@ def refuse_what_would_not_read(
     table: str,
     schema: str,
     contents: Mapping[date, DayContent],
-    now: Snapshot,
+    now: TableSnapshot,
     before: Iterable[TableChange],
 ) -> None:
     """Refuse columns that files which stay, or come back, were not written for.

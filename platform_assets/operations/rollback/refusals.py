@@ -10,7 +10,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.day_states import same_input
@@ -36,7 +36,7 @@ def with_refusals(
         undone: for every day all that it was and is to be no more.
         becomes: what every day is then, None if as if never computed.
     """
-    then = Basis(platform, now, {change.table: change for change in changes})
+    then = LakeSnapshot(platform, now, {change.table: change for change in changes})
 
     def refused(change: TableChange) -> dict[date, tuple[str, ...]]:
         gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
@@ -53,19 +53,19 @@ def with_refusals(
     )
 
 
-def _as_they_would_be(basis: Basis, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
+def _as_they_would_be(snapshot: LakeSnapshot, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:
     """Days whose inputs went back with them, so that nothing has to keep them as they are.
 
     Not those that today's code or contract would make differently, of which a refresh would make again what was rolled
     back; but where the table has to follow its contract, only all of its days together can be kept from it.
 
     Args:
-        basis: with the days as they were before.
+        snapshot: with the days as they were before.
         contract: of the table.
         made_by: by what each of the days was computed, as far as that is known.
     """
-    tables = table_states(basis, {contract.name, *(read.table for read in contract.inputs)})
-    now = basis.platform.version(contract.name)
+    tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})
+    now = snapshot.platform.version(contract.name)
     other = {day for day, version in made_by.items() if any(version.differs(now))}
     return tuple(
         day for day in same_input(contract, made_by, tables) if day not in other or contract.name in tables.changing

@@ -15,9 +15,9 @@ from datetime import date
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import TURNS, publish_changes
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.delta.log import files_of_days, snapshot
+from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.delta.schema import types_in
 from platform_assets.lakehouse.errors import OvertakenError, StagedFileError
 from platform_assets.lakehouse.layout import DELIVERED
@@ -115,8 +115,8 @@ def _roll_back(
     dry_run: bool,
 ) -> Rollback:
     platform.settle()
-    basis = Basis.now(platform)
-    now = basis.release
+    snapshot = LakeSnapshot.now(platform)
+    now = snapshot.release
     chosen = [one for one in publications if one.kind != COMPACTION]
     made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
     raw = tuple(sorted({table for table, _ in made if _was_delivered(table)}))
@@ -138,7 +138,7 @@ def _roll_back(
         raise built_upon(platform, found)
     records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
     refuse_unknown_tables(platform, {table for table, _ in records})
-    refuse_half_a_move(basis, records)
+    refuse_half_a_move(snapshot, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
     manifests = {
         name: manifest_of(platform.lake, name) for name in {then.publication for _, then in records.values() if then}
@@ -199,7 +199,7 @@ def _change(
     undone: Collection[str],
     manifests: Mapping[str, Manifest],
 ) -> TableChange:
-    there = snapshot(platform.lake.table_path(table), now.versions[table])
+    there = table_snapshot(platform.lake.table_path(table), now.versions[table])
     live = files_of_days(there, table)
     became = {day: then for day in planned.days[table] if (then := planned.records[table, day][1])}
     before = {name: change_of(manifests[name], table) for name in {then.publication for then in became.values()}}

@@ -7,12 +7,12 @@ from datetime import date
 
 from platform_assets.engine.moves.half_moves import moves_undone
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
-from platform_assets.lakehouse.horizon import cut_of, require_whole
+from platform_assets.lakehouse.horizon import horizon_of, require_whole
 from platform_assets.planning.rollback import Restoration, TableDay
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
 from platform_assets.records.manifest import TableChange
@@ -71,20 +71,20 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
         )
 
 
-def refuse_half_a_move(basis: Basis, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
+def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[DayRecord, DayRecord | None]]) -> None:
     """Refuse days between which records have moved, unless they go back together.
 
     Args:
-        basis: what is there now.
+        snapshot: what is there now.
         records: for every day that changes, what it is and what it becomes.
 
     Raises:
         RollbackError: naming the two days.
     """
-    for contract in basis.platform.catalogue:
+    for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
-        published = basis.days(contract.name) if days else {}
-        for one, other in sorted(moves_undone(basis.platform, contract, days, basis)) if days else ():
+        published = snapshot.days(contract.name) if days else {}
+        for one, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
             if (one in days) != (other in days):
                 alone, left = (one, other) if one in days else (other, one)
                 if left not in published:
@@ -97,19 +97,19 @@ def refuse_half_a_move(basis: Basis, records: Mapping[TableDay, tuple[DayRecord,
 
 
 def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -> None:
-    """Files of before go with the rollback window; without a cut, a missing one is damage and told by who reads it.
+    """Files of before go with the rollback window; without a horizon, a missing one is damage and told by who reads it.
 
     Raises:
         BeyondWindowError: naming the table and the day.
     """
-    cut, gone = cut_of(platform.lake), going(platform.lake)
-    for change in changes if cut.before else ():
+    horizon, gone = horizon_of(platform.lake), going(platform.lake)
+    for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
         for day, content in change.days.items():
             if not all(file.path not in of_table and storage.exists(path / file.path) for file in content.files):
                 raise BeyondWindowError(
                     f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
-                    f"with what only releases before {cut.before} needed; nothing was rolled back.",
+                    f"with what only releases before {horizon.before} needed; nothing was rolled back.",
                     "Leave the day out with --days; correct the code or the delivery instead, and make the day again "
                     f"from raw: `platform-assets refresh {change.table} --days {day} --force`.",
                 )

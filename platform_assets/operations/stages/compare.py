@@ -75,12 +75,12 @@ def compare(
         days: only these.
         progress: told before every day, and when a table is finished.
     """
-    basis = stage_basis(platform, stage)
+    snapshot = stage_basis(platform, stage)
     keys = {contract.name: contract.key for contract in platform.catalogue}
     for change in sorted(stage.tables, key=lambda change: change.table):
         if table not in (None, change.table):
             continue
-        live = files_at(platform.lake, change.table, basis.version(change.table))
+        live = files_at(platform.lake, change.table, snapshot.version(change.table))
         asked = [found for found in sorted(change.days.items()) if days is None or found[0] in days]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))

@@ -8,7 +8,7 @@ from datetime import date
 from platform_assets.contracts import Catalogue
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
@@ -57,9 +57,9 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
                     )
 
 
-def stage_basis(platform: Platform, stage: OpenStage) -> Basis:
+def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
     """What a step in the stage reads, and what `stage read` shows."""
-    return Basis(
+    return LakeSnapshot(
         platform,
         release(platform.lake, stage.release),
         {change.table: change for change in stage.tables},

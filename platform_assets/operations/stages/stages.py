@@ -76,7 +76,7 @@ def refresh_stage(
         before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
-        plan = plan_steps(platform, request, basis=stage.basis)
+        plan = plan_steps(platform, request, snapshot=stage.snapshot)
         steps, struck = fill(stage, plan, spark, progress, request)
     return RefreshResult((), steps, struck)
 
@@ -210,6 +210,6 @@ def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: On
     """Compute staged days again that read other staged days as they were before these were computed once more."""
     for contract in stage.platform.catalogue:
         if contract.inputs and contract.name in stage.changes:
-            _, states = states_around(stage.basis, contract, stage.changes[contract.name].days)
+            _, states = states_around(stage.snapshot, contract, stage.changes[contract.name].days)
             if days := stale_through_data({day: unblocked(state) for day, state in states.items()}):
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

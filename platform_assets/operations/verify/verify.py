@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.releases import Release, made_by
-from platform_assets.operations.file_check import Intact
+from platform_assets.operations.file_check import FileCheck
 from platform_assets.operations.verify.verdicts import Choice, TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
 from platform_assets.planning.steps import batches
@@ -64,11 +64,11 @@ def verify(
         VerifyError: none of these days is published.
     """
     platform.sync()
-    basis = Basis.now(platform)
+    snapshot = LakeSnapshot.now(platform)
     chosen: list[tuple[Contract, dict[date, DayRecord]]] = []
     for contract in platform.catalogue:
         if contract.name in choice.tables:
-            published = platform.ledger.current_days(contract.name, at=basis.number)
+            published = platform.ledger.current_days(contract.name, at=snapshot.number)
             chosen.append((contract, {day: published[day] for day in choice.of(published)}))
     if not any(records for _, records in chosen):
         raise VerifyError(
@@ -76,11 +76,11 @@ def verify(
             + (f" from {min(choice.days)} to {max(choice.days)}." if choice.days else "."),
             "Name days and tables that `platform-assets status` shows as loaded.",
         )
-    intact = Intact(platform.lake)
+    intact = FileCheck(platform.lake)
     found: list[TableVerified] = []
     for contract, records in chosen:
         if records:
-            work = _Work(platform, spark, contract, basis, records, intact, folder)
+            work = _Work(platform, spark, contract, snapshot, records, intact, folder)
             found += work.verified(progress)
     return tuple(found)
 
@@ -92,9 +92,9 @@ class _Work:
     platform: Platform
     spark: Callable[[], SparkSession]
     contract: Contract
-    basis: Basis
+    snapshot: LakeSnapshot
     records: Mapping[date, DayRecord]
-    intact: Intact
+    intact: FileCheck
     folder: Path
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
@@ -120,7 +120,7 @@ class _Work:
     def _without_spark(self, record: DayRecord) -> Verified | None:
         """What the ledger, the log and the folders alone tell of a day; None if it has to be computed."""
         expected = Digest.parse(record.digest)
-        version = self.basis.release.versions[self.contract.name]
+        version = self.snapshot.release.versions[self.contract.name]
         if reason := self.intact.problem(self.contract.name, version, record.day, record.day):
             return Verified(record.day, "different", reason, expected)
         if reason := self._not_verifiable(record):
@@ -152,7 +152,7 @@ class _Work:
     def _other_columns(self, table: str, version: int) -> str:
         """What keeps the rows of an older version from being read by today's contract; empty if nothing does."""
         if (table, version) not in self.columns:
-            then = Basis(self.platform, Release(self.basis.number, {table: version}))
+            then = LakeSnapshot(self.platform, Release(self.snapshot.number, {table: version}))
             changes = changes_on_disk(then, self.platform.catalogue[table])
             self.columns[table, version] = "; ".join(one.what for one in changes if one.needs != "any days")
         return self.columns[table, version]
@@ -173,9 +173,11 @@ class _Work:
         self, reads: Mapping[str, int], days: Sequence[date]
     ) -> tuple[dict[date, Verified], dict[date, Verified]]:
         """Days of the table, and of its quarantine, computed anew."""
-        then = Release(self.basis.number, {table: version for table, version in reads.items() if version >= 0})
+        then = Release(self.snapshot.number, {table: version for table, version in reads.items() if version >= 0})
         own, letters = self.folder / "rows", self.folder / "quarantined"
-        staged = stage_days(self.platform, self.spark, self.contract, days, Basis(self.platform, then), own, letters)
+        staged = stage_days(
+            self.platform, self.spark, self.contract, days, LakeSnapshot(self.platform, then), own, letters
+        )
         computed = self._compared(staged, days)
         for done in (own, letters):
             storage.remove(done)
@@ -184,7 +186,7 @@ class _Work:
     def _compared(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
         session, schema = self.spark(), spark_schema(self.contract)
         path = self.platform.lake.table_path(self.contract.name)
-        published = read_days(session, path, self.basis.files(self.contract.name), schema, ranges(days))
+        published = read_days(session, path, self.snapshot.files(self.contract.name), schema, ranges(days))
         lying = profile(published, (), ())
         computed = no_rows(session, schema) if staged.rows is None else staged.rows
         found: dict[date, Verified] = {}
@@ -199,7 +201,7 @@ class _Work:
         """Quarantined rows of days that have, or had, any."""
         if not self.contract.rules:
             return {}
-        recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.basis.number)
+        recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.snapshot.number)
         found: dict[date, Verified] = {}
         for day in days:
             now = staged.quarantined.get(day, Profile()).digest

@@ -13,7 +13,7 @@ import dagster as dg
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.orchestration.assets.checks import checks_of
 from platform_assets.orchestration.assets.events import asset_key, day_event, figures
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
@@ -78,9 +78,9 @@ def come_since(
         platform: what to look at.
         contract: of a raw table.
     """
-    basis = Basis.now(platform)
-    loaded = basis.digests(contract.name)
-    early = {day: one for day, one in basis.days(contract.name).items() if day in loaded and one.figures.get(AHEAD)}
+    snapshot = LakeSnapshot.now(platform)
+    loaded = snapshot.digests(contract.name)
+    early = {day: one for day, one in snapshot.days(contract.name).items() if day in loaded and one.figures.get(AHEAD)}
     told = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
     for day, record in early.items():
         if day.isoformat() not in told:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.orchestration.assets.checks import CHECKS, target_of
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.resources import PlatformResource
@@ -73,7 +73,7 @@ def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterat
 
 
 def _result(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
-    published = Basis.now(platform).digests(contract.name)
+    published = LakeSnapshot.now(platform).digests(contract.name)
     days = platform.calendar.days()
     delay = delays(platform.catalogue)[contract.name]
     overdue = overdue_days(contract, published, platform.calendar, platform.settings.current_day(), delay)

@@ -55,10 +55,10 @@ def _metadata(task: Task, done: Maintenance) -> dict[str, dg.MetadataValue]:
             found = {table: (version,) for table, version in done.checkpoints.items()}
             return _table(("table", "version"), found)
         case _:
-            found = {f"{one.table} {one.publication}": (len(one.files), one.bytes) for one in done.removals}
+            found = {f"{one.table} {one.publication}": (len(one.files), one.bytes) for one in done.deletions}
             return _table(("what", "files", "bytes"), found) | {
-                "files": dg.MetadataValue.int(sum(len(one.files) for one in done.removals)),
-                "bytes": dg.MetadataValue.int(sum(one.bytes for one in done.removals)),
+                "files": dg.MetadataValue.int(sum(len(one.files) for one in done.deletions)),
+                "bytes": dg.MetadataValue.int(sum(one.bytes for one in done.deletions)),
             }
 
 

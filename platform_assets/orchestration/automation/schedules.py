@@ -101,9 +101,9 @@ def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResourc
     """What is due by now, looked at without Spark."""
     with platform.open() as opened:
         due = plan_maintenance(opened)
-    if not (due.compaction or due.checkpoints or due.removals):
+    if not (due.compaction or due.checkpoints or due.deletions):
         return dg.SkipReason("nothing to do: no day has too many files, and everything on disk is needed")
-    size = sum(one.bytes for one in due.removals)
+    size = sum(one.bytes for one in due.deletions)
     message = f"maintenance: {len(due.compaction):,} days to compact, {size:,} bytes to delete"
     context.log.info(message)
     return dg.RunRequest(tags={WHY_TAG: message})

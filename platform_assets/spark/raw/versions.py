@@ -29,7 +29,9 @@ def greatest(raw: DataFrame, key: Sequence[str]) -> DataFrame:
     return ranked.where(F.col("_rank") == 1).drop("_rank")
 
 
-def fates(raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str | None) -> dict[date, dict[str, int]]:
+def row_balances(
+    raw: DataFrame, key: Sequence[str], rules: Sequence[Rule], voided: str | None
+) -> dict[date, dict[str, int]]:
     """What must become of the rows of each raw day, counted without building the result.
 
     Args:

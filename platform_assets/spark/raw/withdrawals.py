@@ -12,10 +12,10 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import DAY
 from platform_assets.records.row_kinds import TOMBSTONE, WITHDRAWAL
 
-Fates = Mapping[date, Mapping[str, int]]
+RowBalances = Mapping[date, Mapping[str, int]]
 
 
-def standing(raw: DataFrame) -> DataFrame:
+def effective_rows(raw: DataFrame) -> DataFrame:
     """The raw rows that count: without withdrawals and without the rows, tombstones too, of what they take back."""
     kept = raw.where(F.col("_kind") != WITHDRAWAL).join(F.broadcast(_markers(raw)), [DAY, "_arrival"], "left_anti")
     return kept.select(*raw.columns)
@@ -28,13 +28,13 @@ def withdrawn_rows(raw: DataFrame) -> dict[date, int]:
     return {row[DAY]: row["count"] for row in counts}
 
 
-def with_withdrawn(fates: Fates, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
+def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> dict[date, dict[str, int]]:
     """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
     nothing = {"raw": 0, "quarantined": 0, "voided": 0, "expected": 0}
     return {
-        day: {**(found := fates.get(day, nothing)), "raw": found["raw"] + withdrawn.get(day, 0)}
+        day: {**(found := row_balances.get(day, nothing)), "raw": found["raw"] + withdrawn.get(day, 0)}
         | {"withdrawn": withdrawn.get(day, 0)}
-        for day in fates.keys() | withdrawn.keys()
+        for day in row_balances.keys() | withdrawn.keys()
     }
 
 

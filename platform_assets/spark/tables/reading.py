@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse.delta.log import snapshot
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.records.manifest import DataFile
 
 
@@ -67,7 +67,7 @@ def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
     Raises:
         DamagedTableError: nothing was staged there.
     """
-    staged = snapshot(folder)
+    staged = table_snapshot(folder)
     schema = StructType.fromJson(json.loads(staged.schema_string))
     return read_files(spark, folder, staged.files, schema)
 

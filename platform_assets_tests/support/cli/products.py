@@ -7,7 +7,7 @@ from datetime import date
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
@@ -35,6 +35,6 @@ def publish_on_paper(
 def computed(platform: Platform, table: str) -> dict[date, DayContent]:
     """Days as the engine would record them: made from what is there now."""
     contract = platform.catalogue[table]
-    digests = {read.table: Basis.now(platform).digests(read.table) for read in contract.inputs}
+    digests = {read.table: LakeSnapshot.now(platform).digests(read.table) for read in contract.inputs}
     marks = fingerprints(contract, DAYS, digests, platform.calendar, {})
     return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from platform_assets.failpoints import PASSED, POINTS
-from platform_assets.lakehouse.horizon import cut_of
+from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.ledger.sync import rebuild
@@ -155,7 +155,7 @@ def look(story: Story, state: Path) -> Seen:
     """What is there, read from the files of every release."""
     with open_platform(story.settings(state)) as platform:
         lake, ledger = platform.lake, platform.ledger
-        now, cut = current_release(lake), cut_of(lake)
+        now, cut = current_release(lake), horizon_of(lake)
         releases = [release(lake, number) if cut.has(number) else None for number in range(now.number + 1)]
         heads = [ledger.head(name) for name in ledger.indexed()]
         return Seen(

@@ -11,7 +11,7 @@ from random import Random
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.maintenance import maintenance
@@ -101,11 +101,11 @@ def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
 def put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]]) -> None:
     """Publish days of some tables, as a run does: unless they are that already."""
     digests = {table: {when: digest_of(rows) for when, rows in days.items()} for table, days in tables.items()}
-    if all(digests[table].items() <= Basis.now(platform).digests(table).items() for table in tables):
+    if all(digests[table].items() <= LakeSnapshot.now(platform).digests(table).items() for table in tables):
         return
     made_from = {table: {when: f"{run} {when}" for when in days} for table, days in tables.items()}
     if SILVER in tables:  # made from what is there: a rollback need not hold it
-        silver, raw = platform.catalogue[SILVER], {RAW: Basis.now(platform).digests(RAW)}
+        silver, raw = platform.catalogue[SILVER], {RAW: LakeSnapshot.now(platform).digests(RAW)}
         made_from[SILVER] |= fingerprints(silver, tables[SILVER], raw, platform.calendar, {})
     with new_stage(platform, tuple(tables)) as (publication, _):
         changes = []
@@ -116,7 +116,7 @@ def put(platform: Platform, run: str, tables: Mapping[str, Mapping[date, Rows]])
                 when: one.model_copy(update={"digest": digests[table][when], "fingerprint": made_from[table][when]})
                 for when, one in made.days.items()
             }
-            reads = Basis.now(platform).reads([RAW]) if table == SILVER else {}
+            reads = LakeSnapshot.now(platform).reads([RAW]) if table == SILVER else {}
             changes.append(made.model_copy(update={"days": known, "reads": reads}))
         arrivals = [_arrival(tables[RAW])] if RAW in tables else []
         publish_changes(platform, publication, "recompute", changes, Author(run, "a test"), arrivals)

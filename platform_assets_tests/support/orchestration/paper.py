@@ -19,7 +19,7 @@ from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.refresh import RefreshResult
-from platform_assets.engine.snapshot import Basis
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.selection import AUTOMATIC
@@ -37,7 +37,7 @@ def refresh_on_paper(
     ingest_on_paper(platform, author, until)
     for step in plan_steps(platform).steps:
         marks = waiting(platform, 1).stale.get(step.table, {})
-        left = still_to_do(Basis.now(platform), step, AUTOMATIC).days
+        left = still_to_do(LakeSnapshot.now(platform), step, AUTOMATIC).days
         days = {day: _content(marks[day], marks[day]) for day in left}
         _publish(platform, "recompute", step.table, days, author)
     return RefreshResult()
@@ -61,7 +61,7 @@ def ingest_on_paper(platform: Platform, author: Author, until: date | None = Non
                 for day, found in files.items()
             }
             _publish(platform, "ingest", contract.name, days, author, taken)
-            quiet = quiet_days(Basis.now(platform), contract, listing.delivered, until)
+            quiet = quiet_days(LakeSnapshot.now(platform), contract, listing.delivered, until)
             _publish(platform, "ingest", contract.name, {day: _content("") for day in quiet}, author)
 
 
