@@ -74,7 +74,7 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 @contextmanager
 def opened_platform() -> Iterator[Platform]:
-    """The platform for a command that only reads."""
+    """The platform for a command; what had to be mended to open it is told on standard error."""
     from platform_assets.operations.opening import open_platform
 
     with open_platform(load_settings(), lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:

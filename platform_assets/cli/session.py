@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,11 +15,13 @@ from platform_assets.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from platform_assets.spark.session.on_demand import SparkOnDemand
+
 
 @contextmanager
 def session_on_demand(
     settings: Settings, progress: OnProgress, *, brief: bool = False, at_once: bool = False
-) -> Iterator[Callable[[], SparkSession]]:
+) -> Iterator[SparkOnDemand]:
     """A function that gives the session.
 
     Args:

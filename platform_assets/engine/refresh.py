@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from pyspark.sql import SparkSession
-
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
@@ -21,6 +19,7 @@ from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class RefreshResult:
 
 def refresh(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     author: Author,
     progress: OnProgress = no_progress,
     until: date | None = None,
@@ -94,7 +93,7 @@ def refresh(
 
 
 def fill(
-    stage: Stage, plan: Plan, spark: Callable[[], SparkSession], progress: OnProgress, request: Request
+    stage: Stage, plan: Plan, spark: SparkOnDemand, progress: OnProgress, request: Request
 ) -> tuple[tuple[StepResult, ...], dict[str, tuple[date, ...]]]:
     """Compute into a stage what is left to do of a plan, in dependency order.
 
@@ -128,7 +127,7 @@ def fill(
 
 def recompute(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     tables: tuple[str, ...],
     days: tuple[date, ...],
     author: Author,

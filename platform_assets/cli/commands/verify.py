@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from platform_assets.operations.verify.verdicts import TableVerified, Verified
+    from platform_assets.spark.session.on_demand import SparkOnDemand
 
 _DRAWN = 3
 """Days drawn from each table besides its newest."""
@@ -85,7 +86,7 @@ def _verified(
 
 
 @contextmanager
-def _session(settings: Settings, progress: OnProgress) -> Iterator[Callable[[], SparkSession]]:
+def _session(settings: Settings, progress: OnProgress) -> Iterator[SparkOnDemand]:
     """Gives the session, started with the first use and stopped at the end unless it was there before."""
     from pyspark import SparkContext
 

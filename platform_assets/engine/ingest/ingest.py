@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import date
-
-from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import computed_with, loaded_empty, schema_to_replace
@@ -28,12 +26,13 @@ from platform_assets.records.manifest import (
     new_publication,
 )
 from platform_assets.sources.landing import LandedFile, Problem, hashed
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import raw_schema
 
 
 def ingest(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     contract: Contract,
     author: Author,
     days: Collection[date] = (),

@@ -5,7 +5,7 @@ A person approves them; or they had come too far ahead of their day, and that ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
@@ -29,6 +29,7 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import Arrival, DayContent, Kind, TableChange
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.tombstones import MOST_BROADCAST
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
@@ -55,7 +56,7 @@ class Approval:
 
 def approve(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     selection: Selection,
     author: Author,
     progress: OnProgress = no_progress,
@@ -96,9 +97,7 @@ def approve(
     return tuple(done)
 
 
-def take_due(
-    turn: IngestTurn, spark: Callable[[], SparkSession], progress: OnProgress = no_progress
-) -> Approval | None:
+def take_due(turn: IngestTurn, spark: SparkOnDemand, progress: OnProgress = no_progress) -> Approval | None:
     """Take the rows of a raw table into it whose day has come since they arrived too far ahead of it.
 
     Args:

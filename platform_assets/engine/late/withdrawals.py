@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
@@ -24,6 +24,7 @@ from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.withdrawals import taken_back, withdrawals
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import raw_schema
@@ -53,7 +54,7 @@ class Withdrawal:
 
 def withdraw(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     path: str,
     author: Author,
     progress: OnProgress = no_progress,
@@ -142,7 +143,7 @@ def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRe
     return [other for other in entered if other.origin == arrival.path]
 
 
-def _withdraw(turn: IngestTurn, spark: Callable[[], SparkSession], parts: Sequence[ArrivalRecord]) -> Withdrawal:
+def _withdraw(turn: IngestTurn, spark: SparkOnDemand, parts: Sequence[ArrivalRecord]) -> Withdrawal:
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]

@@ -6,7 +6,7 @@ that looks further has them compared once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import date
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.tombstones import tombstones
 from platform_assets.spark.raw.versions import ORDER
 from platform_assets.spark.raw.withdrawals import effective_rows
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
@@ -78,7 +79,7 @@ def stage_tombstones(
         stage(found.select(*raw_schema(contract).fieldNames()), folder)
 
 
-def settle_moves(turn: IngestTurn, spark: Callable[[], SparkSession]) -> dict[date, DayContent]:
+def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayContent]:
     """Compare all raw days with each other if the contract looks further than it did when some of them came.
 
     Returns:

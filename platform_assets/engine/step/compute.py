@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -45,6 +45,7 @@ from platform_assets.quality.gates import tie_finding
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.spark.compare.profiles import Profile
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 
 
@@ -71,7 +72,7 @@ class Work:
     """
 
     platform: Platform
-    spark: Callable[[], SparkSession]
+    spark: SparkOnDemand
     contract: Contract
     author: Author
     days: frozenset[date]
@@ -86,7 +87,7 @@ class Work:
 class _Session:
     """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
 
-    def __init__(self, spark: Callable[[], SparkSession]) -> None:
+    def __init__(self, spark: SparkOnDemand) -> None:
         self._spark = spark
         self.waited = 0.0
 
@@ -126,7 +127,7 @@ class Computed:
 
 def begin(
     snapshot: LakeSnapshot,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     step: Step,
     author: Author,
     *,

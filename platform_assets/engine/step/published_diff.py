@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,13 +19,14 @@ from platform_assets.planning.windows import ranges
 from platform_assets.records.differences import DayChange
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.day_diff import day_changes
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import in_ranges, no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
 
 def effects(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     contract: Contract,
     snapshot: LakeSnapshot,
     staged: Staged,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
-
-from pyspark.sql import SparkSession
 
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
@@ -25,6 +23,7 @@ from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange, new_publication
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
 ATTEMPTS = 3
@@ -33,7 +32,7 @@ ATTEMPTS = 3
 
 def recompute_step(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     step: Step,
     author: Author,
     progress: OnProgress = no_progress,

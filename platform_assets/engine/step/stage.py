@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
-from pyspark.sql import SparkSession
-
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.half_moves import moved_meanwhile
@@ -35,6 +33,7 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
 Keep = Callable[["Stage", str], None]
@@ -90,7 +89,7 @@ class Stage:
 
     def step(
         self,
-        spark: Callable[[], SparkSession],
+        spark: SparkOnDemand,
         step: Step,
         progress: OnProgress = no_progress,
         *,
@@ -132,7 +131,7 @@ class Stage:
         failpoint("stage.step_done")
         return result
 
-    def publish(self, spark: Callable[[], SparkSession], progress: OnProgress = no_progress) -> int | None:
+    def publish(self, spark: SparkOnDemand, progress: OnProgress = no_progress) -> int | None:
         """Show everything at once, and write down what is held.
 
         Days that somebody else published meanwhile, and those that read what is another one now, are computed again
@@ -154,7 +153,7 @@ class Stage:
         for publication, tables in self.folders.items():
             discard_stage(self.platform, publication, tables)
 
-    def _publish(self, spark: Callable[[], SparkSession], progress: OnProgress) -> int | None:
+    def _publish(self, spark: SparkOnDemand, progress: OnProgress) -> int | None:
         for turn in range(1, TURNS + 1):
             now = self.platform.current_release()
             if now.number != self.release.number:

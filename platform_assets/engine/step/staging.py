@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import TOGETHER
@@ -21,6 +21,7 @@ from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import Profile, profile
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.session.software import software_of
 from platform_assets.spark.tables.reading import read_staged
@@ -85,7 +86,7 @@ class Staged:
 
 def stage_days(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,

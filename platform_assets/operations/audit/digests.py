@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -23,12 +23,13 @@ from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.digest import Digest
 from platform_assets.records.manifest import change_of
 from platform_assets.spark.compare.mixed_columns import digests_in_files
+from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 def hash_days(
     lake: Lake,
     audited: Audited,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     batch_days: int,
     found: Findings,
     progress: OnProgress,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from platform_assets.progress import OnProgress, Progress
 from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Audit:
 
 
 def audit_installation(
-    settings: Settings, scope: Scope, progress: OnProgress, spark: Callable[[], SparkSession] | None = None
+    settings: Settings, scope: Scope, progress: OnProgress, spark: SparkOnDemand | None = None
 ) -> Audit:
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import date
 from itertools import groupby
@@ -26,6 +26,7 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DataFile, DayContent, TableChange
 from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import read_files
 from platform_assets.spark.tables.staging import stage
 
@@ -34,7 +35,7 @@ _INGEST_WAIT_S = 5.0
 
 
 def compact(
-    platform: Platform, spark: Callable[[], SparkSession], author: Author, progress: OnProgress = no_progress
+    platform: Platform, spark: SparkOnDemand, author: Author, progress: OnProgress = no_progress
 ) -> Maintenance:
     """Make one file of the small files of every day that has too many.
 
@@ -65,7 +66,7 @@ def compact(
 
 def _compact_table(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     table: str,
     days: Sequence[ToCompact],
     author: Author,

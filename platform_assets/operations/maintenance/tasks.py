@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pyspark.sql import SparkSession
-
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.maintenance.compaction import compact
 from platform_assets.operations.maintenance.maintenance import Maintenance, delete_unneeded, sum_up
 from platform_assets.planning.retention import Task
 from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 def maintain(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     task: Task,
     author: Author,
     progress: OnProgress = no_progress,

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
-from pyspark.sql import SparkSession
-
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill
@@ -24,6 +22,7 @@ from platform_assets.planning.day_states import stale_through_data, unblocked
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class StagePublished:
 
 def refresh_stage(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     author: Author,
     name: str,
     progress: OnProgress = no_progress,
@@ -83,7 +82,7 @@ def refresh_stage(
 
 def publish_stage(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     author: Author,
     name: str,
     progress: OnProgress = no_progress,
@@ -206,7 +205,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
     return next((number for number, publication in since if publication == stage.published_as), None)
 
 
-def _settle_within(stage: Stage, spark: Callable[[], SparkSession], progress: OnProgress) -> None:
+def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> None:
     """Compute staged days again that read other staged days as they were before these were computed once more."""
     for contract in stage.platform.catalogue:
         if contract.inputs and contract.name in stage.changes:

@@ -7,12 +7,12 @@ makes of the recorded inputs. Nothing is published; readers and daily runs see n
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
@@ -36,6 +36,7 @@ from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.profiles import Profile, profile
 from platform_assets.spark.compare.row_diff import Disagreement, disagreements
+from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
 
@@ -46,7 +47,7 @@ class VerifyError(PlatformError):
 
 def verify(
     platform: Platform,
-    spark: Callable[[], SparkSession],
+    spark: SparkOnDemand,
     choice: Choice,
     folder: Path,
     progress: OnProgress = no_progress,
@@ -90,7 +91,7 @@ class _Work:
     """The chosen days of one table."""
 
     platform: Platform
-    spark: Callable[[], SparkSession]
+    spark: SparkOnDemand
     contract: Contract
     snapshot: LakeSnapshot
     records: Mapping[date, DayRecord]
