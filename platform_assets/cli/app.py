@@ -6,7 +6,8 @@ import errno
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import NoReturn
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -54,7 +55,7 @@ Exit codes: 0 done; 1 done, and something needs a look (held or missing days, re
 def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with some of its commands; to import all of them takes as long as most need to answer."""
     app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-    app.callback()(lambda: None)  # a command that is alone is named all the same
+    app.callback()(_options)  # a command that is alone is named all the same
     for name in names:
         module = import_module(f"platform_assets.cli.commands.{name}")
         if hasattr(module, "app"):
@@ -62,6 +63,20 @@ def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
         else:
             app.command(name)(getattr(module, name))
     return app
+
+
+def _options(
+    shown: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=lambda asked: _version(asked), is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"platform-assets {version('platform-assets')}")
+        raise typer.Exit
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ class RefreshResult:
         ingests: one per raw table.
         steps: one per table with days to recompute.
         struck: days that were planned and turned out to need nothing, because what they read came out as it was.
+        plan: that was executed.
         by_people: tables that were left alone, because one of them has to follow its contract and nobody asked.
     """
 
@@ -37,6 +38,7 @@ class RefreshResult:
     steps: tuple[StepResult, ...] = ()
     struck: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
+    plan: Plan = field(default_factory=Plan)
 
 
 def refresh(
@@ -47,6 +49,7 @@ def refresh(
     until: date | None = None,
     report: Callable[[IngestResult | StepResult], None] = lambda done: None,
     request: Request = AUTOMATIC,
+    plan: Plan | None = None,
 ) -> RefreshResult:
     """Ingest everything pending and recompute exactly the days that are stale, in dependency order.
 
@@ -62,6 +65,8 @@ def refresh(
         until: newest arrival date to take, which bounds the run; what arrived on later dates is left for another.
         report: told what became of each table: of raw ones as soon as it is done, of the others once all are published.
         request: which tables and days, and whether those that only a person takes.
+        plan: of the request, as somebody has seen it. This very plan is executed, unless raw tables took something or
+            others published since: then it is made anew.
 
     Raises:
         ContractError: a person asks for days of a table that cannot follow its contract with them; nothing was done.
@@ -79,7 +84,7 @@ def refresh(
             report(ingests[-1])
     with staging(platform.lake, platform.lock_url) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
-        plan = plan_steps(platform, request)
+        plan = planned(stage, request, plan)
         try:
             _, struck = fill(stage, plan, spark, progress, request)
             stage.publish(spark, progress)
@@ -89,7 +94,15 @@ def refresh(
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)
-    return RefreshResult(tuple(ingests), steps, struck, plan.by_people)
+    return RefreshResult(tuple(ingests), steps, struck, plan.by_people, plan)
+
+
+def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
+    """A plan that was made on what a stage shows: the one given, if it was."""
+    snapshot = stage.snapshot
+    if plan is not None and plan.moment == snapshot.moment:
+        return plan
+    return plan_steps(stage.platform, request, snapshot=snapshot)
 
 
 def fill(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from hashlib import sha256
 from typing import TypeVar
 
 from platform_assets.engine.day_contents import Files, files_at
@@ -51,6 +52,13 @@ class LakeSnapshot:
     def number(self) -> int:
         """Of the release."""
         return self.release.number
+
+    @property
+    def moment(self) -> str:
+        """A mark that two snapshots share only if they show the same: what was planned on one holds for the other."""
+        staged = {table: {day: c.digest for day, c in change.days.items()} for table, change in self.staged.items()}
+        private = (sorted(staged.items()), sorted(map(repr, self.holds_set)), sorted(map(repr, self.over)))
+        return f"{self.number} {sha256(repr(private).encode()).hexdigest()}"
 
     def version(self, table: str) -> int | None:
         """Of a table at the release; None where it was never published."""

@@ -103,6 +103,7 @@ class Plan:
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
+        moment: what was looked at. On anything else the plan has to be made anew, as after raw tables took something.
     """
 
     intakes: tuple[Intake, ...] = ()
@@ -111,6 +112,7 @@ class Plan:
     blocked: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
     bereft: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
+    moment: str = ""
 
     @property
     def estimate(self) -> Estimate | None:

@@ -83,9 +83,13 @@ def refresh(
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
         result = _execute(context, platform, request, plan, stage, why)
     outcome = _outcome(result, time.monotonic() - started, stage)
+    anew = result.plan if result.plan is not plan else None
     if as_json:
-        print_json({"plan": plan_json(plan), "result": outcome.json()} | landing)
+        planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
+        print_json({"plan": plan_json(plan)} | planned_anew | {"result": outcome.json()} | landing)
     else:
+        if anew:
+            console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
     if outcome.left or root:
         raise typer.Exit(EXIT_LOOK)
@@ -139,8 +143,8 @@ def _execute(
         from platform_assets.operations.stages.stages import refresh_stage  # while Java starts
 
         if stage is not None:
-            return refresh_stage(platform, spark, author, stage, progress, request)
-        return refresh_tables(platform, spark, author, progress, request=request)
+            return refresh_stage(platform, spark, author, stage, progress, request, plan)
+        return refresh_tables(platform, spark, author, progress, request=request, plan=plan)
 
 
 def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
@@ -92,7 +92,8 @@ def plan_steps(
     snapshot = snapshot or LakeSnapshot.now(platform)
     tables = table_states(snapshot)
     states = all_states(platform, tables)
-    return make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states), request, intakes)
+    plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states), request, intakes)
+    return replace(plan, moment=snapshot.moment)
 
 
 @dataclass(frozen=True)

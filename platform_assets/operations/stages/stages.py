@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
-from platform_assets.engine.refresh import RefreshResult, fill
-from platform_assets.engine.state.planner import plan_steps, states_around
+from platform_assets.engine.refresh import RefreshResult, fill, planned
+from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.stage import Stage
@@ -19,6 +19,7 @@ from platform_assets.lakehouse.releases import newest_release, publication_of, p
 from platform_assets.operations.stages.inspect import refuse_damaged, refuse_other_code, without_other_code
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
 from platform_assets.planning.day_states import stale_through_data, unblocked
+from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
@@ -50,6 +51,7 @@ def refresh_stage(
     name: str,
     progress: OnProgress = no_progress,
     request: Request = BY_PERSON,
+    plan: Plan | None = None,
 ) -> RefreshResult:
     """Compute the days that are stale on what a stage shows into it; open it over the current release if need be.
 
@@ -63,6 +65,7 @@ def refresh_stage(
         name: of the stage.
         progress: told after every batch.
         request: which tables and days.
+        plan: of the request, as somebody has seen it; made anew if the stage shows something else by now.
 
     Raises:
         StageError: nothing was ever published, so that there is nothing to lie over.
@@ -75,9 +78,9 @@ def refresh_stage(
         before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
-        plan = plan_steps(platform, request, snapshot=stage.snapshot)
+        plan = planned(stage, request, plan)
         steps, struck = fill(stage, plan, spark, progress, request)
-    return RefreshResult((), steps, struck)
+    return RefreshResult((), steps, struck, plan=plan)
 
 
 def publish_stage(
