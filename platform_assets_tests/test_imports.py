@@ -33,6 +33,10 @@ def test_the_import_rules_hold() -> None:
     run(Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo")
 
 
+def test_the_picture_of_the_rooms_is_what_imports_and_docstrings_say() -> None:
+    run(sys.executable, ".ci/architecture", "--check")
+
+
 def test_migrations_which_the_linter_cannot_see_know_the_ledger_alone() -> None:
     unseen = [module for module in PACKAGE.rglob("*.py") if not (module.parent / "__init__.py").exists()]
     assert {module.relative_to(PACKAGE).parts[:2] for module in unseen} == {("ledger", "migrations")}

@@ -86,6 +86,19 @@ def test_every_module_with_proofs_is_in_the_docs() -> None:
     assert with_proofs == set(re.findall(r"^\| `(\S+\.py)` \|", told, re.MULTILINE))
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "contributing.md"])
+def test_whatever_the_pages_for_engineers_point_at_is_there(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_.]+/[a-z_/]+(?:\.\w+)?)`", text)
+    assert len(named) > 20
+    assert not [name for name in named if not (ROOT / "platform_assets" / name).exists() and not (ROOT / name).exists()]
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    listed = re.findall(r"\]\(([a-z-]+\.md)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
+
+
 def test_a_test_that_takes_more_than_five_seconds_says_why(request: pytest.FixtureRequest) -> None:
     took = json.loads((ROOT / ".test_durations").read_text(encoding="utf-8"))
     silent = {
