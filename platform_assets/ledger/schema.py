@@ -99,7 +99,7 @@ days = Table(
     Column("reads", JSON, nullable=False),
     Column("code_version", Text, nullable=False),
     Column("seconds", Double, nullable=False),
-    Column("configuration", Text, nullable=False, server_default=""),
+    Column("configuration", Text, nullable=False),
     # The release that made something else of the day; none while this is what readers see.
     Column("replaced_at", BigInteger),
     Index("ix_ledger_days_table_day", "table", "day"),

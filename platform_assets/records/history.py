@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from platform_assets.records.code_version import Version
+from platform_assets.records.manifest import Arrival
 
 
 def kept_text(text: str) -> str:
@@ -90,43 +91,14 @@ Marks = Mapping[str, Mapping[date, DayMark]]
 """The mark of every loaded day, by table."""
 
 
-@dataclass(frozen=True)
-class ArrivalRecord:
-    """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
+class ArrivalRecord(Arrival):
+    """An arrival, with the publication that took or refused it.
 
     Args:
-        table: the raw table.
-        path: of a file below the landing root, with forward slashes; of a decision a name of its own.
-        arrival_date: the date of its folder.
-        size: bytes.
-        sha256: of its content.
-        modified_ns: last change, nanoseconds since 1970.
-        landed: rows in the file.
-        taken: rows that entered raw.
-        refused: rows refused at parsing.
-        reason: why the whole file was refused.
-        notes: what a person should know though nothing was refused.
-        publication: that took or refused it.
-        late: rows that went to the late queue.
-        kind: delivery, approval, due or withdrawal.
-        origin: path of the arrival whose rows an approval took, or a day that has come, or that is withdrawn.
+        publication: its name.
     """
 
-    table: str
-    path: str
-    arrival_date: date
-    size: int
-    sha256: str
-    modified_ns: int
-    landed: int
-    taken: int
-    refused: int
-    reason: str | None
-    notes: tuple[str, ...]
     publication: str
-    late: int = 0
-    kind: str = "delivery"
-    origin: str | None = None
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,8 @@ def test_arrivals_are_listed_oldest_first_and_by_table(ledger: Ledger) -> None:
 
 def test_the_newest_arrival_date_is_that_of_what_was_taken_up_to_a_release(ledger: Ledger) -> None:
     def came(release: int, n: int, reason: str | None = None) -> PublicationRecord:
-        arrival = replace(arrival_record(name_of(release), f"{n}.csv", reason=reason), arrival_date=nth(n))
+        arrival = arrival_record(name_of(release), f"{n}.csv", reason=reason)
+        arrival = arrival.model_copy(update={"arrival_date": nth(n)})
         return publication_record(release, arrivals=[arrival])
 
     ledger.record(came(1, 3), came(2, 1), came(3, 9, "is corrupt"), came(4, 5))

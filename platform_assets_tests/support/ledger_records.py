@@ -31,18 +31,18 @@ def arrival_record(
     """A file as a publication took or refused it."""
     taken = 0 if reason else 100 - refused
     return ArrivalRecord(
-        RAW,
-        path,
-        FIRST,
-        2**33,
-        sha256,
-        1_700_000_000_123_456_789,
-        100,
-        taken,
-        refused,
-        reason,
-        ("a note",),
-        publication,
+        table=RAW,
+        path=path,
+        arrival_date=FIRST,
+        size=2**33,
+        sha256=sha256,
+        modified_ns=1_700_000_000_123_456_789,
+        landed=100,
+        taken=taken,
+        refused=refused,
+        reason=reason,
+        notes=("a note",),
+        publication=publication,
     )
 
 

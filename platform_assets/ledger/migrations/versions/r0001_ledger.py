@@ -1,4 +1,4 @@
-"""The index of the lake: publications, days, arrivals."""
+"""The index of the lake, and what only the ledger knows: holds and people's decisions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Create the tables that can be rebuilt."""
+    """Create all tables."""
     op.create_table(
         "ledger_publications",
         sa.Column("publication", sa.Text, primary_key=True),
@@ -37,6 +37,8 @@ def upgrade() -> None:
         sa.Column("reads", sa.JSON, nullable=False),
         sa.Column("code_version", sa.Text, nullable=False),
         sa.Column("seconds", sa.Double, nullable=False),
+        sa.Column("configuration", sa.Text, nullable=False),
+        sa.Column("replaced_at", sa.BigInteger),
     )
     op.create_index("ix_ledger_days_table_day", "ledger_days", ["table", "day"])
     op.create_table(
@@ -53,9 +55,38 @@ def upgrade() -> None:
         sa.Column("refused", sa.BigInteger, nullable=False),
         sa.Column("reason", sa.Text),
         sa.Column("notes", sa.JSON, nullable=False),
+        sa.Column("late", sa.BigInteger, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("origin", sa.Text),
     )
     op.create_index("ix_ledger_arrivals_table_path", "ledger_arrivals", ["table", "path"])
     op.create_index("ix_ledger_arrivals_sha256", "ledger_arrivals", ["sha256"])
+    op.create_table(
+        "ledger_views",
+        sa.Column("table", sa.Text, primary_key=True),
+        sa.Column("content", sa.Text, primary_key=True),
+        sa.Column("digests", sa.JSON, nullable=False),
+    )
+    op.create_table(
+        "ledger_holds",
+        sa.Column("table", sa.Text, primary_key=True),
+        sa.Column("day", sa.Date, primary_key=True),
+        sa.Column("refused", sa.Text, primary_key=True),
+        sa.Column("gate", sa.Text, primary_key=True),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("run", sa.Text, nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+    )
+    op.create_table(
+        "ledger_decisions",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("subject", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("who", sa.Text, nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+    )
+    op.create_index("ix_ledger_decisions_kind_subject", "ledger_decisions", ["kind", "subject"])
 
 
 def _publication() -> sa.Column[str]:
