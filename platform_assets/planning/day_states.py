@@ -162,6 +162,11 @@ def day_states(
     return found
 
 
+def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:
+    """The few days of a long history about which there is something to say."""
+    return {day: state for day, state in states.items() if state is not _UP_TO_DATE}
+
+
 def stale_through_data(states: Mapping[date, DayState]) -> dict[date, str]:
     """The days that need no person to be computed, with the fingerprint that each would get."""
     return {day: state.fingerprint for day, state in states.items() if isinstance(state, Stale) and state.by_data}

@@ -24,6 +24,7 @@ from platform_assets.planning.day_states import (
     left_to_people,
     missing_days,
     missing_input,
+    not_up_to_date,
     stale_through_data,
     unblocked,
 )
@@ -159,7 +160,7 @@ def make_plan(
         days = wanted.get(table, frozenset())
         if not contract.inputs or not days:
             continue
-        of_days = {day: state for day, state in states.get(table, {}).items() if day in days}
+        of_days = {day: state for day, state in not_up_to_date(states.get(table, {})).items() if day in days}
         kept = _kept_from(contract, of_days, tables, steps)
         if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
             bereft[table] = lost

@@ -25,6 +25,7 @@ from platform_assets.planning.day_states import (
     States,
     TableStates,
     day_states,
+    not_up_to_date,
     stale_through_data,
     unblocked,
 )
@@ -130,7 +131,7 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
     oldest: dict[str, int] = {}
     shown_by = ReleaseIndex(snapshot.platform)
     for table, found in states.items():
-        stale = stale_through_data({day: unblocked(state) for day, state in found.items()})
+        stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(found).items()})
         computed = [day for day in stale if day in tables.marks.get(table, {})]
         if not computed:
             continue
