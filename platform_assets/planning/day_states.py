@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 
-from platform_assets.contracts import Catalogue, Contract, Span
+from platform_assets.contracts import Catalogue, Contract, Input, Span
 from platform_assets.planning.configuration import Need
 from platform_assets.planning.fingerprints import Digests, Views, fingerprints, parse_attempt
 from platform_assets.planning.windows import Calendar, days_read
@@ -201,17 +201,17 @@ def missing_days(table: str, tables: TableStates, and_these: Collection[date] = 
 
 
 def missing_input(
-    contract: Contract, day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
+    inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
 ) -> tuple[str, date] | None:
     """The first input day that a day reads and that is not there.
 
     Args:
-        contract: of the day's table.
+        inputs: of the day's table.
         day: the day.
         missing: days of every input that are not there, oldest first.
         calendar: the days that exist.
     """
-    for read in contract.inputs:
+    for read in inputs:
         start, end = days_read(read.window, day, calendar)
         at = bisect_left(missing[read.table], start)
         if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
@@ -292,7 +292,7 @@ def _blocked(
     lacking = [day for day in days if day not in now]
     missing = {read.table: missing_days(read.table, tables) for read in contract.inputs} if lacking else {}
     for day in lacking:
-        if (needed := missing_input(contract, day, missing, tables.calendar)) is not None:
+        if (needed := missing_input(contract.inputs, day, missing, tables.calendar)) is not None:
             table, its_day = needed
             found[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
     for read in reversed(contract.inputs):

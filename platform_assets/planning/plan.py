@@ -253,7 +253,7 @@ def _kept_from(
         if state.is_there:
             if day not in to_come[state.table]:
                 found[day] = state
-        elif needed := missing_input(contract, day, missing, tables.calendar):
+        elif needed := missing_input(contract.inputs, day, missing, tables.calendar):
             table, its_day = needed
             found[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
     return found

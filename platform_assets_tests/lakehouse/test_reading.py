@@ -136,7 +136,7 @@ def test_an_unknown_engine_is_refused(filled: Lake, settings: Settings) -> None:
 
 def test_reading_imports_neither_spark_nor_dagster() -> None:
     code = (
-        "import sys; from platform_assets.lakehouse import publish, read, recovery, stages;"
+        "import sys; from platform_assets.lakehouse import publish, reading, recovery, staging_folders;"
         "print([name for name in ('pyspark', 'dagster', 'pandas', 'polars', 'duckdb') if name in sys.modules])"
     )
     said = subprocess.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -130,8 +130,8 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
 def _lacking(contract: Contract, day: date, tables: TableStates) -> dict[str, date]:
     found: dict[str, date] = {}
     for read in contract.inputs:
-        alone = replace(contract, inputs=(read,))
-        if needed := missing_input(alone, day, {read.table: missing_days(read.table, tables)}, tables.calendar):
+        missing = {read.table: missing_days(read.table, tables)}
+        if needed := missing_input([read], day, missing, tables.calendar):
             found[read.table] = needed[1]
     return found
 
