@@ -25,22 +25,10 @@ from platform_assets.ledger.errors import LedgerError, LedgerVersionError, maske
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
 from platform_assets.ledger.migrate import schema_state, upgrade
-from platform_assets.ledger.queries import (
-    delete_each,
-    insert_new,
-    to_arrival,
-    to_day,
-)
+from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, to_day
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
-from platform_assets.records.history import (
-    ArrivalRecord,
-    DayMark,
-    DayRecord,
-    Decision,
-    Hold,
-    PublicationRecord,
-)
+from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Decision, Hold, PublicationRecord
 
 
 class Ledger:
