@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import check_fields
 
-FORMATS = {
+Format = Literal["parquet", "csv", "json"]
+"""How a file holds its rows; whoever treats them differently has a case for each, which the type checker holds."""
+
+FORMATS: Mapping[str, Format] = {
     ".parquet": "parquet",
     ".csv": "csv",
     ".jsonl": "json",

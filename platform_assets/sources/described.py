@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Column, Contract
+from platform_assets.contracts.landing import Format
 
 _VALUES: dict[str, object] = {
     "long": 0,
@@ -24,7 +25,7 @@ _VALUES: dict[str, object] = {
 }
 
 
-def write_described(contract: Contract, kind: str, folder: Path) -> Path:
+def write_described(contract: Contract, kind: Format, folder: Path) -> Path:
     """Write one row with a value of its column's type in every field.
 
     Args:
@@ -38,13 +39,14 @@ def write_described(contract: Contract, kind: str, folder: Path) -> Path:
     row = {column.name: _value(column) for column in contract.columns}
     file = folder / contract.table / "2000-01-01" / f"described.{kind}"
     file.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "json":
-        file.write_text(json.dumps(row, default=str) + "\n", encoding="utf-8")
-    elif kind == "csv":
-        texts = {name: [str(value)] for name, value in row.items()}
-        pyarrow.csv.write_csv(pa.table(texts), file)
-    else:
-        pq.write_table(pa.Table.from_pylist([row]), file)
+    match kind:
+        case "json":
+            file.write_text(json.dumps(row, default=str) + "\n", encoding="utf-8")
+        case "csv":
+            texts = {name: [str(value)] for name, value in row.items()}
+            pyarrow.csv.write_csv(pa.table(texts), file)
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), file)
     return file
 
 

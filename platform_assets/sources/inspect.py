@@ -49,10 +49,14 @@ def inspect(file: LandedFile, contract: Contract) -> Inspection:
     """Read just enough of a file to say whether it can be taken."""
     if ":" in str(file.file) and _PATTERN.search(str(file.file)):
         return _refused("has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it")
-    if file.format == "parquet":
-        return _inspect_parquet(file, contract)
     try:
-        return _inspect_csv(file, contract) if file.format == "csv" else _inspect_json(file, contract)
+        match file.format:
+            case "parquet":
+                return _inspect_parquet(file, contract)
+            case "csv":
+                return _inspect_csv(file, contract)
+            case "json":
+                return _inspect_json(file, contract)
     except OSError as error:
         return _refused(f"cannot be read: {error.strerror}")
     except EncodingError as error:

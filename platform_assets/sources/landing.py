@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.contracts.landing import FORMATS
+from platform_assets.contracts.landing import FORMATS, Format
 
 _CHUNK = 1 << 20
 _REMEMBERED = 4096
@@ -48,7 +48,7 @@ class LandedFile:
     path: str
     file: Path
     arrival_date: date
-    format: str
+    format: Format
     size: int
     modified_ns: int
     state: State

@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import dagster as dg
 import pytest
 
+from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.build import build_definitions
+from platform_assets.quality.findings import Check
 from platform_assets.settings import Settings, project_root
 
 SNAPSHOT = Path(__file__).with_name("asset_specs.json")
@@ -61,3 +63,7 @@ def test_every_dependency_is_on_the_same_day(settings: Settings) -> None:
     for asset in definitions.get_repository_def().assets_defs_by_key.values():
         for spec in asset.specs:
             assert all(dep.partition_mapping is None for dep in spec.deps)
+
+
+def test_dagster_has_a_sentence_for_every_check() -> None:
+    assert set(CHECKS) == set(get_args(Check))

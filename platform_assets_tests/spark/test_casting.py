@@ -7,12 +7,15 @@ import json
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
+from platform_assets.contracts.landing import Format
 from platform_assets.sources.described import write_described
 from platform_assets.spark.raw.parsing import Layout, parse
 
@@ -77,7 +80,10 @@ def test_an_amount_with_more_decimals_than_its_column_is_refused_however_it_came
     }
     moments = pa.array([datetime(2017, 1, 2, tzinfo=UTC)] * len(rows), pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"id": range(len(rows)), "at": moments, **amounts}), table)
-    for kind, file in (("csv", csv_file), ("json", texts), ("json", numbers), ("parquet", table)):
+    files: list[tuple[Format, Path]]
+    files = [("csv", csv_file), ("json", texts), ("json", numbers), ("parquet", table)]
+    assert {kind for kind, _ in files} == set(get_args(Format))
+    for kind, file in files:
         refused = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).where(f"{DAY} IS NULL")
         reasons = {row["_kind"] for row in refused.select("_kind").collect()}
         assert reasons == {f"c{n}: not {type_}: {amount}" for n, (type_, amount) in enumerate(PRECISE)}, file

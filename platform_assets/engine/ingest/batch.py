@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.ingest.unreadable import untakeable
 from platform_assets.engine.publishing import new_stage
@@ -144,7 +145,7 @@ def _stage_rows(
 
 
 def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[Layout]:
-    alike: defaultdict[tuple[str, str, tuple[str, ...]], list[Path]] = defaultdict(list)
+    alike: defaultdict[tuple[Format, str, tuple[str, ...]], list[Path]] = defaultdict(list)
     for file in files:
         alike[file.format, seen[file].schema, seen[file].columns].append(file.file)
     return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]

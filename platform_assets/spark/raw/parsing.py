@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
+from platform_assets.contracts.landing import Format
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
 from platform_assets.spark.raw.delivered_digits import with_all_digits
@@ -48,7 +49,7 @@ class Layout:
         files: where they are.
     """
 
-    format: str
+    format: Format
     columns: tuple[str, ...]
     files: tuple[Path, ...]
 
@@ -82,16 +83,18 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
     paths = [_PATTERN.sub(r"\\\g<0>", str(file)) for file in layout.files]
     reader = spark.read
     where = F.col("_metadata.file_path").alias("_file_path")
-    if layout.format == "parquet":
-        return reader.parquet(*paths).select("*", where)
-    if layout.format == "json":
-        lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
-        return with_all_digits(_json_fields(lines, layout), _LINE, contract)
-    text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
-    # Quotes within quotes are doubled, as everybody but Spark writes them.
-    reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
-    frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
-    return frame.withColumn("_broken", F.col(_LINE)).select("*", where)
+    match layout.format:
+        case "parquet":
+            return reader.parquet(*paths).select("*", where)
+        case "json":
+            lines = reader.text(paths).where(_IS_NOT_BLANK).select(F.col("value").alias(_LINE), where)
+            return with_all_digits(_json_fields(lines, layout), _LINE, contract)
+        case "csv":
+            text = StructType([StructField(name, StringType()) for name in (*layout.names, _LINE)])
+            # Quotes within quotes are doubled, as everybody but Spark writes them.
+            reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
+            frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
+            return frame.withColumn("_broken", F.col(_LINE)).select("*", where)
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
