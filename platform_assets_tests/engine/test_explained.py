@@ -50,6 +50,7 @@ def test_where_nothing_was_taken_the_plan_that_was_explained_is_executed_as_it_i
 
 
 def test_a_plan_is_made_anew_where_raw_tables_took_something_since(lakes: Lakes) -> None:
+    """Four days computed, then one corrected."""
     world = four_days(lakes)
     with world.open() as platform:
         plan = plan_steps(platform, BY_PERSON)
