@@ -14,7 +14,6 @@ from benchmarks.many_tables import SALES, TABLES
 from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.state.reference_data import content_of, history_key, history_order
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
 from platform_assets.operations.opening import open_platform
@@ -25,6 +24,7 @@ from platform_assets.records.history import ArrivalRecord, DayRecord, Publicatio
 from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
+from platform_assets_tests.support.places import on_disk
 
 FIRST = date(2017, 1, 1)
 SOURCE = SALES[0]
@@ -48,7 +48,7 @@ class Installation:
         self.until = FIRST - timedelta(days=1)
         self.releases = 0
         self.recorded = 0
-        Lake(state / "lake").releases_path.mkdir(parents=True)
+        on_disk(Lake.at(state / "lake").releases_path).mkdir(parents=True)
         self.calendar = Calendar(FIRST, last_day(years))
         days = self.calendar.days()
         self.digests = {contract.name: {day: _digest(contract.name, day) for day in days} for contract in TABLES}
@@ -104,12 +104,14 @@ class Installation:
     def _log_columns(self) -> None:
         """The newest commit of every table, which says its columns, and no other: nobody asks for files."""
         for contract in TABLES:
-            log = Lake(self.state / "lake").table_path(contract.name) / "_delta_log"
-            shutil.rmtree(log, ignore_errors=True)
-            log.mkdir(parents=True)
+            log = Lake.at(self.state / "lake").table_path(contract.name) / "_delta_log"
+            shutil.rmtree(on_disk(log), ignore_errors=True)
+            on_disk(log).mkdir(parents=True)
             schema = (raw_schema if contract.source else spark_schema)(contract).json()
             metadata = {"id": contract.name, "schemaString": schema, "partitionColumns": [DAY], "configuration": {}}
-            (log / f"{max(self.releases - 1, 0):020d}.json").write_text(json.dumps({"metaData": metadata}) + "\n")
+            on_disk(log / f"{max(self.releases - 1, 0):020d}.json").write_text(
+                json.dumps({"metaData": metadata}) + "\n"
+            )
 
     @property
     def ledger_file(self) -> Path:
@@ -136,7 +138,7 @@ class Installation:
             git_commit=None,
             tables=(),
         )
-        storage.write(manifest_file(platform.lake, name), manifest.model_dump_json().encode())
+        manifest_file(platform.lake, name).replace(manifest.model_dump_json().encode())
         release = write_release(
             platform.lake, current_release(platform.lake), dict.fromkeys(self.digests, self.releases), manifest
         )

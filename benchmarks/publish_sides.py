@@ -25,7 +25,9 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.releases import newest_release, publication_of
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
@@ -82,7 +84,7 @@ class Sides:
         """Every table put back to the version before the last."""
         for table in TABLES:
             copy = DeltaTable.forPath(self.spark, str(self._copy(table)))
-            before = commits.head_version(self._copy(table)) - 1
+            before = commits.head_version(located(self._copy(table))) - 1
             copy.restoreToVersion(before)
 
     def copy(self) -> None:
@@ -110,10 +112,11 @@ class Sides:
             if hashed[0].collect() != hashed[1].collect():
                 raise SystemExit(f"{table} is not the same on both sides")
 
-    def mix_s(self, paths: Callable[[str], Path]) -> float:
+    def mix_s(self, tables: Callable[[str], Location]) -> float:
         """How long whoever reads the tables by themselves could see some of them new and others old."""
-        times = [commits.commit_file(path, commits.head_version(path)).stat().st_mtime for path in map(paths, TABLES)]
-        return max(times) - min(times)
+        places = [tables(table) for table in TABLES]
+        times = [commits.commit_file(place, commits.head_version(place)).written() for place in places]
+        return (max(times) - min(times)).total_seconds()
 
     def _copy(self, table: str) -> Path:
         return self.copies / table
@@ -142,7 +145,7 @@ class Sides:
         def theirs() -> None:
             with timed("replaceWhere"):
                 self.replace_where()
-            took["mix, replaceWhere"] = self.mix_s(self._copy)
+            took["mix, replaceWhere"] = self.mix_s(lambda table: located(self._copy(table)))
 
         for act in (ours, theirs) if number % 2 == 0 else (theirs, ours):
             act()

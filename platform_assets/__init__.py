@@ -92,7 +92,7 @@ def views(
     settings = settings or load_settings()
     now = readers_release(settings, release)
     session = spark or create_session(settings)
-    register_views(session, Lake(settings.lake), now)
+    register_views(session, Lake.at(settings.lake), now)
     return session
 
 

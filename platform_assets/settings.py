@@ -123,6 +123,13 @@ class Settings(BaseSettings):
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
 
+    @field_validator("state", "lake", "landing", "jars", mode="before")
+    @classmethod
+    def _folder(cls, value: object) -> object:
+        if isinstance(value, str) and "://" in value:
+            raise ValueError("must be a folder of this machine, not a URL")
+        return value
+
     @field_validator("state", mode="before")
     @classmethod
     def _empty_is_the_default(cls, value: object) -> object:

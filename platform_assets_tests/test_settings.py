@@ -117,6 +117,8 @@ def test_the_calendar_ends_today_or_where_it_is_declared_to() -> None:
         ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
         ("PLATFORM_FILES_PER_RUN", "0"),
         ("PLATFORM_UI_URL", "127.0.0.1:3000"),
+        ("PLATFORM_LAKE", "s3://bucket/lake"),
+        ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],
 )
 def test_a_bad_variable_is_named_with_what_came(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from platform_assets.cli.console import counted
 from platform_assets.cli.grids import new_grid
+from platform_assets.planning.day_states import Blocked
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
@@ -164,26 +165,46 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
     }
 
 
-def blocked_lines(plan: Plan, *, are_there: bool | None = None) -> Iterator[str]:
-    """Days that cannot be computed, and what keeps them, one line for each table and cause.
+def blocked_lines(
+    plan: Plan, tables: Collection[str], days: Collection[date] | None = None, *, are_there: bool | None = None
+) -> Iterator[str]:
+    """Days that are to be recomputed and cannot be: why they are to be, and what keeps them.
+
+    One line for each table and kind of cause.
 
     Args:
         plan: with them.
+        tables: only of these.
+        days: only these; all by default.
         are_there: only those that are kept by a day that has content, or by one that has none; all by default.
     """
-    for table, days in plan.blocked.items():
-        causes: dict[bool, list[date]] = {}
-        for day, blocked in days.items():
-            if are_there in (None, blocked.is_there):
-                causes.setdefault(blocked.is_there, []).append(day)
-        for some in causes.values():
-            first = days[some[0]]
+    for table in (table for table in plan.blocked if table in tables):
+        causes: dict[tuple[bool, Reasons], dict[date, Blocked]] = {}
+        for day, (state, reasons) in plan.blocked[table].items():
+            if are_there in (None, state.is_there) and (days is None or day in days):
+                causes.setdefault((state.is_there, reasons), {})[day] = state
+        for (_, reasons), some in causes.items():
+            day, first = next(iter(some.items()))
             others = f" and {counted(len(some) - 1, 'other day')}" if len(some) > 1 else ""
-            if first.hold is not None:
-                why = f"{first.table} is held on {first.day}: {first.hold.reason}"
-            else:
-                why = f"{first.table} has never been loaded for {first.day}"
-            yield f"{table} {some[0]}{others}: {why}"
+            yield f"{table} {day}{others} ({', '.join(reasons)}): {cause(first)}"
+
+
+def cause(state: Blocked) -> str:
+    """What keeps a day from being computed."""
+    if state.hold is not None:
+        return f"{state.table} is held on {state.day}: {state.hold.reason}"
+    return f"{state.table} has never been loaded for {state.day}"
+
+
+def blocked_json(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> list[dict[str, Any]]:
+    """The same for programs, day by day."""
+    return [
+        {"table": table, "day": day, "reasons": list(reasons), "reads": state.table}
+        | ({"held": state.day} if state.is_there else {"never_loaded": state.day})
+        for table, blocked in plan.blocked.items()
+        for day, (state, reasons) in blocked.items()
+        if table in tables and (days is None or day in days)
+    ]
 
 
 def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> Iterator[str]:
@@ -224,12 +245,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "steps": [step_json(step) for step in plan.steps],
         "days": plan.days,
         "estimate": estimate_json(plan.estimate),
-        "cannot_be_computed": [
-            {"table": table, "day": day, "reads": blocked.table}
-            | ({"held": blocked.day} if blocked.is_there else {"never_loaded": blocked.day})
-            for table, days in plan.blocked.items()
-            for day, blocked in days.items()
-        ],
+        "cannot_be_computed": blocked_json(plan, plan.blocked),
         "bereft": bereft_json(plan, plan.bereft),
     }
 

@@ -10,7 +10,6 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -19,6 +18,8 @@ from rich.table import Table
 from platform_assets.cli.console import console
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 
 _BATCH_ROWS = 1000
 
@@ -32,7 +33,7 @@ class Format(StrEnum):
 
 
 def print_rows(
-    title: str, folder: Path, schema_string: str, files: Mapping[date, Collection[str]], limit: int, format: Format
+    title: str, folder: Location, schema_string: str, files: Mapping[date, Collection[str]], limit: int, format: Format
 ) -> None:
     """Print the first rows of some days, oldest days first.
 
@@ -69,15 +70,14 @@ def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _rows(folder: Path, files: Mapping[date, Collection[str]], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _rows(folder: Location, files: Mapping[date, Collection[str]], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
-    import pyarrow.parquet as pq  # which no other command needs
-
     none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
     for day in sorted(files):
         for path in sorted(files[day]):
-            for batch in pq.ParquetFile(folder / path).iter_batches(_BATCH_ROWS):
-                yield from (none | row | {DAY: day} for row in batch.to_pylist())
+            with opened(folder / path) as parquet:
+                for batch in parquet.iter_batches(_BATCH_ROWS):
+                    yield from (none | row | {DAY: day} for row in batch.to_pylist())
 
 
 def _text(value: Any) -> str:

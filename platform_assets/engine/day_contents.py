@@ -46,7 +46,7 @@ def files_at(lake: Lake, table: str, version: int | None) -> Files:
 
 def staged_at(lake: Lake, table: str, publication: str) -> Files:
     """The files of each day that were staged for a table; none where nothing was."""
-    if not (lake.stage_path(table, publication) / "_delta_log").is_dir():
+    if not (lake.stage_path(table, publication) / "_delta_log").exists():
         return {}
     _, files = staged_files(lake, table, publication)
     return files

@@ -51,6 +51,13 @@ class Author:
     git_commit: str | None = field(default_factory=lambda: _git_commit())
 
 
+def lake_to_write(settings: Settings) -> Lake:
+    """The lake with its locks: in the ledger's database if that is a server, else in files of the lake."""
+    url = parse_url(settings.ledger_url.get_secret_value())
+    is_server = url.get_backend_name() == "postgresql"
+    return Lake.at(settings.lake, url.render_as_string(hide_password=False) if is_server else None)
+
+
 @dataclass(frozen=True)
 class Platform:
     """Everything the engine works with."""
@@ -84,12 +91,6 @@ class Platform:
         """By what every table with a transform is computed today."""
         return {table: self.version(table) for table in self.code_versions}
 
-    @property
-    def lock_url(self) -> str | None:
-        """Where locks are held: the ledger's database if it is a server, else files in the lake."""
-        url = parse_url(self.settings.ledger_url.get_secret_value())
-        return url.render_as_string(hide_password=False) if url.get_backend_name() == "postgresql" else None
-
     def current_release(self) -> Release:
         """What readers see now, all of it in the ledger: what is decided with both is decided on one moment.
 
@@ -110,7 +111,7 @@ class Platform:
         Raises:
             PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
         """
-        recover(self.lake, self.lock_url)
+        recover(self.lake)
         self.sync()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
-from pathlib import Path
 from types import MappingProxyType
 
 from platform_assets.engine.platform import Author, Platform
@@ -13,6 +12,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import Conflict, publish
 from platform_assets.lakehouse.staging_folders import discard
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.ledger.sync import record
 from platform_assets.records.manifest import (
     Arrival,
@@ -72,7 +72,7 @@ def publish_changes(
         on_release=on_release,
         on_versions=dict(on_versions),
     )
-    release = publish(platform.lake, manifest, platform.lock_url)
+    release = publish(platform.lake, manifest)
     record(platform.lake, platform.ledger, manifest, release)
     return release
 
@@ -91,14 +91,14 @@ def publish_unless_replaced(
 
 
 @contextmanager
-def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Path]]]:
+def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, dict[str, Location]]]:
     """A fresh publication and its private folder in each table; an error removes what was staged and not published.
 
     The folders appear with the first file that Spark writes.
     """
     publication = new_publication()
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
-    with stage_lock(platform.lake, publication, platform.lock_url):
+    with stage_lock(platform.lake, publication):
         failpoint("stage.opened")
         try:
             yield publication, folders
@@ -113,7 +113,7 @@ def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, 
 def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -> None:
     """Remove what was staged for some tables, unless it was published."""
     for table in tables:
-        discard(platform.lake, table, publication, platform.lock_url)
+        discard(platform.lake, table, publication)
 
 
 def without(tables: Sequence[TableChange], days: Collection[date]) -> tuple[TableChange, ...]:

@@ -82,7 +82,7 @@ def refresh(
         if request.by_person or takes_deliveries(LakeSnapshot.now(platform), contract):
             ingests.append(ingest(platform, spark, contract, author, progress=progress, until=until))
             report(ingests[-1])
-    with staging(platform.lake, platform.lock_url) as keep:
+    with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
         plan = planned(stage, request, plan)
         try:
@@ -125,7 +125,7 @@ def fill(
     steps = {step.table: step for step in plan.steps}
     for table in stage.platform.catalogue.names:
         # The step says of each what keeps it.
-        days = {day for day, blocked in plan.blocked.get(table, {}).items() if blocked.is_there}
+        days = {day for day, (state, _) in plan.blocked.get(table, {}).items() if state.is_there}
         asked: list[date] = []
         if table in steps:
             left = still_to_do(stage.snapshot, steps[table], request)

@@ -6,7 +6,7 @@ through a snapshot, so that a step in a stage and a step on the release are the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import sha256
@@ -21,6 +21,7 @@ from platform_assets.planning.loaded import Delivered, loaded_days
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.history import DayMark, DayRecord, Hold, Marks
 from platform_assets.records.manifest import STAGED, TableChange
+from platform_assets.records.staged_days import StagedDays
 
 _Content = TypeVar("_Content", DayRecord, DayMark)
 
@@ -32,16 +33,12 @@ class LakeSnapshot:
     Args:
         platform: the lake the files are in, and the ledger of what is known of them.
         release: that is read.
-        staged: days that lie over it, by table.
-        holds_set: holds of staged days, besides what the ledger has of them.
-        over: holds in the ledger that count no more, since every gate let the staged days through.
+        staged: days that lie over it.
     """
 
     platform: Platform
     release: Release
-    staged: Mapping[str, TableChange] = field(default_factory=dict)
-    holds_set: Sequence[Hold] = ()
-    over: Collection[Hold] = ()
+    staged: StagedDays = field(default_factory=StagedDays)
 
     @classmethod
     def now(cls, platform: Platform) -> LakeSnapshot:
@@ -55,10 +52,13 @@ class LakeSnapshot:
 
     @property
     def moment(self) -> str:
-        """A mark that two snapshots share only if they show the same: what was planned on one holds for the other."""
-        staged = {table: {day: c.digest for day, c in change.days.items()} for table, change in self.staged.items()}
-        private = (sorted(staged.items()), sorted(map(repr, self.holds_set)), sorted(map(repr, self.over)))
-        return f"{self.number} {sha256(repr(private).encode()).hexdigest()}"
+        """A mark that two snapshots share only if the same follows from both, as a plan does."""
+        staged = {
+            table: {day: self.staged.of(table)[day].digest for day in days} for table, days in self.staged.days.items()
+        }
+        holds = sorted(map(repr, self.holds()))
+        made = (sorted(staged.items()), holds, self.platform.calendar, sorted(self.platform.versions.items()))
+        return f"{self.number} {sha256(repr(made).encode()).hexdigest()}"
 
     def version(self, table: str) -> int | None:
         """Of a table at the release; None where it was never published."""
@@ -66,18 +66,20 @@ class LakeSnapshot:
 
     def has(self, table: str) -> bool:
         """Whether anything of a table was ever published, or is staged."""
-        return table in self.staged or table in self.release.versions
+        return table in self.staged.tables or table in self.release.versions
 
     def reads(self, tables: Iterable[str]) -> dict[str, int]:
         """What a manifest says was read of some tables: their version, or that it was staged with the days."""
-        return {table: STAGED if table in self.staged else self.release.versions.get(table, -1) for table in tables}
+        return {
+            table: STAGED if table in self.staged.tables else self.release.versions.get(table, -1) for table in tables
+        }
 
     def files(self, table: str) -> Files:
         """The files of every day of a table that has rows, oldest first."""
         live = files_at(self.platform.lake, table, self.version(table))
-        if table not in self.staged:
+        over = {day: content.files for day, content in self.staged.of(table).items()}
+        if not over:
             return live
-        over = {day: content.files for day, content in self.staged[table].days.items()}
         return {day: files for day, files in sorted({**live, **over}.items()) if files}
 
     def schema_string(self, table: str) -> str:
@@ -86,8 +88,8 @@ class LakeSnapshot:
         Raises:
             DamagedTableError: its log cannot be read.
         """
-        if table in self.staged:
-            return self.staged[table].schema_string
+        if table in self.staged.tables:
+            return self.staged.tables[table].schema_string
         return schema_at(self.platform.lake.table_path(table), self.release.versions[table])
 
     def days(self, table: str, among: Collection[date] | None = None) -> dict[date, DayRecord]:
@@ -110,7 +112,7 @@ class LakeSnapshot:
     def marks(self, tables: Collection[str]) -> Marks:
         """What planning looks at, of every loaded day of some tables, oldest first."""
         found = self.platform.ledger.marks(tables, at=self.number)
-        for table in self.staged.keys() & set(tables):
+        for table in self.staged.tables.keys() & set(tables):
             over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
             found[table] = _loaded({**found[table], **over})
         return {table: self._counting(table, days) for table, days in found.items()}
@@ -130,8 +132,8 @@ class LakeSnapshot:
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, of one table or of all, by table and day, oldest first."""
-        there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.over]
-        mine = [hold for hold in self.holds_set if table in (None, hold.table)]
+        there = [hold for hold in self.platform.ledger.holds(table) if hold not in self.staged.over]
+        mine = [hold for hold in self.staged.holds if table in (None, hold.table)]
         return tuple(sorted([*there, *mine], key=lambda hold: (hold.table, hold.day, hold.created_at)))
 
     def _counting(self, table: str, days: dict[date, _Content]) -> dict[date, _Content]:
@@ -142,7 +144,7 @@ class LakeSnapshot:
         return loaded_days(contract, days, self.delivered(table))
 
     def _over(self, table: str) -> dict[date, DayRecord]:
-        return _records(self.staged[table]) if table in self.staged else {}
+        return _records(self.staged.tables[table]) if table in self.staged.tables else {}
 
 
 def _records(change: TableChange) -> dict[date, DayRecord]:

@@ -16,16 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from secrets import token_hex
 
 from pydantic import TypeAdapter, ValidationError
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.drafts import put
 from platform_assets.lakehouse.errors import LakeError, StagedFileError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.replace import check_file
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Manifest
 
 _ANNOUNCED = ".json"
@@ -48,8 +47,8 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
     put(lake, lake.deletions_path / f"{token_hex(8)}{_ANNOUNCED}", listed, still_held)
     yield
     for file, announcement in _announcements(lake):
-        if not any(storage.exists(lake.table_path(table) / path) for table, path in _each(announcement)):
-            storage.unlink(file)
+        if not any((lake.table_path(table) / path).exists() for table, path in _each(announcement)):
+            file.remove(durable=False)
 
 
 def going(lake: Lake) -> dict[str, set[str]]:
@@ -86,10 +85,10 @@ def require_files(lake: Lake, manifest: Manifest) -> None:
                     )
 
 
-def _announcements(lake: Lake) -> Iterator[tuple[Path, dict[str, set[str]]]]:
-    for name in storage.names(lake.deletions_path):
+def _announcements(lake: Lake) -> Iterator[tuple[Location, dict[str, set[str]]]]:
+    for name in lake.deletions_path.names():
         file = lake.deletions_path / name
-        content = storage.read(file) if name.endswith(_ANNOUNCED) else None
+        content = file.read() if name.endswith(_ANNOUNCED) else None
         if content is None:
             continue
         try:

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import BATCHES, is_staging, stage_file, stage_lock
 from platform_assets.records.manifest import new_publication
@@ -21,7 +20,7 @@ Keep = Callable[[Collection[str]], None]
 
 
 @contextmanager
-def staging(lake: Lake, lock_url: str | None = None) -> Iterator[Keep]:
+def staging(lake: Lake) -> Iterator[Keep]:
     """Keep what is staged until it is published or given up; nothing is locked before there is something to keep."""
     stage = new_publication()
     with ExitStack() as held:
@@ -30,18 +29,19 @@ def staging(lake: Lake, lock_url: str | None = None) -> Iterator[Keep]:
         def keep(publications: Collection[str]) -> None:
             nonlocal locked
             if not locked:
-                held.enter_context(stage_lock(lake, stage, lock_url))
+                held.enter_context(stage_lock(lake, stage))
                 locked = True
-            storage.write(stage_file(lake, stage, BATCHES), json.dumps(sorted(publications)).encode())
+            batches = json.dumps(sorted(publications)).encode()
+            stage_file(lake, stage, BATCHES).replace(batches, durable=False)  # a power cut ends the process too
 
         yield keep
 
 
-def kept_by_processes(lake: Lake, lock_url: str | None = None) -> frozenset[str]:
+def kept_by_processes(lake: Lake) -> frozenset[str]:
     """The publications whose folders processes that are alive are going to publish."""
     found: set[str] = set()
-    for name in storage.names(lake.locks_path):
+    for name in lake.locks_path.names():
         stage = name.removeprefix("stage-").removesuffix(f".{BATCHES}")
-        if name == f"stage-{stage}.{BATCHES}" and is_staging(lake, stage, lock_url):
-            found.update(json.loads(storage.read(lake.locks_path / name) or b"[]"))
+        if name == f"stage-{stage}.{BATCHES}" and is_staging(lake, stage):
+            found.update(json.loads((lake.locks_path / name).read() or b"[]"))
     return frozenset(found)

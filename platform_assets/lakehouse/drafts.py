@@ -8,17 +8,16 @@ either that comes after the rename, and finds what was written, or before, and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from secrets import token_hex
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LockLostError
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.storage.location import Location
 
 _DRAFT = ".draft"
 
 
-def put(lake: Lake, file: Path, content: bytes, still_held: Callable[[], None]) -> None:
+def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], None]) -> None:
     """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
 
     Args:
@@ -31,21 +30,15 @@ def put(lake: Lake, file: Path, content: bytes, still_held: Callable[[], None]) 
         LockLostError: it was; the file is as it was.
     """
     draft = lake.deletions_path / f"{token_hex(8)}{_DRAFT}"
-    storage.write(draft, content)
-    try:
-        still_held()
-        storage.rename(draft, file)
-    except FileNotFoundError as error:
+    if not file.replace_if_held(content, still_held, draft):
         raise LockLostError(
             f"Somebody else has taken the publish lock of {lake.root} meanwhile; {file.name} is as it was.",
             "Run it again: what is to be done is found anew.",
-        ) from error
-    finally:
-        storage.unlink(draft)
+        )
 
 
 def drop_drafts(lake: Lake) -> None:
     """Keep whoever has lost the publish lock from putting anything in its place; for whoever has just taken it."""
-    for name in storage.names(lake.deletions_path):
+    for name in lake.deletions_path.names():
         if name.endswith(_DRAFT):
-            storage.unlink(lake.deletions_path / name)
+            (lake.deletions_path / name).remove(durable=False)

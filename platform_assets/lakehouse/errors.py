@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 
 from platform_assets.errors import PlatformError
 
@@ -30,7 +29,7 @@ class MovedLakeError(LakeError):
         is_empty: whether the lake has no release at all.
     """
 
-    def __init__(self, root: Path, known: Mapping[str, int], *, is_empty: bool) -> None:
+    def __init__(self, root: str, known: Mapping[str, int], *, is_empty: bool) -> None:
         newest, number = max(known.items(), key=lambda one: one[1])
         has = "no release" if is_empty else "none of these releases but others"
         super().__init__(

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.drafts import put
 from platform_assets.lakehouse.errors import BeyondWindowError, LakeError
 from platform_assets.lakehouse.layout import Lake
@@ -47,7 +46,7 @@ def horizon_of(lake: Lake) -> Horizon:
     Raises:
         LakeError: the file that says so cannot be read.
     """
-    content = storage.read(lake.horizon_file)
+    content = lake.horizon_file.read()
     if content is None:
         return Horizon()
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.storage.disk import Disk, path_of
+from platform_assets.lakehouse.storage.location import Location
 
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
@@ -21,61 +22,68 @@ _UNUSABLE = re.compile(r"[%\\\[\]]")
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake on the local file system.
+    """A lake, and what holds its locks.
 
     Args:
         root: its folder; made on first use.
+        lock_url: PostgreSQL whose sessions hold the locks; files in the lake without it. All who write to a lake must
+            use the same.
 
     Raises:
         LakeError: the path has characters that Delta libraries decode on their own.
     """
 
-    root: Path
+    root: Location
+    lock_url: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", Path(self.root).absolute())
         if found := _UNUSABLE.search(str(self.root)):
             raise LakeError(
                 f"The lake cannot lie in {self.root}: deltalake reads {found.group()!r} in a path as an escape.",
                 "Choose a folder without %, backslash and square brackets.",
             )
 
+    @classmethod
+    def at(cls, place: str | os.PathLike[str], lock_url: str | None = None) -> Lake:
+        """The lake in a folder that a person names."""
+        return cls(located(place), lock_url)
+
     @property
-    def releases_path(self) -> Path:
+    def releases_path(self) -> Location:
         """The Delta table whose every version is one release."""
         return self.root / "_releases"
 
     @property
-    def publications_path(self) -> Path:
+    def publications_path(self) -> Location:
         """The folder of all manifests."""
         return self.root / "_publications"
 
     @property
-    def locks_path(self) -> Path:
+    def locks_path(self) -> Location:
         """The folder of lock files."""
         return self.root / "_locks"
 
     @property
-    def private_path(self) -> Path:
+    def private_path(self) -> Location:
         """The folder of what is computed to be looked at and never published."""
         return self.root / "_private"
 
     @property
-    def open_stages_path(self) -> Path:
+    def open_stages_path(self) -> Location:
         """The folder that says what lies in the stages that people opened by name."""
         return self.root / "_stages"
 
     @property
-    def horizon_file(self) -> Path:
+    def horizon_file(self) -> Location:
         """Says from which release on the history is whole; not there while nothing was ever deleted."""
         return self.root / "_horizon.json"
 
     @property
-    def deletions_path(self) -> Path:
+    def deletions_path(self) -> Location:
         """The folder of the lists of files that are being deleted."""
         return self.root / "_deletions"
 
-    def table_path(self, name: str) -> Path:
+    def table_path(self, name: str) -> Location:
         """The folder of a table `<layer>.<table>`.
 
         Raises:
@@ -89,7 +97,7 @@ class Lake:
             )
         return self.root / layer / table
 
-    def publication_path(self, publication: str) -> Path:
+    def publication_path(self, publication: str) -> Location:
         """The folder of a publication's manifest.
 
         Raises:
@@ -97,7 +105,7 @@ class Lake:
         """
         return self.publications_path / checked_publication(publication)
 
-    def stage_path(self, table: str, publication: str) -> Path:
+    def stage_path(self, table: str, publication: str) -> Location:
         """The folder inside a table's where the files of a publication are staged.
 
         Raises:
@@ -110,12 +118,21 @@ class Lake:
         return tuple(
             f"{layer}.{table}"
             for layer in sorted(LAYERS)
-            for table in storage.names(self.root / layer)
-            if IDENTIFIER.fullmatch(table) and storage.exists(self.root / layer / table / "_delta_log")
+            for table in (self.root / layer).names()
+            if IDENTIFIER.fullmatch(table) and (self.root / layer / table / "_delta_log").exists()
         )
 
 
-def table_name(path: Path) -> str:
+def located(place: str | os.PathLike[str]) -> Location:
+    """The location that a person or a library names: a path of this machine, or a `file:` URL.
+
+    Raises:
+        LakeError: it is on something that cannot keep a lake.
+    """
+    return Disk(path_of(os.fspath(place)))
+
+
+def table_name(path: Location) -> str:
     """The name of the table in a folder, for messages: `<layer>.<table>`, or the last part of other paths."""
     return f"{path.parent.name}.{path.name}" if path.parent.name in LAYERS else path.name
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from secrets import token_hex
 
 from filelock import FileLock, Timeout
@@ -22,10 +21,10 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.layout import Lake, checked_publication
+from platform_assets.lakehouse.storage.location import Location
 
 PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
@@ -50,20 +49,18 @@ StillHeld = Callable[[], None]
 
 
 @contextmanager
-def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
+def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
     """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
 
     Args:
         lake: the lake.
-        lock_url: PostgreSQL whose session holds the lock; a file in the lake without it. All publishers of a lake
-            must use the same.
         timeout_s: how long to wait.
 
     Raises:
         LockTimeoutError: somebody else held it for too long; the message says who.
         LakeError: the lake cannot be written, or the database cannot be reached.
     """
-    with _lock(lake, "publish", lock_url, timeout_s) as still_held:
+    with _lock(lake, "publish", timeout_s) as still_held:
         drop_drafts(lake)
         yield still_held
 
@@ -72,7 +69,6 @@ def publish_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PUB
 def ingest_lock(
     lake: Lake,
     table: str,
-    lock_url: str | None = None,
     timeout_s: float = INGEST_TIMEOUT_S,
 ) -> Iterator[StillHeld]:
     """Be the only one who ingests into a raw table; it may be held for as long as a Spark job runs.
@@ -82,50 +78,50 @@ def ingest_lock(
         LakeError: the database cannot be reached.
     """
     lake.table_path(table)
-    with _lock(lake, f"ingest-{table}", lock_url, timeout_s) as still_held:
+    with _lock(lake, f"ingest-{table}", timeout_s) as still_held:
         yield still_held
 
 
 @contextmanager
-def private_lock(lake: Lake, lock_url: str | None = None, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
+def private_lock(lake: Lake, timeout_s: float = PRIVATE_TIMEOUT_S) -> Iterator[StillHeld]:
     """Be the only one who computes something private; it may be held for as long as a Spark job runs.
 
     Raises:
         LockTimeoutError: somebody else holds it; the message says who.
         LakeError: the database cannot be reached.
     """
-    with _lock(lake, "private", lock_url, timeout_s) as still_held:
+    with _lock(lake, "private", timeout_s) as still_held:
         yield still_held
 
 
 @contextmanager
-def open_stage_lock(lake: Lake, name: str, lock_url: str | None = None) -> Iterator[StillHeld]:
+def open_stage_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
     """Be the only one who works on a stage that was opened by name; for as long as Spark jobs run.
 
     Raises:
         LockTimeoutError: somebody else works on it; the message says who.
         LakeError: the lake cannot be written, or the database cannot be reached.
     """
-    with _lock(lake, f"open-stage-{name}", lock_url, PRIVATE_TIMEOUT_S) as still_held:
+    with _lock(lake, f"open-stage-{name}", PRIVATE_TIMEOUT_S) as still_held:
         yield still_held
 
 
 @contextmanager
-def stage_lock(lake: Lake, publication: str, lock_url: str | None = None) -> Iterator[None]:
+def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
     """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
-    with _lock(lake, _stage(publication), lock_url, PRIVATE_TIMEOUT_S):
+    with _lock(lake, _stage(publication), PRIVATE_TIMEOUT_S):
         try:
             yield
         finally:
             forget_stage(lake, publication)
 
 
-def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> bool:
+def is_staging(lake: Lake, publication: str) -> bool:
     """Whether a process that is alive is at work on the stages of a publication."""
-    if not lock_url and not storage.exists(stage_file(lake, publication, "lock")):
+    if not lake.lock_url and not stage_file(lake, publication, "lock").exists():
         return False
     try:
-        with _lock(lake, _stage(publication), lock_url, 0):
+        with _lock(lake, _stage(publication), 0):
             forget_stage(lake, publication)
             return False
     except LockTimeoutError:
@@ -135,10 +131,10 @@ def is_staging(lake: Lake, publication: str, lock_url: str | None = None) -> boo
 def forget_stage(lake: Lake, publication: str) -> None:
     """Remove what the lock of a publication's stages, which nobody takes a second time, leaves on disk."""
     for ending in (BATCHES, "lock", "holder.json"):
-        storage.unlink(stage_file(lake, publication, ending))
+        stage_file(lake, publication, ending).remove(durable=False)
 
 
-def stage_file(lake: Lake, publication: str, ending: str) -> Path:
+def stage_file(lake: Lake, publication: str, ending: str) -> Location:
     """A file beside the lock of a publication's stages."""
     return lake.locks_path / f"{_stage(publication)}.{ending}"
 
@@ -148,38 +144,38 @@ def _stage(publication: str) -> str:
 
 
 @contextmanager
-def _lock(lake: Lake, name: str, lock_url: str | None, timeout_s: float) -> Iterator[StillHeld]:
+def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
-    _require_writable(lake, holder)
+    _require_writable(lake)
     held: AbstractContextManager[StillHeld | None] = (
-        _postgres(lake, name, lock_url, timeout_s) if lock_url else _file(lake, name, timeout_s)
+        _postgres(lake, name, lake.lock_url, timeout_s) if lake.lock_url else _file(lake, name, timeout_s)
     )
     with held as session_holds:
         # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
         # of whoever took it since tells the one who held it.
         turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
-        holder.write_text(turn, encoding="utf-8")
+        holder.replace(turn.encode(), durable=False)
         yield session_holds or partial(_require_turn, holder, turn)
 
 
-def _require_writable(lake: Lake, holder: Path) -> None:
+def _require_writable(lake: Lake) -> None:
     """Whoever takes a lock is about to write: told before, a lake that cannot be written is left as it is."""
     try:
-        storage.make_folder(holder.parent)
-        holder.open("a").close()
+        lake.locks_path.make()
+        lake.locks_path.now()
     except OSError as error:
         if error.errno not in _FORBIDDEN:
             raise
         raise LakeError(
-            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); nothing was changed.",
+            f"The lake {lake.root} cannot be written: {error.strerror} ({lake.locks_path}); nothing was changed.",
             "Give this user the right to write there, mount it so that it can be written, or name another folder in "
             "PLATFORM_LAKE.",
         ) from error
 
 
-def _require_turn(holder: Path, turn: str) -> None:
+def _require_turn(holder: Location, turn: str) -> None:
     """Raise unless whoever took the lock last is still the one who was given this turn."""
-    if storage.read(holder) != turn.encode():
+    if holder.read() != turn.encode():
         raise LockLostError(
             f"The lock of {holder} was lost: somebody else took it, or removed it, while it was held.",
             "Run the same command again: whoever takes the lock next finishes what was begun. The file system of the "
@@ -191,7 +187,7 @@ def _require_turn(holder: Path, turn: str) -> None:
 def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
     # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
     lock = FileLock(
-        lake.locks_path / f"{name}.lock",
+        str(lake.locks_path / f"{name}.lock"),
         timeout=timeout_s,
         poll_interval=0.01,
         fallback_to_soft=False,
@@ -265,12 +261,10 @@ def _session(url: str) -> Iterator[Connection]:
 def _lake_id(lake: Lake) -> str:
     """What two machines agree on that have mounted the lake at different places: a name kept in the lake itself."""
     file = lake.locks_path / "lake_id"
-    with _file(lake, "lake_id", PUBLISH_TIMEOUT_S):
-        found = storage.read(file)
-        if not found:
-            found = token_hex(16).encode()
-            storage.write(file, found)
-    return found.decode()
+    content = file.read()
+    if content is None and not file.write_new(content := token_hex(16).encode()):
+        content = file.read()
+    return (content or b"").decode()
 
 
 def _timed_out(lake: Lake, name: str, timeout_s: float) -> LockTimeoutError:
@@ -281,9 +275,9 @@ def _timed_out(lake: Lake, name: str, timeout_s: float) -> LockTimeoutError:
     )
 
 
-def _holder(file: Path) -> str:
+def _holder(file: Location) -> str:
     try:
-        who = json.loads(storage.read(file) or b"")
+        who = json.loads(file.read() or b"")
         return f"process {who['pid']} on {who['host']}"
     except (ValueError, KeyError, TypeError):
         return "a process that left no name"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
@@ -26,12 +24,14 @@ from platform_assets.lakehouse.recovery import finish, finish_pending
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
+    manifest_bytes,
     manifest_file,
     newest_release,
     parsed,
     released_as,
 )
 from platform_assets.lakehouse.replace import changed_since
+from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.records.manifest import Manifest
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -40,7 +40,6 @@ __all__ = ["Conflict", "OvertakenError", "publish"]
 def publish(
     lake: Lake,
     manifest: Manifest,
-    lock_url: str | None = None,
     *,
     timeout_s: float = PUBLISH_TIMEOUT_S,
 ) -> int:
@@ -52,7 +51,6 @@ def publish(
     Args:
         lake: the lake.
         manifest: what to publish; its files are staged already.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         timeout_s: how long to wait for the lock.
 
     Returns:
@@ -75,9 +73,9 @@ def publish(
     before = newest_release(lake)
     after = before if _write(lake, manifest) else -1
     failpoint("publish.written")
-    storage.sync(_staged(lake, manifest))
+    sync(_staged(lake, manifest))
     failpoint("publish.after_manifest")
-    with publish_lock(lake, lock_url, timeout_s) as still_held:
+    with publish_lock(lake, timeout_s) as still_held:
         failpoint("publish.locked")
         finish_pending(lake, still_held, [change.table for change in manifest.tables])
         now = current_release(lake)
@@ -124,23 +122,22 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
     """Store a manifest; whether it was not stored yet, so that nobody can have released it before."""
     file = manifest_file(lake, manifest.publication)
     content = manifest.model_dump_json().encode()
-    there = storage.read(file)
-    if there is None:
-        storage.write(file, content)
-    elif parsed(lake, manifest.publication, there) != manifest:
+    if file.write_new(content):
+        return True
+    if parsed(lake, manifest.publication, manifest_bytes(lake, manifest.publication)) != manifest:
         raise ManifestError(
             f"Another manifest of publication {manifest.publication} exists: {file}.",
             "Give every publication its own name, as new_publication() makes them.",
         )
-    return there is None
+    return False
 
 
-def _staged(lake: Lake, manifest: Manifest) -> list[Path]:
+def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
     """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table."""
-    found: set[Path] = set()
+    found: set[Location] = set()
     for change in manifest.tables:
         root = lake.table_path(change.table)
-        if storage.exists(root) and commits.head_version(root) < 0:
+        if root.exists() and commits.head_version(root) < 0:
             found |= {root.parent, lake.root}  # made with the first staged file, by nobody who syncs
         for content in change.days.values():
             for path in {file.path for file in content.files} - set(content.base):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, UnknownTableError
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
     """
     path = lake.table_path(table)
     found = table_snapshot(path, release.versions[table])
-    gone = [
-        name for name, day in found.days.items() if (days is None or day in days) and not storage.exists(path / name)
-    ]
+    gone = [name for name, day in found.days.items() if (days is None or day in days) and not (path / name).exists()]
     if gone:
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
@@ -104,24 +102,26 @@ def dataset(
     """
     import pyarrow as pa
     import pyarrow.dataset as ds
-    import pyarrow.fs as fs
     from deltalake import Schema
 
     now = resolve(lake, release)
     version_in(lake, table, now)
     only = None if days is None else set(days)
     found = whole_snapshot(lake, table, now, only)
-    disk, form = fs.LocalFileSystem(), ds.ParquetFileFormat()
+    form = ds.ParquetFileFormat()
+    filesystem, path = lake.table_path(table).arrow()
     # What the log says of other columns than the day is left to others: bounds of before may be tighter than the rows.
     fragments = [
-        form.make_fragment(str(lake.table_path(table) / name), disk, ds.field(DAY) == pa.scalar(day, pa.date32()))
+        form.make_fragment(f"{path}/{name}", filesystem, ds.field(DAY) == pa.scalar(day, pa.date32()))
         for name, day in sorted(found.days.items())
         if only is None or day in only
     ]
-    return ds.FileSystemDataset(fragments, pa.schema(Schema.from_json(found.schema_string).to_arrow()), form, disk)
+    return ds.FileSystemDataset(
+        fragments, pa.schema(Schema.from_json(found.schema_string).to_arrow()), form, filesystem
+    )
 
 
-def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
+def rows_of_files(table_path: Location, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
     """The rows of some days, from their files, whether a release has them or a stage, with every column that one has.
 
     Args:
@@ -130,16 +130,19 @@ def rows_of_files(table_path: Path, files: Mapping[date, Sequence[DataFile]]) ->
     """
     import pyarrow as pa
     import pyarrow.dataset as ds
-    import pyarrow.parquet as pq
 
-    paths = [str(table_path / file.path) for of_day in files.values() for file in of_day]
+    filesystem, path = table_path.arrow()
+    names = [file.path for of_day in files.values() for file in of_day]
     day = pa.schema([(DAY, pa.date32())])
     fields: dict[str, pa.Field] = {}
-    for path in paths:
-        for field in pq.read_schema(path):
-            fields.setdefault(field.name, field)
+    for name in names:
+        with opened(table_path / name) as parquet:
+            for field in parquet.schema_arrow:
+                fields.setdefault(field.name, field)
     schema = pa.schema([*fields.values(), *day])
-    return ds.dataset(paths, schema=schema, format="parquet", partitioning=ds.HivePartitioning(day))
+    by_day = ds.HivePartitioning(day)
+    paths = [f"{path}/{name}" for name in names]
+    return ds.dataset(paths, schema=schema, format="parquet", partitioning=by_day, filesystem=filesystem)
 
 
 def read_arrow(

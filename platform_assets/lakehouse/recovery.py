@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import require_files
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, head_of
@@ -27,14 +26,13 @@ from platform_assets.lakehouse.replace import changed_since, replace
 from platform_assets.records.manifest import Manifest
 
 
-def recover(lake: Lake, lock_url: str | None = None) -> list[str]:
+def recover(lake: Lake) -> list[str]:
     """Finish what dead publishers began.
 
     Every publisher does this by itself; call it to have readers see the result at once.
 
     Args:
         lake: the lake.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
 
     Returns:
         What was done, one sentence each.
@@ -43,7 +41,7 @@ def recover(lake: Lake, lock_url: str | None = None) -> list[str]:
         ForeignCommitError: a table was changed by something else than a publication.
         LockTimeoutError: somebody is publishing all the time.
     """
-    with publish_lock(lake, lock_url) as still_held:
+    with publish_lock(lake) as still_held:
         return finish_pending(lake, still_held)
 
 
@@ -170,7 +168,7 @@ def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str
     """
     path = lake.table_path(table)
     released = now.versions.get(table, -1)
-    if released >= 0 and not storage.exists(commits.commit_file(path, released)):
+    if released >= 0 and not commits.commit_file(path, released).exists():
         raise DamagedTableError(
             f"{table} has no version {released}, which release {now.number} shows.",
             "The table's folder was deleted or replaced: restore it from a backup before publishing.",
@@ -195,6 +193,6 @@ def drop_torn(lake: Lake, table: str) -> list[str]:
     if table != "_releases" and head <= current_release(lake).versions.get(table, -1):
         return done  # released, so it was on disk once: that is damage to tell, not to hide
     failpoint("recover.before_torn")
-    storage.remove(commits.commit_file(path, head))
+    commits.commit_file(path, head).remove()
     failpoint("recover.after_torn")
     return [*done, f"Removed the torn commit {head} of {table}."]

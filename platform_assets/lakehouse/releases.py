@@ -8,18 +8,17 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from urllib.parse import unquote
 
 from pydantic import ValidationError
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.new_commit import commit_difference
 from platform_assets.lakehouse.errors import DamagedTableError, ManifestError, UnknownReleaseError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.release_chain import commit_metadata, link
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile, Manifest, TableChange, change_of
 
 _SCHEMA_JSON = (
@@ -57,7 +56,7 @@ def release(lake: Lake, number: int) -> Release:
         UnknownReleaseError: there is none of this number.
         DamagedTableError: its commit is torn.
     """
-    if number < 0 or not storage.exists(commits.commit_file(lake.releases_path, number)):
+    if number < 0 or not commits.commit_file(lake.releases_path, number).exists():
         raise UnknownReleaseError(
             f"There is no release {number}.",
             f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",
@@ -80,11 +79,11 @@ def in_its_file(lake: Lake, number: int) -> dict[str, int]:
     return found
 
 
-def _vector_in(file: Path, number: int) -> dict[str, int]:
+def _vector_in(file: Location, number: int) -> dict[str, int]:
     import pyarrow as pa  # which takes longer to import than most commands need in all
     import pyarrow.parquet as pq
 
-    content = storage.read(file)
+    content = file.read()
     try:
         rows = pq.ParquetFile(io.BytesIO(content or b"")).read()
         return dict(zip(rows["table"].to_pylist(), rows["version"].to_pylist(), strict=True))
@@ -136,7 +135,7 @@ def manifest_bytes(lake: Lake, publication: str) -> bytes:
         ManifestError: it is missing.
     """
     file = manifest_file(lake, publication)
-    content = storage.read(file)
+    content = file.read()
     if content is None:
         raise ManifestError(
             f"The manifest of publication {publication} is missing: {file}.",
@@ -184,7 +183,7 @@ def made_by(lake: Lake, publication: str, table: str, day: date) -> TableChange:
     return change_of(manifest_of(lake, computed_by(lake, table, {day: publication})[day]), table)
 
 
-def manifest_file(lake: Lake, publication: str) -> Path:
+def manifest_file(lake: Lake, publication: str) -> Location:
     """Where the manifest of a publication lies."""
     return lake.publication_path(publication) / "manifest.json"
 
@@ -227,7 +226,7 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
     content = _vector(ordered)
     # The number in the name keeps a vector that readers may be reading from ever being written again.
     path = f"{number + 1:020d}-{manifest.publication}.parquet"
-    storage.write(lake.releases_path / path, content)
+    (lake.releases_path / path).replace(content)
     failpoint("release.after_file")
     entering = DataFile(
         path=path,

@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from pathlib import Path
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta.log import TableSnapshot
 from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference
 from platform_assets.lakehouse.delta.schema import check_columns, types_in
 from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.release_chain import commit_metadata
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile, Manifest, TableChange
 
 _PATH = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*/{DAY}=(\d{{4}}-\d{{2}}-\d{{2}})/[^/\\\x00-\x1f]+\.parquet")
@@ -90,7 +89,7 @@ def changed_since(change: TableChange, head: TableSnapshot | None) -> list[date]
     ]
 
 
-def check_file(table_path: Path, table: str, file: DataFile, day: str) -> None:
+def check_file(table_path: Location, table: str, file: DataFile, day: str) -> None:
     """Refuse a file that is not what its manifest says.
 
     Raises:
@@ -102,7 +101,7 @@ def check_file(table_path: Path, table: str, file: DataFile, day: str) -> None:
             f"{table} {day}: {file.path!r} does not lie in <publication>/{DAY}={day}/.",
             "Take the files of a day as staged_files() or live_files() lists them.",
         )
-    found = storage.size(table_path / file.path)
+    found = (table_path / file.path).size()
     if found != file.size:
         raise StagedFileError(
             f"{table} {day}: {file.path} {'is missing' if found is None else f'has {found} bytes'}, "

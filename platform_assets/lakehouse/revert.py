@@ -11,7 +11,6 @@ from getpass import getuser
 from os import getpid
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
 from platform_assets.lakehouse.delta.new_commit import Entry, commit_difference, restore_whole
@@ -25,7 +24,7 @@ from platform_assets.lakehouse.replace import check_file
 from platform_assets.records.manifest import Manifest, new_publication, platform_version
 
 
-def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who: str | None = None) -> list[str]:
+def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[str]:
     """Put every table back to what the release shows, where a publication began and cannot be finished.
 
     No reader has seen what is undone. Two publishers can leave each other such halves when they lose the publish lock
@@ -33,7 +32,6 @@ def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who:
 
     Args:
         lake: the lake.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         why: reason, for a person.
         who: decides; the user of this machine by default.
 
@@ -45,7 +43,7 @@ def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who:
         DamagedTableError: a table is behind its release.
         StagedFileError: files of the released content are gone.
     """
-    with publish_lock(lake, lock_url) as still_held:
+    with publish_lock(lake) as still_held:
         drop_torn(lake, "_releases")
         now = current_release(lake)
         tables = sorted({*lake.table_names(), *now.versions})
@@ -69,9 +67,7 @@ def undo_unreleased(lake: Lake, lock_url: str | None = None, why: str = "", who:
         return done
 
 
-def revert_foreign(
-    lake: Lake, table: str, lock_url: str | None = None, why: str = "", who: str | None = None
-) -> int | None:
+def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> int | None:
     """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
 
     The foreign commits stay in the table's history; a new one undoes them.
@@ -79,7 +75,6 @@ def revert_foreign(
     Args:
         lake: the lake.
         table: `<layer>.<table>`.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
         why: reason, for a person.
         who: decides; the user of this machine by default.
 
@@ -92,7 +87,7 @@ def revert_foreign(
         StagedFileError: the foreign tool deleted files of the released content.
     """
     path = lake.table_path(table)
-    with publish_lock(lake, lock_url) as still_held:
+    with publish_lock(lake) as still_held:
         now = current_release(lake)
         if table not in now.versions:
             raise NeverPublishedError(
@@ -144,5 +139,5 @@ def _written(lake: Lake, why: str, who: str | None) -> Manifest:
         tables=(),
         platform_version=platform_version(),
     )
-    storage.write(manifest_file(lake, manifest.publication), manifest.model_dump_json().encode())
+    manifest_file(lake, manifest.publication).replace(manifest.model_dump_json().encode())
     return manifest

@@ -94,7 +94,7 @@ def _all_have(found: TableSnapshot, columns: Set[str]) -> bool:
 
 
 def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str]) -> None:
-    for folder in lake.root.parts:
+    for folder in lake.root.address.split("/"):
         name, is_pair, _ = folder.partition("=")
         if is_pair and name.lower() in columns:
             raise LakeError(

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from deltalake import CommitProperties, DeltaTable, Field, Schema, convert_to_deltalake
 from deltalake.schema import PrimitiveType
 
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
+from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log import table_snapshot
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
+from platform_assets.lakehouse.storage.location import Location
 
 
-def log_stage(folder: Path, schema_string: str) -> None:
+def log_stage(folder: Location, schema_string: str) -> None:
     """Make a Delta table, with statistics, of the Parquet files in a stage's folder, in place of what its log said.
 
     The log says which version the table had before anybody could refer to the files: `discard` looks no further back.
@@ -31,26 +31,25 @@ def log_stage(folder: Path, schema_string: str) -> None:
     """
     log = folder / "_delta_log"
     staged_on = commits.head_version(folder.parent)
-    if storage.exists(log):
+    if log.exists():
         staged_on = _staged_on(folder)
-        storage.remove(log)
+        log.remove()
     said = CommitProperties(custom_metadata={commits.STAGED_ON: str(staged_on)})
-    with storage.errors_numbered(folder):
-        if any(name.startswith(f"{DAY}=") for name in storage.names(folder)):
+    with errors_numbered(folder):
+        if any(name.startswith(f"{DAY}=") for name in folder.names()):
             day = Schema([Field(DAY, PrimitiveType("date"))])
-            convert_to_deltalake(folder, partition_by=day, partition_strategy="hive", commit_properties=said)
+            convert_to_deltalake(str(folder), partition_by=day, partition_strategy="hive", commit_properties=said)
         else:
-            DeltaTable.create(folder, Schema.from_json(schema_string), partition_by=[DAY], commit_properties=said)
+            DeltaTable.create(str(folder), Schema.from_json(schema_string), partition_by=[DAY], commit_properties=said)
 
 
-def discard(lake: Lake, table: str, publication: str, lock_url: str | None = None) -> bool:
+def discard(lake: Lake, table: str, publication: str) -> bool:
     """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
 
     Args:
         lake: the lake.
         table: `<layer>.<table>`.
         publication: whose folder.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
 
     Returns:
         Whether the folder is gone. False if a release refers to one of its files: then it is history.
@@ -59,28 +58,28 @@ def discard(lake: Lake, table: str, publication: str, lock_url: str | None = Non
         ForeignCommitError: a table was changed by something else than a publication.
     """
     folder = lake.stage_path(table, publication)
-    with publish_lock(lake, lock_url) as still_held:
-        if not storage.exists(folder):
+    with publish_lock(lake) as still_held:
+        if not folder.exists():
             return True
         finish_pending(lake, still_held)
         if _referred_to(lake.table_path(table), publication, _staged_on(folder)):
             return False
         failpoint("stage.before_discard")
-        storage.remove(folder)
+        folder.remove()
         failpoint("stage.after_discard")
         return True
 
 
-def forget_dead_holders(lake: Lake, lock_url: str | None = None) -> None:
+def forget_dead_holders(lake: Lake) -> None:
     """Remove what locks of stages left on disk whose holders were killed, whatever became of the stages."""
-    for name in storage.names(lake.locks_path):
+    for name in lake.locks_path.names():
         publication = name.removeprefix("stage-").removesuffix(".holder.json")
-        if name == f"stage-{publication}.holder.json" and not is_staging(lake, publication, lock_url):
+        if name == f"stage-{publication}.holder.json" and not is_staging(lake, publication):
             forget_stage(lake, publication)
 
 
 @contextmanager
-def private_folder(lake: Lake, lock_url: str | None = None) -> Iterator[Path]:
+def private_folder(lake: Lake) -> Iterator[Location]:
     """A folder for what is only looked at: outside of every table, and gone afterwards.
 
     What a killed process left there goes with it: its lock ended when it did.
@@ -88,18 +87,18 @@ def private_folder(lake: Lake, lock_url: str | None = None) -> Iterator[Path]:
     Raises:
         LockTimeoutError: another process works there; the message says which.
     """
-    with private_lock(lake, lock_url):
+    with private_lock(lake):
         try:
             _empty(lake.private_path)
-            storage.make_folder(lake.private_path)
+            lake.private_path.make()
             yield lake.private_path
         finally:
             _empty(lake.private_path)
 
 
-def _empty(folder: Path) -> None:
-    if storage.exists(folder):
-        storage.remove(folder)
+def _empty(folder: Location) -> None:
+    if folder.exists():
+        folder.remove()
 
 
 def has_rows_without_day(lake: Lake, table: str, publication: str) -> bool:
@@ -116,22 +115,22 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
         publication: that staged them and is not published yet.
     """
     folder = lake.stage_path(table, publication)
-    with storage.errors_numbered(folder):
-        staged = DeltaTable(folder)
+    with errors_numbered(folder):
+        staged = DeltaTable(str(folder))
         before = set(staged.file_uris())
         staged.delete(f"{DAY} IS NULL")
-    for file in before - set(DeltaTable(folder).file_uris()):
-        storage.remove(Path(file))
+    for file in before - set(DeltaTable(str(folder)).file_uris()):
+        located(file).remove()
 
 
-def _staged_on(folder: Path) -> int:
+def _staged_on(folder: Location) -> int:
     """The version that a table had before a stage could be referred to; -1 where its log does not say."""
-    if not storage.exists(commits.commit_file(folder, 0)) or commits.is_torn(folder, 0):
+    if not commits.commit_file(folder, 0).exists() or commits.is_torn(folder, 0):
         return -1
     said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
     return int(said[0].get(commits.STAGED_ON, -1)) if said else -1
 
 
-def _referred_to(table_path: Path, publication: str, staged_on: int) -> bool:
+def _referred_to(table_path: Location, publication: str, staged_on: int) -> bool:
     versions = range(staged_on + 1, commits.head_version(table_path) + 1)
     return any(file.startswith(f"{publication}/") for version in versions for file in added_by(table_path, version))

@@ -42,7 +42,7 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
     first, last = min(gone), max(gone)
     newest = max(released.values(), default=-1)
     if indexed.keys().isdisjoint(released):
-        raise MovedLakeError(lake.root, indexed, is_empty=not released)
+        raise MovedLakeError(str(lake.root), indexed, is_empty=not released)
     if first > newest:
         raise OtherHistoryError(
             f"The lake {lake.root} is older than the ledger: its newest release is {newest}, the ledger knows "

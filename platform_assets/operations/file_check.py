@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.engine.day_contents import Files, files_at
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import Lake
@@ -27,7 +26,7 @@ class FileCheck:
             return files
         for day in sorted(day for day in files if first <= day <= last):
             for file in files[day]:
-                size = storage.size(self.lake.table_path(table) / file.path)
+                size = (self.lake.table_path(table) / file.path).size()
                 if size is None and self._is_cut(table, version):
                     return f"version {version} of {table} is beyond the rollback window, and its files were deleted"
                 if size is None:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from logging import getLogger
 
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.engine.platform import Platform, lake_to_write
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
 from platform_assets.operations.recovery.catch_up import caught_up
@@ -30,7 +29,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
         PlatformError: a contract, the ledger or the lake cannot be used.
     """
     catalogue = load_catalogue(settings)
-    lake = Lake(settings.lake)
+    lake = lake_to_write(settings)
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
         platform = Platform(settings, catalogue, lake, ledger)

@@ -77,7 +77,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
             f"{name!r} cannot name a pin.", "Use letters, digits, dots, hyphens and underscores, a letter first."
         )
     wanted = release(platform.lake, number)
-    with publish_lock(platform.lake, platform.lock_url) as still_held:
+    with publish_lock(platform.lake) as still_held:
         platform.sync()
         pins = pinned_releases(platform)
         if number in pins:

@@ -51,7 +51,7 @@ def read(
         LakeError: the engine is unknown, a day is none, or there is no active Spark session.
     """
     settings = settings or load_settings()
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     now = released(settings, release)
     version_in(lake, table, now, declared)
     wanted = _wanted(days)
@@ -84,7 +84,7 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
         UnknownReleaseError: there is no such release.
         MovedLakeError: the lake has no release, and the ledger knows some.
     """
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
     with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from types import MappingProxyType
 
 from platform_assets.contracts import Catalogue, Contract, Input, Span
 from platform_assets.planning.configuration import Need
@@ -219,6 +220,25 @@ def missing_input(
     return None
 
 
+def held_input(
+    inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
+) -> Hold | None:
+    """What holds the first input day of the same date that is not good, though it has content.
+
+    Args:
+        inputs: of the day's table.
+        day: the day.
+        tables: what is known of the inputs.
+        made: days of inputs that are computed before.
+    """
+    for read in inputs:
+        hold = tables.held.get(read.table, {}).get(day)
+        is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})
+        if read.window == Span(0, 0) and is_not_good and day not in made.get(read.table, ()):
+            return hold
+    return None
+
+
 class _Refusals:
     """Which held days would come out as they were refused, and which of them a person may try with other code."""
 
@@ -243,11 +263,14 @@ class _Refusals:
                         self.refused[hold.day] = hold
                     elif hold.is_of_good_content and today:  # code alone undoes no rollback
                         self.by_people[hold.day].add(tried.differs(today))
-        for hold, root in tied:  # left alone like the day that it is tied to, and while nothing is known of that one
-            if root in self.refused or root in unknown:
-                self.refused.setdefault(hold.day, hold)
-            elif root in self.by_people:
+        # Left alone like the day that it is tied to, which may be tied to another; also while nothing is known of it.
+        while taken := [each for each in tied if each[1] in self.refused or each[1] in unknown]:
+            self.refused = {hold.day: hold for hold, _ in taken} | self.refused
+            tied = [each for each in tied if each not in taken]
+        while taken := [each for each in tied if each[1] in self.by_people]:
+            for hold, root in taken:
                 self.by_people[hold.day] |= self.by_people[root]
+            tied = [each for each in tied if each not in taken]
 
 
 _Differs = Mapping[tuple[str, str], tuple[bool, bool]]
@@ -288,17 +311,14 @@ def _versions(contract: Contract, tables: TableStates) -> _Differs:
 def _blocked(
     contract: Contract, days: Collection[date], now: Mapping[date, str], tables: TableStates
 ) -> dict[date, Blocked]:
-    found: dict[date, Blocked] = {}
+    blocked: dict[date, Blocked] = {}
     lacking = [day for day in days if day not in now]
     missing = {read.table: missing_days(read.table, tables) for read in contract.inputs} if lacking else {}
-    for day in lacking:
+    for day in {day for read in contract.inputs for day in tables.held.get(read.table, ())} & set(days):
+        if held := held_input(contract.inputs, day, tables):
+            blocked[day] = Blocked(held.table, day, held, is_there=True)
+    for day in lacking:  # whatever else is held: what is not there keeps a day for longer
         if (needed := missing_input(contract.inputs, day, missing, tables.calendar)) is not None:
             table, its_day = needed
-            found[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
-    for read in reversed(contract.inputs):
-        if read.window == Span(0, 0):
-            held = tables.held.get(read.table, {})
-            for day in held.keys() & set(days):
-                if not held[day].is_of_good_content and day in tables.marks.get(read.table, {}):
-                    found[day] = Blocked(read.table, day, held[day], is_there=True)
-    return found
+            blocked[day] = Blocked(table, its_day, tables.held.get(table, {}).get(its_day))
+    return blocked

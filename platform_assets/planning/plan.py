@@ -18,9 +18,12 @@ from platform_assets.planning.day_states import (
     Blocked,
     DayState,
     Held,
+    Missing,
     Stale,
     States,
     TableStates,
+    UpToDate,
+    held_input,
     left_to_people,
     missing_days,
     missing_input,
@@ -41,6 +44,8 @@ from platform_assets.planning.reasons import (
 )
 from platform_assets.planning.selection import AUTOMATIC, Request, wanted_days
 from platform_assets.planning.windows import day_range, union_reached
+
+_BY_VERSION: frozenset[Reason] = frozenset({"code", "configuration"})
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,18 @@ class PlannedStep:
         return {reasons: tuple(days) for reasons, days in found.items()}
 
 
+class BlockedDay(NamedTuple):
+    """A day that is to be recomputed and cannot be.
+
+    Args:
+        state: what keeps it.
+        reasons: why it is to be.
+    """
+
+    state: Blocked
+    reasons: Reasons
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a refresh would do.
@@ -99,8 +116,8 @@ class Plan:
         steps: each after those it reads.
         waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
             a table that no run touches by itself until it follows its contract.
-        blocked: days that are stale or asked for, and cannot be computed because an input day is not there or not good
-            and no step before makes it so, by table.
+        blocked: days that are stale or asked for, or reached by a step, and cannot be computed because an input day is
+            not there or not good and no step before makes it so, by table.
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
         bereft: days that are there and read one that is not, as after a rollback to before it was ever computed, by
             table. They stay as they are until it is there.
@@ -110,7 +127,7 @@ class Plan:
     intakes: tuple[Intake, ...] = ()
     steps: tuple[PlannedStep, ...] = ()
     waiting: tuple[PlannedStep, ...] = ()
-    blocked: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
+    blocked: Mapping[str, Mapping[date, BlockedDay]] = field(default_factory=dict)
     by_people: tuple[str, ...] = ()
     bereft: Mapping[str, Mapping[date, Blocked]] = field(default_factory=dict)
     moment: str = ""
@@ -126,8 +143,15 @@ class Plan:
         return sum(len(step.days) for step in self.steps)
 
     @property
+    def stale(self) -> dict[str, tuple[date, ...]]:
+        """The days that are not what they would be, or will not be, whether they can be computed or not, by table."""
+        to_do = {step.table: set(step.days) for step in self.steps}
+        tables = (*to_do, *(self.blocked.keys() - to_do.keys()))
+        return {table: tuple(sorted({*to_do.get(table, ()), *self.blocked.get(table, ())})) for table in tables}
+
+    @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there is nothing that can be done."""
         return not self.intakes and not self.steps
 
 
@@ -153,7 +177,7 @@ def make_plan(
     by_people: Collection[str] = () if request.by_person else left_to_people(catalogue, tables)
     steps: dict[str, PlannedStep] = {}
     waiting: list[PlannedStep] = []
-    blocked: dict[str, dict[date, Blocked]] = {}
+    blocked: dict[str, dict[date, BlockedDay]] = {}
     bereft: dict[str, dict[date, Blocked]] = {}
     for contract in catalogue:
         table, known = contract.name, tables.marks.get(contract.name, {})
@@ -164,8 +188,10 @@ def make_plan(
         kept = _kept_from(contract, of_days, tables, steps)
         if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
             bereft[table] = lost
-        found = _through_inputs(contract, days, tables, of_days, past, steps, kept)
+        found = _through_inputs(contract, days, tables, of_days, past, steps)
         by_version = through_version({day: unblocked(state) for day, state in of_days.items()})
+        if tables.changing.get(table) == "all days":  # those refused before too: the step says which
+            by_version |= {day: ("configuration",) for day, state in of_days.items() if isinstance(state, Held)}
         if table in by_people:
             left = {day: ordered({*found[day], *by_version.get(day, ())}) for day in sorted({*found, *by_version})}
             if left:
@@ -175,20 +201,20 @@ def make_plan(
         needed = {day for day in asked if request.force or (day not in known and day not in found)}
         if tables.changing.get(table) == "all days":
             needed |= by_version.keys()
-        if not_now := {
-            day: why
-            for day, why in kept.items()
-            if day in needed or (why.is_there and why.otherwise and (why.otherwise.by_data or request.by_person))
-        }:
-            blocked[table] = not_now
-        by_version = {day: why for day, why in by_version.items() if day not in kept}
-        for day in asked - kept.keys() if request.force else ():
+        for day in asked if request.force else ():
             found[day].add("asked for")
         for day, reasons in by_version.items():
             if request.by_person or found[day]:
                 found[day].update(reasons)
-        if by_day := {day: ordered(found[day]) for day in sorted(found) if found[day]}:
-            steps[table] = PlannedStep(table, by_day, estimate(by_day, known))
+        why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and found[day])}
+        if why_not:
+            new = never_computed(why_not, known)
+            blocked[table] = {
+                day: BlockedDay(state, ordered({*found[day], *new.get(day, ())})) for day, state in why_not.items()
+            }
+        by_day = {day: ordered(found[day]) for day in sorted(found) if found[day]}
+        if to_do := {day: why for day, why in by_day.items() if day not in kept}:
+            steps[table] = PlannedStep(table, to_do, estimate(to_do, known))
         if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
     takes = tuple(one for one in intakes if wanted.get(one.table) and one.table not in by_people)
@@ -210,8 +236,6 @@ class LeftToDo(NamedTuple):
 def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Request) -> LeftToDo:
     """What is left of a planned step once the steps before it are done.
 
-    Days whose content was refused are left alone while they would be made from the same input in the same way.
-
     Args:
         step: as it was planned.
         states: of its days, now.
@@ -221,12 +245,28 @@ def left_to_do(step: PlannedStep, states: Mapping[date, DayState], request: Requ
     struck: list[date] = []
     for day, reasons in step.reasons.items():
         state = states[day]
-        is_due = isinstance(state, Blocked) or (isinstance(state, Stale) and (state.by_data or request.by_person))
-        if is_due or "asked for" in reasons:
+        if "asked for" in reasons or _is_due(state, reasons, request):
             days.append(day)
-        elif not isinstance(state, Held):
+        else:
             struck.append(day)
     return LeftToDo(tuple(days), tuple(struck))
+
+
+def _is_due(state: DayState, reasons: Reasons, request: Request) -> bool:
+    """Whether the step of a planned day is to compute it, or to say what keeps it."""
+    match state:
+        case UpToDate():
+            return False
+        case Missing():
+            return True
+        case Stale():
+            return state.by_data or request.by_person
+        case Held():  # reached, and its input came out as it was refused: nothing new; else it was refused since
+            return not _BY_VERSION.isdisjoint(reasons)
+        case Blocked(is_there=False):
+            return True
+        case Blocked():
+            return state.otherwise is not None and (state.otherwise.by_data or request.by_person)
 
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
@@ -243,20 +283,20 @@ def _kept_from(
     contract: Contract, states: Mapping[date, DayState], tables: TableStates, steps: Mapping[str, PlannedStep]
 ) -> dict[date, Blocked]:
     """The days that are blocked now and stay so once the steps before are done; each by what is left in its way."""
-    found: dict[date, Blocked] = {}
+    kept: dict[date, Blocked] = {}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    to_come = {read.table: steps[read.table].days if read.table in steps else () for read in contract.inputs}
+    to_come = {read.table: frozenset(steps[read.table].days if read.table in steps else ()) for read in contract.inputs}
     missing: dict[str, list[date]] = {}
     if any(not state.is_there for state in blocked.values()):
-        missing = {table: missing_days(table, tables, frozenset(days)) for table, days in to_come.items()}
+        missing = {table: missing_days(table, tables, days) for table, days in to_come.items()}
     for day, state in blocked.items():
-        if state.is_there:
-            if day not in to_come[state.table]:
-                found[day] = state
-        elif needed := missing_input(contract.inputs, day, missing, tables.calendar):
+        needed = None if state.is_there else missing_input(contract.inputs, day, missing, tables.calendar)
+        if needed is not None:
             table, its_day = needed
-            found[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
-    return found
+            kept[day] = replace(state, table=table, day=its_day, hold=tables.held.get(table, {}).get(its_day))
+        elif held := held_input(contract.inputs, day, tables, to_come):
+            kept[day] = replace(state, table=held.table, day=day, hold=held, is_there=True)
+    return kept
 
 
 def _through_inputs(
@@ -266,11 +306,10 @@ def _through_inputs(
     states: Mapping[date, DayState],
     past: Past,
     steps: Mapping[str, PlannedStep],
-    kept: Collection[date],
 ) -> defaultdict[date, set[Reason]]:
-    """Why days are stale through data, or will be once the steps before are done and they have all they read."""
+    """Why days are stale through data, or will be once the steps before are done; also days that cannot be computed."""
     found: defaultdict[date, set[Reason]] = defaultdict(set)
-    taken = stale_through_data({day: unblocked(state) for day, state in states.items() if day not in kept})
+    taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
     for day, reasons in through_data(contract, taken, tables, past).items():
         found[day].update(reasons)
     reached: defaultdict[date, set[Reason]] = defaultdict(set)
@@ -279,7 +318,7 @@ def _through_inputs(
             for span in union_reached(read.window, steps[read.table].days, tables.calendar):
                 for day in day_range(*span):
                     reached[day].add(through_input(read))
-    possible = reached.keys() & set(days) - taken.keys() - set(kept)
+    possible = reached.keys() & set(days) - taken.keys()
     new = never_computed(possible, tables.marks.get(contract.name, {}))
     for day in possible:
         found[day].update(new.get(day, reached[day]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -25,29 +25,27 @@ _VALUES: dict[str, object] = {
 }
 
 
-def write_described(contract: Contract, kind: Format, folder: Path) -> Path:
-    """Write one row with a value of its column's type in every field.
+def described_by(contract: Contract, kind: Format) -> bytes:
+    """One row with a value of its column's type in every field.
 
     Args:
         contract: of the raw table.
         kind: csv, json or parquet.
-        folder: to write to, as `<table>/<arrival date>/described.<kind>`.
 
     Returns:
-        The file.
+        The content of the file.
     """
     row = {column.name: _value(column) for column in contract.columns}
-    file = folder / contract.table / "2000-01-01" / f"described.{kind}"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    sink = io.BytesIO()
     match kind:
         case "json":
-            file.write_text(json.dumps(row, default=str) + "\n", encoding="utf-8")
+            sink.write(f"{json.dumps(row, default=str)}\n".encode())
         case "csv":
             texts = {name: [str(value)] for name, value in row.items()}
-            pyarrow.csv.write_csv(pa.table(texts), file)
+            pyarrow.csv.write_csv(pa.table(texts), sink)
         case "parquet":
-            pq.write_table(pa.Table.from_pylist([row]), file)
-    return file
+            pq.write_table(pa.Table.from_pylist([row]), sink)
+    return sink.getvalue()
 
 
 def _value(column: Column) -> object:

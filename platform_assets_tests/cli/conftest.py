@@ -23,7 +23,7 @@ __all__ = ["run", "state"]
 def published(state: Path) -> Settings:
     """Two days of one gold table in two publications, and a file that was refused."""
     settings = load_settings()
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     arrival = Arrival(
         table="raw.transactions",
         path="transactions/2017-01-01/a[/b].csv",

@@ -16,6 +16,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import SILVER
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import day, rows_of, staged_manifest
 
 DAY = date(2017, 1, 2)
@@ -23,7 +24,7 @@ DAY = date(2017, 1, 2)
 
 def more(settings: Settings) -> None:
     """One more publication, indexed."""
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     publish(lake, staged_manifest(lake, {TABLE: {day(2): [("z", 3)]}}))
     with open_platform(settings):
         pass
@@ -32,7 +33,7 @@ def more(settings: Settings) -> None:
 def test_a_sound_installation_passes_and_says_where_the_chain_stands(run: Run, published: Settings) -> None:
     said = run("audit", "verify")
     assert (said.code, said.err.strip()) == (0, "")
-    head = commits.commit(Lake(published.lake).releases_path, 1)
+    head = commits.commit(Lake.at(published.lake).releases_path, 1)
     assert f"chain {head.chain} at release 1" in said.out
     shown = run("audit", "verify", "--json").json
     assert (shown["faults"], shown["release"], shown["chain"]["chain"]) == ([], 1, head.chain)
@@ -41,7 +42,7 @@ def test_a_sound_installation_passes_and_says_where_the_chain_stands(run: Run, p
 
 
 def test_a_fault_is_named_with_table_day_file_and_repair(run: Run, published: Settings) -> None:
-    [file] = Lake(published.lake).table_path(TABLE).glob("*/event_date=2017-01-01/*.parquet")
+    [file] = on_disk(Lake.at(published.lake).table_path(TABLE)).glob("*/event_date=2017-01-01/*.parquet")
     file.unlink()
     said = run("audit", "verify")
     assert said.code == 1
@@ -56,7 +57,7 @@ def test_a_fault_is_named_with_table_day_file_and_repair(run: Run, published: Se
 
 
 def test_what_another_tool_wrote_is_put_back(run: Run, published: Settings) -> None:
-    write_deltalake(str(Lake(published.lake).table_path(TABLE)), rows_of({day(0): [("f", 6)]}), mode="append")
+    write_deltalake(str(Lake.at(published.lake).table_path(TABLE)), rows_of({day(0): [("f", 6)]}), mode="append")
     [fault] = run("audit", "verify", "--json").json["faults"]
     assert f"audit put-back {TABLE} --reason" in fault["todo"]
     done = run("audit", "put-back", TABLE, "--reason", "not by the rules", "--by", "Zoë")

@@ -126,7 +126,7 @@ def test_an_earlier_demo_is_removed_and_no_more(earlier, run):
 def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, named):
     monkeypatch.setattr(console, "width", 200)
     settings = load_settings()
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     if days:
         rows = {date(2017, 1, number): [("a", 1)] for number in days}
         publish(lake, staged_manifest(lake, {TABLE: rows}))

@@ -16,6 +16,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER
+from platform_assets_tests.support.places import on_disk
 
 COMMAND = "from platform_assets.cli.app import main; main()"
 
@@ -43,13 +44,13 @@ def interrupted(args: list[str], when: bytes, delay_s: float = 0) -> str:
 
 
 def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None:
-    lake = Lake(products.lake)
+    lake = Lake.at(products.lake)
     before = current_release(lake)
     the_bar = b"\x1b[?25l"  # is there before Spark is
     said = interrupted(["refresh", SILVER, "--days", "2017-01-02", "--force"], the_bar)
     assert "Traceback" not in said
     assert current_release(lake) == before
-    assert not lake.locks_path.exists() or not list(lake.locks_path.glob("stage-*"))
+    assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
 IN_A_FINALIZER = """
@@ -85,8 +86,8 @@ def test_the_demo_is_interrupted_while_spark_works(
     monkeypatch.setenv("PLATFORM_STATE", str(settings.state))
     monkeypatch.setenv("PLATFORM_JARS", str(settings.jars))
     interrupted(["demo", "--days", "3"], b"taking raw.products", delay_s)
-    lake = Lake(settings.lake)
-    assert not lake.locks_path.exists() or not list(lake.locks_path.glob("stage-*"))
+    lake = Lake.at(settings.lake)
+    assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
 def _printed(terminal: int) -> Iterator[bytes]:

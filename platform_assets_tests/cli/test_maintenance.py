@@ -16,7 +16,7 @@ from platform_assets_tests.support.shelf import age, contents, day, stage, stage
 @pytest.fixture
 def untidy(published: Settings) -> tuple[str, str]:
     """A day published twice, and a stage left behind; the names of the first publication and of the stage."""
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     first = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}})
     publish(lake, first)
     publish(lake, staged_manifest(lake, {TABLE: {day(2): [("x", 2)]}}))
@@ -33,7 +33,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("later")
 def test_a_dry_run_shows_what_a_run_then_does(run: Run, published: Settings, untidy: tuple[str, str]) -> None:
-    lake, (first, left) = Lake(published.lake), untidy
+    lake, (first, left) = Lake.at(published.lake), untidy
     before = contents(lake, TABLE)
     due = run("maintenance", "run", "--dry-run", "--json")
     assert due.code == 0, due.err

@@ -53,7 +53,7 @@ def test_a_lake_that_is_gone_is_named_and_found_again_elsewhere(
 def test_another_lake_in_its_place_is_named_and_taken_only_if_asked_for(run: Run, published: Settings) -> None:
     before = indexed(published)
     shutil.rmtree(published.lake)
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     publish(lake, staged_manifest(lake, {TABLE: {day(0): [("other", 1)]}}))
     for command in COMMANDS:
         said = run(*command)

@@ -25,7 +25,7 @@ LINES = "silver.transactions"
 def lake(state: Path) -> Lake:
     """Four releases, the last of which corrects a day of one of the two tables."""
     settings = load_settings()
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     for n in range(3):
         lines = {LINES: {day(0): [("line", 1)]}} if n == 0 else {}
         publish(lake, staged_manifest(lake, {TABLE: {day(n): [(f"k{n}", n)]}, **lines}))

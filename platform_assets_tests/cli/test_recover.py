@@ -11,6 +11,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import contents, day, publish_elsewhere, staged_manifest
 
 
@@ -18,7 +19,7 @@ from platform_assets_tests.support.shelf import contents, day, publish_elsewhere
 def test_a_dead_publication_is_finished_indexed_and_named(
     run: Run, published: Settings, tmp_path: Path, point: str
 ) -> None:
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}, "gold.other": {day(2): [("y", 2)]}})
     publish_elsewhere(lake, dying, tmp_path, point)
     said = run("recover")
@@ -32,11 +33,11 @@ def test_a_dead_publication_is_finished_indexed_and_named(
 
 
 def test_programs_are_told_too(run: Run, published: Settings, tmp_path: Path) -> None:
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}})
     publish_elsewhere(lake, dying, tmp_path, "replace.after_commit")
     torn = commits.commit_file(lake.table_path(TABLE), 2)
-    torn.write_bytes(torn.read_bytes()[:40])
+    on_disk(torn).write_bytes(on_disk(torn).read_bytes()[:40])
     done = run("recover", "--json").json
     assert done == {"release": 1, "done": [f"Removed the torn commit 2 of {TABLE}."], "indexed": {}, "mended": []}
 
@@ -45,7 +46,7 @@ def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
     run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody died half-way who had lost the lock, and was to publish on a release that others went beyond."""
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     shown = contents(lake, TABLE)
     dying = staged_manifest(lake, {TABLE: {day(2): [("x", 1)]}, "gold.new": {day(2): [("y", 2)]}})
     dying = dying.model_copy(update={"on_release": 1})

@@ -74,7 +74,7 @@ def test_what_was_put_back_does_not_differ(run: Run, corrected: str) -> None:
 
 
 def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(run: Run, published: Settings) -> None:
-    lake = Lake(published.lake)
+    lake = Lake.at(published.lake)
     assert run("release", "pin", "0", *WHY, "--name", "audit", "--json").json["publication"]
     publish(lake, staged_manifest(lake, {TABLE: {day(0): [("later", 7)]}}))
     assert platform_assets.read(TABLE, release="audit").num_rows == 2

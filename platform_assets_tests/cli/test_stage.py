@@ -15,10 +15,12 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import SILVER, computed, publish_on_paper
+from platform_assets_tests.support.places import on_disk
 
 DAY, BAD = date(2017, 1, 2), date(2017, 1, 3)
 
@@ -40,6 +42,13 @@ def trial(platform: Platform) -> OpenStage:
     content = computed(platform, SILVER)[DAY].model_copy(
         update={"digest": "0-1-1-1-1", "base": tuple(file.path for file in live.get(DAY, ()))}
     )
+    change = TableChange(
+        table=SILVER,
+        schema_string=spark_schema(platform.catalogue[SILVER]).json(),
+        days={DAY: content},
+        code_version=version.code,
+        configuration=parts,
+    )
     stage = OpenStage(
         name="trial",
         release=release.number,
@@ -48,16 +57,7 @@ def trial(platform: Platform) -> OpenStage:
         changed_at=now,
         who="Zoë",
         why="a new rule [/b]",
-        tables=(
-            TableChange(
-                table=SILVER,
-                schema_string=spark_schema(platform.catalogue[SILVER]).json(),
-                days={DAY: content},
-                code_version=version.code,
-                configuration=parts,
-            ),
-        ),
-        holds=(Hold(SILVER, BAD, "f", "contract", "[bold] is null", "r", now),),
+        staged=StagedDays().with_days([change], [Hold(SILVER, BAD, "f", "contract", "[bold] is null", "r", now)]),
         reasons={SILVER: {DAY: ("code",)}},
     )
     write_stage(platform.lake, stage)
@@ -132,7 +132,7 @@ def test_mistakes_are_told(run: Run, trial: OpenStage, args: list[str], says: st
 
 def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: OpenStage) -> None:
     write_stage(platform.lake, trial.model_copy(update={"name": "other"}))
-    (platform.lake.open_stages_path / "other.json").write_text("{", encoding="utf-8")
+    on_disk(platform.lake.open_stages_path / "other.json").write_text("{", encoding="utf-8")
     said = run("stage", "list")
     assert said.code == 1
     assert "trial" in said.out

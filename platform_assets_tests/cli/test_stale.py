@@ -21,6 +21,7 @@ from platform_assets.records.manifest import DataFile, DayContent, new_publicati
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, publish_on_paper
+from platform_assets_tests.support.places import on_disk
 
 
 def deliver(settings: Settings, day: date, rows: int) -> None:
@@ -29,9 +30,9 @@ def deliver(settings: Settings, day: date, rows: int) -> None:
     path = f"{publication}/event_date={day}/part-0.parquet"
     with open_platform(settings) as platform:
         file = platform.lake.table_path(RAW) / path
-        file.parent.mkdir(parents=True)
+        on_disk(file.parent).mkdir(parents=True)
         pq.write_table(pa.table({"_arrival": [f"products/{day}/p.csv"] * rows}), file)
-        staged = DataFile(path=path, size=file.stat().st_size, modified_ms=1, stats="{}")
+        staged = DataFile(path=path, size=on_disk(file).stat().st_size, modified_ms=1, stats="{}")
         before = tuple(old.path for old in live_files(platform.lake.table_path(RAW)).get(day, ()))
         digest = str(Digest(rows, (rows, 1, 2, 3)))
         content = DayContent(files=(staged,), base=before, digest=digest, rows=rows, bytes=staged.size)
@@ -104,13 +105,16 @@ def test_a_table_with_other_columns_than_its_contract_says_what_it_needs(run, pu
     assert refused.out == ""
     everything = run("refresh", "--explain")
     assert (everything.code, everything.err) == (0, "")
-    assert "cannot be computed gold.daily_sales 2017-01-01 and 1 other day: silver.transactions has" in everything.out
+    assert (
+        "cannot be computed gold.daily_sales 2017-01-01 and 1 other day (configuration): silver.transactions"
+        in everything.out
+    )
 
 
 def test_days_named_that_lack_an_input_are_refused_before_any_work(run, products):
     with open_platform(products) as platform:
         publish_on_paper(platform, "raw.transactions", loaded_empty(DAYS[:1]))
-    lacks = "Cannot be computed: silver.transactions 2017-01-02 and 1 other day: raw.transactions has never been"
+    lacks = "Cannot be computed: silver.transactions 2017-01-02 and 1 other day (never computed): raw.transactions has never been"
     refused = run("refresh", "silver.transactions", "--days", "2017-01-01..2017-01-03")
     assert refused.code == 3
     assert f"{lacks} loaded for 2017-01-02" in " ".join(refused.err.split())

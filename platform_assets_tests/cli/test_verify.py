@@ -6,6 +6,7 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import FIRST, TABLE, Run
+from platform_assets_tests.support.places import on_disk
 
 
 def test_days_without_a_record_of_their_inputs_are_counted_and_said_to_be_so(run: Run, published: Settings) -> None:
@@ -21,13 +22,13 @@ def test_days_without_a_record_of_their_inputs_are_counted_and_said_to_be_so(run
 
 
 def test_a_file_of_another_length_is_named_whoever_made_the_day(run: Run, published: Settings) -> None:
-    path = Lake(published.lake).table_path(TABLE)
+    path = Lake.at(published.lake).table_path(TABLE)
     [file] = live_files(path)[FIRST]
-    (path / file.path).write_bytes(b"something else")
+    on_disk(path / file.path).write_bytes(b"something else")
     said = run("verify", TABLE, "--days", str(FIRST))
     assert said.code == 1
     assert f"different {TABLE} 2017-01-01: the file {file.path} of {TABLE} on 2017-01-01 has 14 bytes" in said.out
-    (path / file.path).unlink()
+    on_disk(path / file.path).unlink()
     [table] = run("verify", TABLE, "--days", str(FIRST), "--json").json["tables"]
     assert table["different"] == 1
     assert table["days"][0]["reason"] == f"the file {file.path} of {TABLE} on 2017-01-01 is gone"
@@ -50,5 +51,5 @@ def test_days_never_published_are_an_error(run: Run, published: Settings) -> Non
 
 def test_nothing_private_is_left(run: Run, published: Settings) -> None:
     run("verify", TABLE)
-    assert not Lake(published.lake).private_path.exists()
-    assert live_files(Lake(published.lake).table_path(TABLE))[FIRST]
+    assert not Lake.at(published.lake).private_path.exists()
+    assert live_files(Lake.at(published.lake).table_path(TABLE))[FIRST]

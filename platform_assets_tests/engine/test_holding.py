@@ -107,7 +107,7 @@ def test_who_publishes_a_stage_holds_no_day_that_is_good_by_now(
 
     with world.open() as platform:
         refresh_stage(platform, spark, Author("s", "to try"), "trial")
-        assert [hold.day for hold in opened_stage(platform, "trial").holds] == [ODD]
+        assert [hold.day for hold in opened_stage(platform, "trial").staged.holds] == [ODD]
     others(world)
     assert holds(world) == []
     before = world.digests()[SILVER]

@@ -19,7 +19,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import RefreshResult, recompute, refresh
 from platform_assets.engine.state.planner import outlook
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.audit.faults import Scope
@@ -102,7 +102,7 @@ class Later:
             spark = self.world.spark
             found = audit_installation(platform.settings, Scope(), lambda *_: None, lambda: spark).found
             every = frozenset(platform.calendar.days())
-            verified = verify(platform, lambda: spark, Choice((SILVER, GOLD), every), folder)
+            verified = verify(platform, lambda: spark, Choice((SILVER, GOLD), every), located(folder))
         different = [f"{t.table} {d.day}: {d.reason}" for t in verified for d in t.days if d.verdict == "different"]
         return [*(str(fault) for fault in found.faults), *different]
 
@@ -140,20 +140,20 @@ def digests(world: World, table: str) -> dict[str, str]:
 
 
 def column(world: World, table: str, name: str, release: int | None = None) -> list[Any]:
-    rows = read_arrow(Lake(world.settings.lake), table, release=release).to_pylist()
+    rows = read_arrow(Lake.at(world.settings.lake), table, release=release).to_pylist()
     return [row[name] for row in sorted(rows, key=lambda row: (row["event_date"], str(row)))]
 
 
 def names(world: World, table: str, release: int | None = None) -> list[str]:
-    return list(read_arrow(Lake(world.settings.lake), table, release=release).column_names)
+    return list(read_arrow(Lake.at(world.settings.lake), table, release=release).column_names)
 
 
 def newest(world: World) -> int:
-    return current_release(Lake(world.settings.lake)).number
+    return current_release(Lake.at(world.settings.lake)).number
 
 
 def last_commit(world: World, table: str) -> set[str]:
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     said = commits.actions(lake.table_path(table), current_release(lake).versions[table])
     return {next(iter(action)) for action in said}
 

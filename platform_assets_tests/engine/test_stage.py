@@ -17,6 +17,7 @@ from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.verify.verdicts import Choice
 from platform_assets.operations.verify.verify import verify
 from platform_assets_tests.support.history import RETAIL
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
 from platform_assets_tests.support.world import World
@@ -138,7 +139,7 @@ def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
     correct(world, DAYS[1], "ours")
 
     def weeks_later(platform: Platform) -> None:
-        for path in platform.lake.root.rglob("*"):
+        for path in on_disk(platform.lake.root).rglob("*"):
             os.utime(path, (0, 0))
         assert delete_unneeded(platform, "stages") == ()
 

@@ -17,6 +17,7 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.planning.fingerprints import attempt
 from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
@@ -42,7 +43,7 @@ def forced_into_a_stage(platform: Platform, bad: DayRecord) -> Stage:
     snapshot = LakeSnapshot.now(platform)
     base = tuple(file.path for file in files_at(platform.lake, SILVER, snapshot.version(SILVER)).get(DAY, ()))
     content = DayContent(files=(), base=base, digest=FORCED, rows=0, bytes=0, fingerprint=bad.fingerprint)
-    stage.changes[SILVER] = TableChange(
+    change = TableChange(
         table=SILVER,
         schema_string=spark_schema(contract).json(),
         days={DAY: content},
@@ -51,7 +52,8 @@ def forced_into_a_stage(platform: Platform, bad: DayRecord) -> Stage:
         configuration=platform.configurations[SILVER].parts,
     )
     stage.results[SILVER] = StepResult(SILVER, {DAY: content}, reasons={DAY: ("asked for",)})
-    stage.over.update(hold for hold in platform.ledger.holds(SILVER) if hold.day == DAY)
+    known = [hold for hold in platform.ledger.holds(SILVER) if hold.day == DAY]
+    stage.staged = StagedDays().with_days([change], over=known)
     return stage
 
 

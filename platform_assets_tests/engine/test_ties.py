@@ -114,7 +114,7 @@ def test_half_of_a_move_is_not_published_where_another_run_was_first_with_the_ot
         once_at(monkeypatch, computing, "gate.decided", first[0])
         recompute_step(other, lambda: world.spark, Step(TABLE, tuple(sorted(days))), Author("other", "both"))
         newest = other.current_release().number
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     for number in range(newest - 2, newest + 1):
         rows = read_arrow(lake, TABLE, release=number).to_pylist()
         assert len([row for row in rows if row["basket_id"] == basket]) == 1, f"release {number}"
@@ -185,7 +185,7 @@ def test_a_clock_behind_leaves_a_day_that_is_held_with_one_ahead_of_it(make_worl
 
 def assert_on_one_day(world: World, basket: int) -> None:
     """Every release that has the table has a basket once."""
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     for number in range(current_release(lake).number + 1):
         if TABLE in release(lake, number).versions:
             rows = read_arrow(lake, TABLE, release=number).to_pylist()
@@ -201,7 +201,7 @@ def test_a_day_computed_again_in_a_stage_takes_those_along_that_it_is_tied_to(wo
         stage = Stage(platform, Author("test", "a stage"))
         days = tuple(date.fromisoformat(day) for day in (FROM, TO))
         stage.step(lambda: world.spark, Step(TABLE, days))
-        assert set(stage.changes[TABLE].days) == set(days)
+        assert set(stage.staged.of(TABLE)) == set(days)
         done = stage.step(lambda: world.spark, Step(TABLE, days[:1]))
         assert set(done.published) == set(days)
         stage.discard()

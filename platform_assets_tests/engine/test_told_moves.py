@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.engine.moves.told_moves import moved, sent_home
+from platform_assets.lakehouse.layout import located
 from platform_assets.records.manifest import DataFile
 
 NEAR, FAR = date(2017, 1, 5), date(2017, 1, 9)
@@ -30,16 +31,16 @@ def raw_file(table: Path, name: str, *rows: Row, told: bool = True) -> DataFile:
 def test_records_move_with_the_tombstones_that_came_since(tmp_path: Path, told: bool) -> None:
     known = raw_file(tmp_path, "known", ("record", "a", NEAR), ("tombstone", "b", NEAR), told=told)
     new = raw_file(tmp_path, "new", ("tombstone", "c", FAR), told=told)
-    assert moved(tmp_path, [known], [known, new]) == {FAR}
-    assert moved(tmp_path, [], [known, new]) == {NEAR, FAR}
-    assert moved(tmp_path, [known, new], [known, new]) == set()
+    assert moved(located(tmp_path), [known], [known, new]) == {FAR}
+    assert moved(located(tmp_path), [], [known, new]) == {NEAR, FAR}
+    assert moved(located(tmp_path), [known, new], [known, new]) == set()
 
 
 def test_a_withdrawal_sends_home_what_its_arrival_had_taken_away(tmp_path: Path) -> None:
     known = raw_file(tmp_path, "known", ("tombstone", "b", NEAR), ("tombstone", "c", FAR))
     back = raw_file(tmp_path, "back", ("withdrawal", "b", NEAR))
-    assert moved(tmp_path, [known], [known, back]) == {NEAR}
-    assert sent_home(tmp_path, [known], [known, back]) == {NEAR}
-    assert sent_home(tmp_path, [], [known, back]) == {NEAR}, "whenever its tombstone came"
-    assert sent_home(tmp_path, [known, back], [known, back]) == set()
-    assert sent_home(tmp_path, [], [known]) == set()
+    assert moved(located(tmp_path), [known], [known, back]) == {NEAR}
+    assert sent_home(located(tmp_path), [known], [known, back]) == {NEAR}
+    assert sent_home(located(tmp_path), [], [known, back]) == {NEAR}, "whenever its tombstone came"
+    assert sent_home(located(tmp_path), [known, back], [known, back]) == set()
+    assert sent_home(located(tmp_path), [], [known]) == set()

@@ -30,6 +30,13 @@ from platform_assets_tests.support.world import World, product, sale
 
 DAYS = 40
 SPAN = 28
+NOTHING_STALE = {
+    "tables": [],
+    "contract_changes": {},
+    "cannot_be_computed": [],
+    "bereft": [],
+    "waiting_files": 0,
+}
 """Days of gold.household_28d that a day of sales reaches."""
 
 __all__ = ["run", "state"]
@@ -106,7 +113,7 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(
         assert said.code in (0, 1), said.err
         return said.code, said.json if "--json" in args else said.out
 
-    assert told("stale", "--json") == (0, {"tables": [], "contract_changes": {}, "bereft": [], "waiting_files": 0})
+    assert told("stale", "--json") == (0, NOTHING_STALE)
     correct(world, 2)
     correct(world, 35)
     code, found = told("stale", "--json")

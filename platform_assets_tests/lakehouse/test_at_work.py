@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.at_work import kept_by_processes, staging
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
+from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.maintenance.deletion import delete, deletions
 from platform_assets.operations.maintenance.usage import usage
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -33,34 +34,37 @@ SAFE, WINDOW = timedelta(days=7), timedelta(days=90)
 
 
 @pytest.fixture(params=["file", "postgresql"])
-def lock_url(request: pytest.FixtureRequest) -> str | None:
+def either(tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    """A lake whose locks lie in files, and one whose locks a database holds."""
     if request.param == "file":
-        return None
+        return Lake.at(tmp_path / "lake")
     server: PostgresServer = request.getfixturevalue("postgres_server")
-    return server.url
+    return Lake.at(tmp_path / "lake", server.url)
 
 
-def maintained(lake: Lake, lock_url: str | None) -> set[str]:
+def maintained(lake: Lake) -> set[str]:
     """The folders that maintenance removes."""
-    found = usage(lake, WINDOW, tuple, lock_url)
-    return {one.publication for one in delete(lake, found, deletions(found, SAFE), tuple, lock_url)}
+    found = usage(lake, WINDOW, tuple)
+    return {one.publication for one in delete(lake, found, deletions(found, SAFE), tuple)}
 
 
-def test_the_first_batches_of_a_long_stage_stay_until_its_process_is_done(lake: Lake, lock_url: str | None) -> None:
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}), lock_url)
-    with staging(lake, lock_url) as keep:
-        assert not list(lake.locks_path.glob("stage-*")), "nothing is locked before there is something to keep"
-        first = stage(lake, SALES, {day(1): [("b", 1)]})
+def test_the_first_batches_of_a_long_stage_stay_until_its_process_is_done(either: Lake) -> None:
+    publish(either, staged_manifest(either, {SALES: {day(0): [("a", 1)]}}))
+    with staging(either) as keep:
+        assert not list(on_disk(either.locks_path).glob("stage-*")), (
+            "nothing is locked before there is something to keep"
+        )
+        first = stage(either, SALES, {day(1): [("b", 1)]})
         keep([first])
-        second = stage(lake, SALES, {day(2): [("c", 1)]})
+        second = stage(either, SALES, {day(2): [("c", 1)]})
         keep([first, second])
-        nobodys = stage(lake, SALES, {day(3): [("d", 1)]})
-        age(lake, SALES)
-        assert maintained(lake, lock_url) == {nobodys}
-        publish(lake, manifest(first, change(lake, SALES, first)), lock_url)
-        assert contents(lake, SALES)[day(1)] == [("b", 1)]
-    assert maintained(lake, lock_url) == {second}
-    assert not list(lake.locks_path.glob("stage-*"))
+        nobodys = stage(either, SALES, {day(3): [("d", 1)]})
+        age(either, SALES)
+        assert maintained(either) == {nobodys}
+        publish(either, manifest(first, change(either, SALES, first)))
+        assert contents(either, SALES)[day(1)] == [("b", 1)]
+    assert maintained(either) == {second}
+    assert not list(on_disk(either.locks_path).glob("stage-*"))
 
 
 def _die_keeping(lake: Lake, publication: str) -> None:
@@ -72,27 +76,27 @@ def _die_keeping(lake: Lake, publication: str) -> None:
 def test_what_a_dead_process_kept_is_nobodys(lake: Lake) -> None:
     left = stage(lake, SALES, {day(1): [("b", 1)]})
     in_process(_die_keeping, lake, left)
-    assert len(list(lake.locks_path.glob("stage-*.batches.json"))) == 1
+    assert len(list(on_disk(lake.locks_path).glob("stage-*.batches.json"))) == 1
     forget_dead_holders(lake)
     assert kept_by_processes(lake) == frozenset()
-    assert not list(lake.locks_path.glob("stage-*"))
+    assert not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
 def test_the_earlier_of_two_clocks_says_how_old_a_stage_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system on another machine, whose clock is behind; or this machine's, which is ahead."""
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
     left = stage(lake, SALES, {day(1): [("b", 1)]})
-    clock_of = storage.clock_of
-    written = clock_of(lake.root)
+    now = Disk.now
+    written = lake.root.now()
 
     def age_of(folder: Path, days: int) -> None:
         then = (written - timedelta(days=days)).timestamp()
         for path in (folder, *folder.rglob("*")):
             os.utime(path, (then, then))
 
-    age_of(lake.stage_path(SALES, left), 8)
-    monkeypatch.setattr(storage, "clock_of", lambda folder: clock_of(folder) - timedelta(days=2))
-    assert maintained(lake, None) == set()
-    monkeypatch.setattr(storage, "clock_of", lambda folder: clock_of(folder) + timedelta(days=400))
-    assert maintained(lake, None) == {left}
-    assert not list(lake.root.glob(".*.now"))
+    age_of(on_disk(lake.stage_path(SALES, left)), 8)
+    monkeypatch.setattr(Disk, "now", lambda folder: now(folder) - timedelta(days=2))
+    assert maintained(lake) == set()
+    monkeypatch.setattr(Disk, "now", lambda folder: now(folder) + timedelta(days=400))
+    assert maintained(lake) == {left}
+    assert not list(on_disk(lake.root).glob(".*.now"))

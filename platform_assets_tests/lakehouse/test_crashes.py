@@ -13,6 +13,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
@@ -95,7 +96,7 @@ def test_a_commit_torn_by_a_power_cut_is_removed_and_done_again(
     publish_elsewhere(lake, dying, tmp_path, point)
     path = lake.releases_path if table == "_releases" else lake.table_path(table)
     torn = commits.commit_file(path, 1)
-    torn.write_bytes(torn.read_bytes()[:left])
+    on_disk(torn).write_bytes(on_disk(torn).read_bytes()[:left])
     assert everything(lake) == BEFORE
     assert recover(lake)[0] == f"Removed the torn commit 1 of {table}."
     publish(lake, dying)
@@ -111,11 +112,11 @@ def test_a_checkpoint_torn_by_a_power_cut_is_removed(lake: Lake, left: int | Non
     write_checkpoint(lake.table_path(SALES), 2)
     assert recover(lake) == []
     torn = log / f"{2:020d}.checkpoint.parquet"
-    torn.write_bytes(torn.read_bytes()[: left or 0])
+    on_disk(torn).write_bytes(on_disk(torn).read_bytes()[: left or 0])
     if left is None:
-        torn.unlink()
+        on_disk(torn).unlink()
     if not hinted:
-        (log / "_last_checkpoint").unlink()
+        on_disk(log / "_last_checkpoint").unlink()
     done = recover(lake)
     assert done == ([f"Removed the torn checkpoint 2 of {SALES}."] if hinted or left is not None else [])
     assert everything(lake) == before
@@ -125,7 +126,7 @@ def test_a_checkpoint_torn_by_a_power_cut_is_removed(lake: Lake, left: int | Non
 
 def test_a_released_commit_that_is_torn_is_damage_and_is_not_hidden(lake: Lake) -> None:
     publish(lake, staged_manifest(lake, BEFORE))
-    commits.commit_file(lake.table_path(SALES), 0).write_bytes(b"{")
+    on_disk(commits.commit_file(lake.table_path(SALES), 0)).write_bytes(b"{")
     with pytest.raises(DamagedTableError, match=r"Commit 0 of silver\.sales is torn"):
         publish(lake, staged_manifest(lake, AFTER | {SALES: {}}))
 
@@ -135,11 +136,13 @@ def test_a_failure_half_way_says_so_and_is_finished_later(lake: Lake) -> None:
 
     publish(lake, staged_manifest(lake, BEFORE))
     failing = staged_manifest(lake, AFTER, REPLACES)
-    (lake.releases_path / f"{1:020d}-{failing.publication}.parquet").mkdir()  # where the release is to be written
+    on_disk(
+        lake.releases_path / f"{1:020d}-{failing.publication}.parquet"
+    ).mkdir()  # where the release is to be written
     with pytest.raises(InterruptedPublicationError, match="Keep its staged files"):
         publish(lake, failing)
     assert everything(lake) == BEFORE
-    (lake.releases_path / f"{1:020d}-{failing.publication}.parquet").rmdir()
+    on_disk(lake.releases_path / f"{1:020d}-{failing.publication}.parquet").rmdir()
     publish(lake, staged_manifest(lake, {SALES: {day(7): [("z", 1)]}}))
     assert everything(lake) == {SALES: AFTER[SALES] | {day(7): [("z", 1)]}, STORES: AFTER[STORES]}
     assert contents(lake, SALES, current_release(lake).number - 1) == AFTER[SALES]

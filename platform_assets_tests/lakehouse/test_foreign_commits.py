@@ -23,6 +23,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.lakehouse.revert import revert_foreign
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -98,14 +99,14 @@ def test_a_foreign_commit_is_named_at_the_next_publication_and_unseen_by_readers
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_table_put_back_has_its_released_files_again_and_work_goes_on(filled: Lake, tool: Tool) -> None:
     before, files = everything(filled), live(filled, SALES)
-    columns = DeltaTable(filled.table_path(SALES)).schema()
+    columns = DeltaTable(on_disk(filled.table_path(SALES))).schema()
     tool(str(filled.table_path(SALES)))
     assert revert_foreign(filled, SALES, why="not by the rules") == 1
     assert everything(filled) == before
     assert {when: [file.path for file in found] for when, found in live(filled, SALES).items()} == {
         when: [file.path for file in found] for when, found in files.items()
     }
-    head = DeltaTable(filled.table_path(SALES))
+    head = DeltaTable(on_disk(filled.table_path(SALES)))
     assert head.schema() == columns
     assert head.metadata().configuration["delta.checkpointInterval"] == "20"
     assert manifest_of(filled, list(published(filled))[1][1]).why == "not by the rules"
@@ -131,7 +132,7 @@ def test_a_release_written_by_another_tool_is_named(filled: Lake) -> None:
 
 def test_released_files_that_a_tool_deleted_are_named(filled: Lake) -> None:
     _overwrite(str(filled.table_path(SALES)))
-    (gone, *_) = live_paths = sorted(filled.table_path(SALES).glob("*/event_date=*/*.parquet"))
+    (gone, *_) = live_paths = sorted(on_disk(filled.table_path(SALES)).glob("*/event_date=*/*.parquet"))
     assert live_paths
     gone.unlink()
     with pytest.raises(StagedFileError, match=f"{gone.name} is missing"):
@@ -154,7 +155,7 @@ def test_a_folder_of_somebody_else_is_not_taken_over(filled: Lake) -> None:
 def test_a_table_whose_folder_was_deleted_is_not_begun_anew(filled: Lake) -> None:
     for n in (1, 2):
         publish(filled, staged_manifest(filled, {SALES: {day(0): [("a", n)]}}))
-    for file in (filled.table_path(SALES) / "_delta_log").iterdir():
+    for file in on_disk(filled.table_path(SALES) / "_delta_log").iterdir():
         file.unlink()
     with pytest.raises(DamagedTableError, match=r"silver\.sales has no version 2, which release 2 shows"):
         publish(filled, staged_manifest(filled, {STORES: {day(0): [("s", 9)]}}))
@@ -166,8 +167,8 @@ def test_a_foreign_commit_on_a_half_published_table_is_undone_and_the_publicatio
     from platform_assets.lakehouse.replace import replace
 
     file = manifest_file(filled, what.publication)
-    file.parent.mkdir(parents=True)
-    file.write_text(what.model_dump_json())
+    on_disk(file.parent).mkdir(parents=True)
+    on_disk(file).write_text(what.model_dump_json())
     for change in what.tables:
         replace(filled, change, what, head_of(filled.table_path(change.table)))
     _append(str(filled.table_path(SALES)))

@@ -25,6 +25,7 @@ from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
@@ -126,7 +127,7 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk th
     def test_a_disk_that_cannot_be_written_leaves_all_or_nothing(
         disk: Path, tmp_path: Path, name: str, harm: Callable[[Path], None], mend: Callable[[Path], None]
     ) -> None:
-        lake = Lake(disk / "lake")
+        lake = Lake.at(disk / "lake")
         # A file system with a file that is open for writing cannot be made read-only.
         ledger = disk if harm is fill else tmp_path
         with platform_on(disk, ledger) as platform:
@@ -151,10 +152,10 @@ if os.geteuid() == 0:  # not skipped but left out: only root can mount a disk th
 
 
 def test_a_stage_for_whose_log_there_is_no_room_says_so_by_number(disk: Path) -> None:
-    lake = Lake(disk / "lake")
+    lake = Lake.at(disk / "lake")
     folder = lake.stage_path(SALES, "20170101T000000000000Z-00000000")
     rows = folder / "event_date=2017-01-01"
-    rows.mkdir(parents=True)
+    on_disk(rows).mkdir(parents=True)
     pq.write_table(pa.table({"key": ["a"], "price": [1]}), rows / "part-0.parquet")
     fill(disk)
     with pytest.raises(OSError, match="No space left") as told:

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.new_commit import CHECKPOINT_INTERVAL, write_checkpoint
@@ -18,9 +17,11 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import discard, log_stage
+from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import SyncResult, sync
 from platform_assets.records.manifest import new_publication
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     change,
@@ -41,13 +42,13 @@ SHORT, LONG = CHECKPOINT_INTERVAL + 3, 2 * CHECKPOINT_INTERVAL + 3
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files of the lake that were read, as often as they were."""
     seen: list[Path] = []
-    read = storage.read
+    read = Disk.read
 
-    def counted(path: Path) -> bytes | None:
-        seen.append(path)
-        return read(path)
+    def counted(file: Disk, last: int | None = None) -> bytes | None:
+        seen.append(on_disk(file))
+        return read(file, last)
 
-    monkeypatch.setattr(storage, "read", counted)
+    monkeypatch.setattr(Disk, "read", counted)
     return seen
 
 
@@ -62,9 +63,9 @@ def staged(lake: Lake, n: int) -> str:
     publication = new_publication()
     folder = lake.stage_path(SALES, publication)
     of_day = folder / f"event_date={day(n)}"
-    of_day.mkdir(parents=True)
+    on_disk(of_day).mkdir(parents=True)
     rows = rows_of({day(n): [("staged", n)]}).drop_columns(["event_date"])
-    pq.write_table(rows, of_day / f"part-{len(list(of_day.iterdir()))}.parquet")
+    pq.write_table(rows, of_day / f"part-{len(list(on_disk(of_day).iterdir()))}.parquet")
     log_stage(folder, "")
     return publication
 
@@ -84,11 +85,11 @@ def test_a_checkpoint_holds_what_is_live_and_nothing_of_what_has_left(lake: Lake
         assert [len(rows.column(name).drop_null()) for name in ("add", "remove", "metaData", "protocol")] == [
             live, 0, 1, 1
         ]  # fmt: skip
-        hint = json.loads((log / "_last_checkpoint").read_text())
+        hint = json.loads(on_disk(log / "_last_checkpoint").read_text())
         assert (hint["version"], hint["size"]) == (CHECKPOINT_INTERVAL, rows.num_rows)
-        assert hint["sizeInBytes"] == checkpoint.stat().st_size
+        assert hint["sizeInBytes"] == on_disk(checkpoint).stat().st_size
     for number in (CHECKPOINT_INTERVAL - 1, CHECKPOINT_INTERVAL, SHORT - 1):
-        found = DeltaTable(lake.table_path(SALES), version=number)
+        found = DeltaTable(on_disk(lake.table_path(SALES)), version=number)
         assert found.to_pyarrow_table(columns=["cents"]).to_pylist() == [{"cents": number}]
         assert [Path(uri).name for uri in found.file_uris()] == [
             Path(path).name for path in table_snapshot(lake.table_path(SALES), number).files
@@ -104,7 +105,7 @@ def test_a_checkpoint_can_be_cut_short_anywhere(lake: Lake, point: str) -> None:
     assert contents(lake, SALES) == {day(0): [("n", 4)]}
     replaced(lake, 7)
     assert contents(lake, SALES) == {day(0): [("n", 6)]}
-    assert DeltaTable(table).to_pyarrow_table(columns=["cents"]).to_pylist() == [{"cents": 6}]
+    assert DeltaTable(on_disk(table)).to_pyarrow_table(columns=["cents"]).to_pylist() == [{"cents": 6}]
 
 
 def test_a_publication_reads_no_more_after_many_than_after_few(lake: Lake, reads: list[Path]) -> None:
@@ -146,7 +147,7 @@ def test_a_stage_whose_log_says_nothing_is_looked_for_everywhere(lake: Lake) -> 
     publication = staged(lake, 1)
     publish(lake, manifest(new_publication(), change(lake, SALES, publication)))
     log = commits.commit_file(lake.stage_path(SALES, publication), 0)
-    log.write_text(log.read_text()[:20])
+    on_disk(log).write_text(on_disk(log).read_text()[:20])
     replaced(lake, 6)
     assert not discard(lake, SALES, publication)
 

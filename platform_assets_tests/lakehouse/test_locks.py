@@ -13,15 +13,14 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import Connection, text
 
-from platform_assets.contracts import Catalogue
-from platform_assets.engine.platform import Platform
+from platform_assets.engine.platform import lake_to_write
 from platform_assets.lakehouse import locks as lock
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import ingest_lock, is_staging, publish_lock, stage_lock
 from platform_assets.lakehouse.publish import publish
-from platform_assets.ledger.ledger import Ledger
 from platform_assets.settings import Settings
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -32,102 +31,107 @@ from platform_assets_tests.support.shelf import (
 )
 
 
-def hold(lake: Lake, lock_url: str | None, sign: Path) -> None:
+def hold(lake: Lake, sign: Path) -> None:
     """Take the publish lock and keep it."""
-    with publish_lock(lake, lock_url):
+    with publish_lock(lake):
         sign.touch()
         time.sleep(60)
 
 
+@pytest.fixture
+def served(tmp_path: Path, postgres_server: PostgresServer) -> Lake:
+    """A lake whose locks a database holds."""
+    return Lake.at(tmp_path / "lake", postgres_server.url)
+
+
 @pytest.fixture(params=["file", "postgresql"])
-def lock_url(request: pytest.FixtureRequest) -> str | None:
+def either(tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+    """A lake whose locks lie in files, and one whose locks a database holds."""
     if request.param == "file":
-        return None
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    return server.url
+        return Lake.at(tmp_path / "lake")
+    lake: Lake = request.getfixturevalue("served")
+    return lake
 
 
-def test_a_lock_that_stays_taken_says_who_has_it(lake: Lake, lock_url: str | None) -> None:
+def test_a_lock_that_stays_taken_says_who_has_it(either: Lake) -> None:
     who = f"process {os.getpid()} on {socket.gethostname()}"
-    with publish_lock(lake, lock_url), pytest.raises(LockTimeoutError, match=who):
-        publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}), lock_url, timeout_s=0.2)
+    with publish_lock(either), pytest.raises(LockTimeoutError, match=who):
+        publish(either, staged_manifest(either, {SALES: {day(0): [("a", 1)]}}), timeout_s=0.2)
 
 
-def test_a_free_lock_can_be_taken_again(lake: Lake, lock_url: str | None) -> None:
+def test_a_free_lock_can_be_taken_again(either: Lake) -> None:
     for _ in range(3):
-        with publish_lock(lake, lock_url, timeout_s=0.2) as still_held:
+        with publish_lock(either, timeout_s=0.2) as still_held:
             still_held()
 
 
-def test_a_killed_holder_frees_the_lock_at_once(lake: Lake, lock_url: str | None, tmp_path: Path) -> None:
+def test_a_killed_holder_frees_the_lock_at_once(either: Lake, tmp_path: Path) -> None:
     sign = tmp_path / "held"
-    process = in_process(hold, lake, lock_url, sign, wait=False)
+    process = in_process(hold, either, sign, wait=False)
     deadline = time.monotonic() + 30
     while not sign.exists():
         assert time.monotonic() < deadline
         assert process.exitcode is None
         time.sleep(0.02)
-    with pytest.raises(LockTimeoutError, match=f"process {process.pid} "), publish_lock(lake, lock_url, 0.2):
+    with pytest.raises(LockTimeoutError, match=f"process {process.pid} "), publish_lock(either, 0.2):
         pass
     process.kill()
     process.join(10)
-    with publish_lock(lake, lock_url, timeout_s=5):
+    with publish_lock(either, timeout_s=5):
         pass
 
 
-def test_ingests_of_two_tables_and_a_publication_do_not_wait_for_each_other(lake: Lake, lock_url: str | None) -> None:
+def test_ingests_of_two_tables_and_a_publication_do_not_wait_for_each_other(either: Lake) -> None:
     with (
-        ingest_lock(lake, "raw.a", lock_url, 0.2),
-        ingest_lock(lake, "raw.b", lock_url, 0.2),
-        publish_lock(lake, lock_url, 0.2),
+        ingest_lock(either, "raw.a", 0.2),
+        ingest_lock(either, "raw.b", 0.2),
+        publish_lock(either, 0.2),
         pytest.raises(LockTimeoutError, match=r"ingest-raw\.a"),
-        ingest_lock(lake, "raw.a", lock_url, 0.2),
+        ingest_lock(either, "raw.a", 0.2),
     ):
         pass
 
 
-def test_whoever_is_at_work_on_a_stage_can_be_told_and_leaves_nothing(lake: Lake, lock_url: str | None) -> None:
-    assert not is_staging(lake, "one", lock_url)
-    with stage_lock(lake, "one", lock_url):
-        assert is_staging(lake, "one", lock_url)
-        assert not is_staging(lake, "other", lock_url)
-    assert not is_staging(lake, "one", lock_url)
-    assert not list(lake.locks_path.glob("stage-*"))
+def test_whoever_is_at_work_on_a_stage_can_be_told_and_leaves_nothing(either: Lake) -> None:
+    assert not is_staging(either, "one")
+    with stage_lock(either, "one"):
+        assert is_staging(either, "one")
+        assert not is_staging(either, "other")
+    assert not is_staging(either, "one")
+    assert not list(on_disk(either.locks_path).glob("stage-*"))
 
 
-def test_two_lakes_do_not_wait_for_each_other(lake: Lake, lock_url: str | None, tmp_path: Path) -> None:
-    with publish_lock(lake, lock_url, 0.2), publish_lock(Lake(tmp_path / "other"), lock_url, 0.2):
+def test_two_lakes_do_not_wait_for_each_other(either: Lake, tmp_path: Path) -> None:
+    with publish_lock(either, 0.2), publish_lock(Lake.at(tmp_path / "other", either.lock_url), 0.2):
         pass
 
 
 def test_a_lake_mounted_elsewhere_is_the_same_lake_to_the_database(
-    lake: Lake, postgres_server: PostgresServer, tmp_path: Path
+    served: Lake, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    with publish_lock(lake, postgres_server.url):
-        (tmp_path / "mounted").symlink_to(lake.root)
-        elsewhere = Lake(tmp_path / "mounted")
-        with pytest.raises(LockTimeoutError), publish_lock(elsewhere, postgres_server.url, 0.2):
+    with publish_lock(served):
+        (tmp_path / "mounted").symlink_to(on_disk(served.root))
+        elsewhere = Lake.at(tmp_path / "mounted", postgres_server.url)
+        with pytest.raises(LockTimeoutError), publish_lock(elsewhere, 0.2):
             pass
 
 
-def test_a_publication_under_a_database_lock_is_like_any_other(lake: Lake, lock_url: str | None) -> None:
-    publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}), lock_url)
-    assert contents(lake, SALES) == {day(0): [("a", 1)]}
+def test_a_publication_under_a_database_lock_is_like_any_other(either: Lake) -> None:
+    publish(either, staged_manifest(either, {SALES: {day(0): [("a", 1)]}}))
+    assert contents(either, SALES) == {day(0): [("a", 1)]}
 
 
-def test_a_publisher_whose_session_was_cut_stops(lake: Lake, postgres_server: PostgresServer) -> None:
+def test_a_publisher_whose_session_was_cut_stops(served: Lake, postgres_server: PostgresServer) -> None:
     import psycopg
 
-    with publish_lock(lake, postgres_server.url) as still_held:
+    with publish_lock(served) as still_held:
         with psycopg.connect(postgres_server.url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
         with pytest.raises(LockLostError, match="was lost"):
             still_held()
 
 
-def test_a_publisher_whose_session_holds_the_lock_no_more_stops(
-    lake: Lake, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_publisher_whose_session_holds_the_lock_no_more_stops(served: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """As behind a pooler that gives the connection to somebody else between two statements."""
     sessions: list[Connection] = []
     open_session = lock._session
@@ -139,7 +143,7 @@ def test_a_publisher_whose_session_holds_the_lock_no_more_stops(
             yield session
 
     monkeypatch.setattr(lock, "_session", seen)
-    with publish_lock(lake, postgres_server.url) as still_held:
+    with publish_lock(served) as still_held:
         still_held()
         sessions[-1].execute(text("SELECT pg_advisory_unlock_all()"))
         with pytest.raises(LockLostError, match="was lost"):
@@ -147,17 +151,15 @@ def test_a_publisher_whose_session_holds_the_lock_no_more_stops(
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "POSTGRESQL", "postgresql+psycopg2"])
-def test_locks_lie_in_the_ledgers_database_however_its_url_is_spelled(
-    settings: Settings, scheme: str, tmp_path: Path
-) -> None:
+def test_locks_lie_in_the_ledgers_database_however_its_url_is_spelled(settings: Settings, scheme: str) -> None:
     url = SecretStr(f"{scheme}://u:p%40ss@db/x")
-    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        platform = Platform(settings.model_copy(update={"ledger_url": url}), Catalogue((), ()), Lake(tmp_path), ledger)
-        assert platform.lock_url == "postgresql+psycopg://u:p%40ss@db/x"
+    lake = lake_to_write(settings.model_copy(update={"ledger_url": url}))
+    assert lake.lock_url == "postgresql+psycopg://u:p%40ss@db/x"
 
 
-def test_a_database_that_cannot_be_reached_is_named_without_its_password(lake: Lake) -> None:
-    url = "postgresql://me:secret@127.0.0.1:1/none"
-    with pytest.raises(LakeError, match="cannot be reached") as caught, publish_lock(lake, url):
+def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path / "lake", "postgresql://me:secret@127.0.0.1:1/none")
+    with pytest.raises(LakeError, match="cannot be reached") as caught, publish_lock(lake):
         pass
+    assert "secret" not in repr(lake)
     assert "secret" not in str(caught.value)

@@ -12,6 +12,7 @@ from platform_assets.lakehouse.delta.log import staged_files
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     change,
@@ -53,12 +54,12 @@ def test_a_name_that_is_no_publication_never_becomes_a_path(lake: Lake, name: st
 @pytest.mark.parametrize("folder", ["a%20b", "a\\b", "[a]"])
 def test_a_lake_where_delta_would_look_elsewhere_is_refused(tmp_path: Path, folder: str) -> None:
     with pytest.raises(LakeError, match=r"reads .* in a path as an escape"):
-        Lake(tmp_path / folder)
+        Lake.at(tmp_path / folder)
 
 
 @pytest.mark.parametrize("folder", ["with space", "Ümläut", "a#b", "a?b", "a+b", "a'b", 'a"b', "a=b", "a:b", "日本"])
 def test_a_lake_may_lie_in_an_oddly_named_folder(tmp_path: Path, folder: str) -> None:
-    lake = Lake(tmp_path / folder)
+    lake = Lake.at(tmp_path / folder)
     for cents in (1, 2):
         publication = stage(lake, SALES, {day(0): [("a", cents)]})
         publish(lake, manifest(publication, change(lake, SALES, publication)))
@@ -70,10 +71,10 @@ def test_odd_names_of_files_are_encoded_once_in_the_log_and_never_in_manifests(l
     publication = stage(lake, SALES, {day(0): [("a", 1)]})
     (file,) = staged_files(lake, SALES, publication)[1][day(0)]
     folder = (lake.table_path(SALES) / file.path).parent
-    (lake.table_path(SALES) / file.path).rename(folder / name)
+    on_disk(lake.table_path(SALES) / file.path).rename(on_disk(folder / name))
     log = commits.commit_file(lake.stage_path(SALES, publication), 0)
     old = file.path.rsplit("/", 1)[1]
-    log.write_text(log.read_text().replace(old, quote(name)))
+    on_disk(log).write_text(on_disk(log).read_text().replace(old, quote(name)))
     (file,) = staged_files(lake, SALES, publication)[1][day(0)]
     assert file.path == f"{publication}/event_date=2017-01-01/{name}"
     publish(lake, manifest(publication, change(lake, SALES, publication)))

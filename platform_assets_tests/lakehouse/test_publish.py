@@ -25,6 +25,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.replace import replace
 from platform_assets.records.manifest import Manifest, new_publication
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -55,18 +56,18 @@ def test_what_was_staged_is_on_the_disk_before_anybody_refers_to_it(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a machine that goes down keeps the commit and loses the rows."""
-    on_disk: set[tuple[int, int]] = set()
+    forced: set[tuple[int, int]] = set()
     at_the_lock: list[set[tuple[int, int]]] = []
     sync = os.fsync
 
     def noted(file: int) -> None:
         sync(file)
         there = os.fstat(file)
-        on_disk.add((there.st_dev, there.st_ino))
+        forced.add((there.st_dev, there.st_ino))
 
     def look(point: str) -> None:
         if point == "publish.locked":
-            at_the_lock.append(set(on_disk))
+            at_the_lock.append(set(forced))
 
     made = staged_manifest(lake, {SALES: {day(0): [("a", 1)]}, STORES: {day(1): [("b", 2)]}})
     monkeypatch.setattr(os, "fsync", noted)
@@ -77,7 +78,7 @@ def test_what_was_staged_is_on_the_disk_before_anybody_refers_to_it(
     ]
     assert len(files) == 2
     needed = {path for file in files for path in (file, file.parent, file.parent.parent, file.parent.parent.parent)}
-    assert {(path.stat().st_dev, path.stat().st_ino) for path in needed} <= at_the_lock[0]
+    assert {(there.st_dev, there.st_ino) for there in (on_disk(path).stat() for path in needed)} <= at_the_lock[0]
 
 
 def test_a_replaced_day_has_only_its_new_rows_and_other_days_keep_theirs(lake: Lake) -> None:
@@ -246,13 +247,13 @@ def test_rows_without_a_day_are_refused(lake: Lake, null: date | None) -> None:
 
 def _gone(lake: Lake, what: Manifest) -> Manifest:
     file = what.tables[0].days[day(0)].files[0]
-    (lake.table_path(SALES) / file.path).unlink()
+    on_disk(lake.table_path(SALES) / file.path).unlink()
     return what
 
 
 def _short(lake: Lake, what: Manifest) -> Manifest:
     path = lake.table_path(SALES) / what.tables[0].days[day(0)].files[0].path
-    path.write_bytes(path.read_bytes()[:-1])
+    on_disk(path).write_bytes(on_disk(path).read_bytes()[:-1])
     return what
 
 

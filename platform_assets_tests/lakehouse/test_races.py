@@ -119,7 +119,7 @@ def publish_many(lake_root: Path, process: int) -> None:
 @pytest.mark.parametrize("begun", [pytest.param(0, id="new_tables"), pytest.param(1, id="tables_with_days")])
 def test_four_engine_processes_at_once_lose_no_publication(tmp_path: Path, begun: int) -> None:
     """Four processes that import the engine, and publish over and over."""
-    lake = Lake(tmp_path / "lake")
+    lake = Lake.at(tmp_path / "lake")
     if begun:
         publish(lake, staged_manifest(lake, {table: {day(-1): [("key", -1)]} for table in TABLES}))
     with open_platform(load_settings(state=tmp_path, lake=lake.root)) as platform:

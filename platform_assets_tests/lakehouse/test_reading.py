@@ -28,7 +28,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def filled(settings: Settings) -> Lake:
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     publish(lake, staged_manifest(lake, {SALES: {day(n): [(f"ä{n}", n)] for n in range(5)}}))
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("new", 100)]}}, days=[day(0), day(4)]))
     return lake

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import manifest_file
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
@@ -37,7 +38,7 @@ ESSENTIALS = {
 
 def info(path: Path, version: int) -> dict[str, Any]:
     """What a commit says of itself, as any Delta reader finds it."""
-    return next(a["commitInfo"] for a in commits.actions(path, version) if "commitInfo" in a)
+    return next(a["commitInfo"] for a in commits.actions(located(path), version) if "commitInfo" in a)
 
 
 def said(found: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def links(lake: Lake) -> list[commits.Commit]:
 
 def is_chained(lake: Lake) -> bool:
     found = links(lake)
-    stored = [manifest_file(lake, str(one.publication)).read_bytes() for one in found]
+    stored = [on_disk(manifest_file(lake, str(one.publication))).read_bytes() for one in found]
     return [sha256(content).hexdigest() for content in stored] == [one.manifest_hash for one in found] and all(
         new.chain == sha256(f"{old.chain}{new.manifest_hash}".encode()).hexdigest() for old, new in pairwise(found)
     )
@@ -64,7 +65,7 @@ def is_chained(lake: Lake) -> bool:
 def test_every_commit_of_a_publication_says_who_why_and_by_which_code(lake: Lake) -> None:
     publish(lake, signed(lake))
     for path in (lake.table_path(SALES), lake.table_path(STORES), lake.releases_path):
-        assert said(info(path, 0)) == ESSENTIALS
+        assert said(info(on_disk(path), 0)) == ESSENTIALS
 
 
 def test_releases_form_a_chain(lake: Lake) -> None:
@@ -80,7 +81,7 @@ def test_whoever_finishes_a_dead_publication_writes_what_it_would_have(lake: Lak
     publish_elsewhere(lake, signed(lake), tmp_path, name)
     recover(lake)
     for path in (lake.table_path(SALES), lake.table_path(STORES), lake.releases_path):
-        assert said(info(path, 1)) == ESSENTIALS
+        assert said(info(on_disk(path), 1)) == ESSENTIALS
     assert is_chained(lake)
 
 

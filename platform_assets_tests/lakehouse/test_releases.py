@@ -21,6 +21,7 @@ from platform_assets.lakehouse.releases import (
     published,
     release,
 )
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import SALES, contents, day, staged_manifest
 
 MANY = 2 * CHECKPOINT_INTERVAL + 3
@@ -29,7 +30,7 @@ MANY = 2 * CHECKPOINT_INTERVAL + 3
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake with so many publications that checkpoints were written."""
-    lake = Lake(tmp_path_factory.mktemp("busy"))
+    lake = Lake.at(tmp_path_factory.mktemp("busy"))
     for n in range(MANY):
         publish(lake, staged_manifest(lake, {SALES: {day(n % 3): [("n", n)]}}))
     return lake
@@ -55,14 +56,14 @@ def test_every_release_stays_readable_across_checkpoints(busy: Lake, n: int) -> 
     assert contents(busy, SALES, n) == expected(n)
     version = release(busy, n).versions[SALES]
     assert {file.path for files in live_files(busy.table_path(SALES), version).values() for file in files} == {
-        Path(uri).relative_to(busy.table_path(SALES)).as_posix()
-        for uri in DeltaTable(busy.table_path(SALES), version=version).file_uris()
+        Path(uri).relative_to(on_disk(busy.table_path(SALES))).as_posix()
+        for uri in DeltaTable(on_disk(busy.table_path(SALES)), version=version).file_uris()
     }
 
 
 def test_checkpoints_are_written_and_no_log_is_deleted(busy: Lake) -> None:
     for table in (busy.table_path(SALES), busy.releases_path):
-        names = {file.name for file in (table / "_delta_log").iterdir()}
+        names = {file.name for file in on_disk(table / "_delta_log").iterdir()}
         assert {f"{n:020d}.json" for n in range(MANY)} <= names
         assert f"{CHECKPOINT_INTERVAL:020d}.checkpoint.parquet" in names
         assert commits.checkpoint_hint(table) == 2 * CHECKPOINT_INTERVAL
@@ -71,9 +72,9 @@ def test_checkpoints_are_written_and_no_log_is_deleted(busy: Lake) -> None:
 def test_files_read_from_a_checkpoint_are_those_read_from_its_commits(busy: Lake) -> None:
     table = busy.table_path(SALES)
     with_checkpoints = [table_snapshot(table, n) for n in range(MANY)]
-    aside = [file for file in (table / "_delta_log").iterdir() if "checkpoint" in file.name]
+    aside = [file for file in on_disk(table / "_delta_log").iterdir() if "checkpoint" in file.name]
     for file in aside:
-        file.rename(table / file.name)
+        file.rename(on_disk(table / file.name))
     try:
         assert [table_snapshot(table, n).files for n in range(MANY)] == [found.files for found in with_checkpoints]
         assert [table_snapshot(table, n).metadata for n in range(MANY)] == [
@@ -82,18 +83,18 @@ def test_files_read_from_a_checkpoint_are_those_read_from_its_commits(busy: Lake
         assert commits.head_version(table) == MANY - 1
     finally:
         for file in aside:
-            (table / file.name).rename(file)
+            on_disk(table / file.name).rename(file)
 
 
 def test_a_torn_checkpoint_costs_time_and_nothing_else(busy: Lake) -> None:
     table = busy.table_path(SALES)
     torn = table / "_delta_log" / f"{2 * CHECKPOINT_INTERVAL:020d}.checkpoint.parquet"
-    good, whole = table_snapshot(table), torn.read_bytes()
-    torn.write_bytes(whole[: len(whole) // 2])
+    good, whole = table_snapshot(table), on_disk(torn).read_bytes()
+    on_disk(torn).write_bytes(whole[: len(whole) // 2])
     try:
         assert table_snapshot(table) == good
     finally:
-        torn.write_bytes(whole)
+        on_disk(torn).write_bytes(whole)
 
 
 def test_publications_are_listed_oldest_first_and_from_where_one_stopped(busy: Lake) -> None:
@@ -113,7 +114,9 @@ def test_the_current_release_takes_a_few_milliseconds(busy: Lake) -> None:
 
 
 def test_any_delta_reader_can_read_the_releases(busy: Lake) -> None:
-    assert DeltaTable(busy.releases_path).to_pyarrow_table().to_pylist() == [{"table": SALES, "version": MANY - 1}]
+    assert DeltaTable(on_disk(busy.releases_path)).to_pyarrow_table().to_pylist() == [
+        {"table": SALES, "version": MANY - 1}
+    ]
 
 
 def test_a_manifest_that_is_not_there_is_named(lake: Lake) -> None:

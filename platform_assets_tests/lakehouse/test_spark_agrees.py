@@ -24,6 +24,7 @@ from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.records.manifest import new_publication
 from platform_assets.spark.tables.staging import stage
 from platform_assets_tests.support.frames import rows_as_frame
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     Days,
@@ -61,7 +62,7 @@ def in_arrow(lake: Lake, release: int) -> list[tuple[object, ...]]:
 @pytest.fixture
 def history(spark: SparkSession, tmp_path: Path) -> Lake:
     """Days published, replaced, emptied and rolled back, with odd text; staged by Spark and without it."""
-    lake = Lake(tmp_path / "lake")  # Polars' own Delta reader does not find files below a folder with a space
+    lake = Lake.at(tmp_path / "lake")  # Polars' own Delta reader does not find files below a folder with a space
     first = stage_with_spark(spark, lake, {day(n): [(f"ä%20 {n}/'\"\n", n), ("b", 10 * n)] for n in range(5)})
     publish(lake, manifest(first, change(lake, SALES, first)))
     original = live(lake, SALES)
@@ -213,7 +214,7 @@ def test_rows_staged_empty_by_spark_empty_their_days(spark: SparkSession, histor
 
 def test_a_lake_in_an_oddly_named_folder_is_read_by_spark(spark: SparkSession, lake: Lake) -> None:
     assert " " in str(lake.root)
-    odd = Lake(lake.root.with_name("Ümläut #1 + a=b"))
+    odd = Lake.at(on_disk(lake.root).with_name("Ümläut #1 + a=b"))
     publication = stage_with_spark(spark, odd, {day(0): [("a", 1)]})
     publish(odd, manifest(publication, change(odd, SALES, publication)))
     assert spark_rows(in_spark(spark, odd)) == in_arrow(odd, 0)

@@ -19,7 +19,7 @@ from platform_assets_tests.support.shelf import SALES, STORES, day, staged_manif
 @pytest.fixture
 def odd(tmp_path: Path) -> Lake:
     """Two releases in a folder with everything that means something in a pattern, in SQL or in a path."""
-    lake = Lake(tmp_path / "Ümläut #1 + a=b; 'q` *x? {y}, -- $z")
+    lake = Lake.at(tmp_path / "Ümläut #1 + a=b; 'q` *x? {y}, -- $z")
     publish(lake, staged_manifest(lake, {SALES: {day(n): [(f"ä'{n}", n)] for n in range(3)}}))
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("new", 100)]}, STORES: {day(0): [("s", 1)]}}))
     return lake
@@ -65,7 +65,7 @@ def test_a_table_without_rows_is_an_empty_view_with_its_types(odd: Lake) -> None
 
 
 def test_a_folder_that_duckdb_would_take_for_a_column_is_refused(tmp_path: Path) -> None:
-    lake = Lake(tmp_path / "Cents=5" / "lake")
+    lake = Lake.at(tmp_path / "Cents=5" / "lake")
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
     with pytest.raises(LakeError, match=r"'Cents=5' of .* for the column cents of silver\.sales"):
         list(statements(lake, current_release(lake), "duckdb"))

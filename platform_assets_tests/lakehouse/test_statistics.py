@@ -27,6 +27,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.records.manifest import new_publication
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import SALES, change, day, manifest
 
 MICROSECOND = datetime(2017, 1, 1, 0, 0, 0, 123457, UTC)
@@ -72,7 +73,7 @@ def put(lake: Lake, files: list[pa.Table], row_group_size: int | None = None) ->
     """Stage files of one day, each with some rows."""
     publication = new_publication()
     folder = lake.stage_path(SALES, publication) / f"event_date={day(0)}"
-    folder.mkdir(parents=True)
+    on_disk(folder).mkdir(parents=True)
     for number, rows in enumerate(files):
         pq.write_table(rows, folder / f"part-{number}.parquet", row_group_size=row_group_size)
     log_stage(lake.stage_path(SALES, publication), "")
@@ -82,7 +83,7 @@ def put(lake: Lake, files: list[pa.Table], row_group_size: int | None = None) ->
 @pytest.fixture(scope="module")
 def published(rows: list[pa.Table], tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A table of such files, all of one day."""
-    lake = Lake(tmp_path_factory.mktemp("bounds"))
+    lake = Lake.at(tmp_path_factory.mktemp("bounds"))
     staged = put(lake, rows)
     publish(lake, manifest(staged, change(lake, SALES, staged)))
     return lake
@@ -90,7 +91,7 @@ def published(rows: list[pa.Table], tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("reader", ["the platform's", "deltalake's"])
 def test_arrow_finds_every_row(published: Lake, rows: list[pa.Table], reader: str) -> None:
-    found = DeltaTable(published.table_path(SALES))
+    found = DeltaTable(on_disk(published.table_path(SALES)))
     delta = dataset(published, SALES) if reader == "the platform's" else found.to_pyarrow_dataset()
     plain = ds.dataset(pa.concat_tables(rows))
     for name, compare, value in ASKED:

@@ -58,7 +58,7 @@ class Releases:
     """What `lakehouse.releases` would read from a lake's folders."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-        self.lake = Lake(root)
+        self.lake = Lake.at(root)
         self.shown: dict[int, str] = {}
         self.read: list[str] = []
         self.fingerprint = ""

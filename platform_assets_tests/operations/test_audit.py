@@ -24,6 +24,7 @@ from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.planning.late_queue import Selection
 from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import write_as_long
@@ -68,11 +69,11 @@ def test_what_was_published_has_the_digests_that_were_published(story: History) 
 
 
 def test_other_rows_in_a_file_as_long_are_told_by_their_digest(story: History) -> None:
-    path = Lake(story.world.settings.lake).table_path(SILVER)
+    path = Lake.at(story.world.settings.lake).table_path(SILVER)
     [file] = [path / file.path for file in live_files(path)[DAY]]
     rows = pq.ParquetFile(file).read()
     place = rows.schema.get_field_index("basket_id")
-    write_as_long(file, rows.set_column(place, rows.schema.field(place), pa.array([1, 1], pa.int64())))
+    write_as_long(on_disk(file), rows.set_column(place, rows.schema.field(place), pa.array([1, 1], pa.int64())))
     assert audited(story).found.faults == [], "as many rows, as many bytes"
     [fault] = audited(story, session=lambda: story.world.spark, tables=[SILVER]).found.faults
     assert (fault.check, fault.table, fault.day) == ("digests", SILVER, DAY)

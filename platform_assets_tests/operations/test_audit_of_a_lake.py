@@ -23,6 +23,7 @@ from platform_assets.lakehouse.releases import current_release, in_its_file, man
 from platform_assets.lakehouse.revert import revert_foreign
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,
@@ -69,7 +70,7 @@ def found_in(lake: Lake, **scope: object) -> Findings:
 
 
 def newest_file(lake: Lake, table: str) -> Path:
-    return lake.table_path(table) / max(file.path for files in live(lake, table).values() for file in files)
+    return on_disk(lake.table_path(table) / max(file.path for files in live(lake, table).values() for file in files))
 
 
 def edited(file: Path, old: str, new: str) -> None:
@@ -79,7 +80,7 @@ def edited(file: Path, old: str, new: str) -> None:
 
 
 def manifest_at(lake: Lake, number: int) -> Path:
-    return manifest_file(lake, dict(published(lake))[number])
+    return on_disk(manifest_file(lake, dict(published(lake))[number]))
 
 
 def swap_rows(lake: Lake) -> None:
@@ -98,11 +99,11 @@ class Damage:
 
 
 def log(lake: Lake, table: str, version: int) -> Path:
-    return commits.commit_file(lake.table_path(table), version)
+    return on_disk(commits.commit_file(lake.table_path(table), version))
 
 
 def shown(lake: Lake, number: int) -> Path:
-    return commits.commit_file(lake.releases_path, number)
+    return on_disk(commits.commit_file(lake.releases_path, number))
 
 
 DAMAGES = {
@@ -122,7 +123,9 @@ DAMAGES = {
         lambda lake: shown(lake, 3).write_bytes(b"{"), "chain", "release 3 is torn; readers see release 2"
     ),
     "a release's file is torn": Damage(
-        lambda lake: next(lake.releases_path.glob("*1-*.parquet")).write_bytes(b"PAR1"), "chain", "file of release 1"
+        lambda lake: next(on_disk(lake.releases_path).glob("*1-*.parquet")).write_bytes(b"PAR1"),
+        "chain",
+        "file of release 1",
     ),
     "a release was rewritten": Damage(
         lambda lake: edited(shown(lake, 1), json.dumps(commits.commit(lake.releases_path, 1).chain), '"00"'),
@@ -204,8 +207,8 @@ def test_only_some_tables_and_days_can_be_looked_at(filled: Lake) -> None:
 
 def test_files_of_older_releases_are_looked_at_if_asked(filled: Lake) -> None:
     newest = {file.path for files in live(filled, SALES).values() for file in files}
-    for file in filled.table_path(SALES).glob("*/event_date=*/*.parquet"):
-        if file.relative_to(filled.table_path(SALES)).as_posix() not in newest:
+    for file in on_disk(filled.table_path(SALES)).glob("*/event_date=*/*.parquet"):
+        if file.relative_to(on_disk(filled.table_path(SALES))).as_posix() not in newest:
             file.unlink()
     assert found_in(filled).faults == []
     assert {fault.check for fault in found_in(filled, every_release=True).faults} == {"files"}
@@ -239,7 +242,7 @@ def test_a_publication_that_died_is_a_note_until_somebody_finishes_it(filled: La
 
 def test_a_torn_release_file_hides_nothing_and_is_named(filled: Lake) -> None:
     versions = current_release(filled).versions
-    [file] = filled.releases_path.glob(f"*{RELEASES - 1}-*.parquet")
+    [file] = on_disk(filled.releases_path).glob(f"*{RELEASES - 1}-*.parquet")
     for spoil in (lambda: file.write_bytes(b"PAR1"), file.unlink):
         spoil()
         assert current_release(filled).versions == versions
@@ -250,13 +253,13 @@ def test_a_torn_release_file_hides_nothing_and_is_named(filled: Lake) -> None:
 def test_a_lake_that_cannot_be_written_is_named_and_can_be_read() -> None:
     root = Path(tempfile.mkdtemp(prefix="lake-"))
     root.chmod(0o755)
-    lake = Lake(root / "lake")
+    lake = Lake.at(root / "lake")
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
     somebody = os.geteuid() or 65534
     os.seteuid(somebody)
     try:
         if somebody != 65534:
-            lake.locks_path.chmod(0o500)
+            on_disk(lake.locks_path).chmod(0o500)
         with pytest.raises(LakeError, match=r"cannot be written: Permission denied(?s:.*)PLATFORM_LAKE"):
             recover(lake)
         assert contents(lake, SALES) == {day(0): [("a", 1)]}
@@ -269,7 +272,7 @@ def test_a_lake_that_cannot_be_written_is_named_and_can_be_read() -> None:
 def test_a_torn_manifest_is_named_when_its_publication_is_tried_again(filled: Lake) -> None:
     what = staged_manifest(filled, {SALES: {day(2): [("a", 9)]}})
     file = manifest_file(filled, what.publication)
-    file.parent.mkdir()
-    file.write_text("{")
+    on_disk(file.parent).mkdir()
+    on_disk(file).write_text("{")
     with pytest.raises(ManifestError, match="cannot be read"):
         publish(filled, what)

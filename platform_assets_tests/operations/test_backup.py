@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.layout import Lake
@@ -16,9 +15,12 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_file
 from platform_assets.lakehouse.revert import undo_unreleased
+from platform_assets.lakehouse.storage.disk import Disk
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.operations.recovery.backup import LakeCopied, copy_lake
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
     SALES,
@@ -61,7 +63,7 @@ def publish_until(lake: Lake, stop: Path) -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "elsewhere" / "lake")
+    return Lake.at(tmp_path / "elsewhere" / "lake")
 
 
 def test_copies_taken_while_another_process_publishes_are_whole_releases(
@@ -109,16 +111,16 @@ def test_a_copy_cut_short_shows_what_it_showed_before_and_is_completed(
     publish(lake, staged_manifest(lake, SEEN))
     copied(lake, copy)
     publish(lake, staged_manifest(lake, both(7)))
-    write, left = storage.copy, [place]
+    copy_to, left = Disk.copy_to, [place]
 
-    def full(source: Path, target: Path) -> None:
+    def full(source: Disk, target: Location) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise OSError(28, "No space left on device", str(target))
-        write(source, target)
+        copy_to(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "copy", full)
+        patch.setattr(Disk, "copy_to", full)
         try:
             copied(lake, copy)
         except OSError:
@@ -140,9 +142,9 @@ def test_what_is_begun_and_not_released_is_left_out(lake: Lake, copy: Lake, tmp_
 def test_a_lake_moved_or_copied_back_works_on(lake: Lake, copy: Lake, tmp_path: Path) -> None:
     publish(lake, staged_manifest(lake, SEEN))
     copied(lake, copy)
-    shutil.rmtree(lake.root)
-    moved = Lake(tmp_path / "another place" / "lake")
-    shutil.copytree(copy.root, moved.root)
+    shutil.rmtree(on_disk(lake.root))
+    moved = Lake.at(tmp_path / "another place" / "lake")
+    shutil.copytree(on_disk(copy.root), on_disk(moved.root))
     assert everything(moved) == SEEN
     publish(moved, staged_manifest(moved, both(4)))
     assert everything(moved) == both(4)
@@ -153,12 +155,12 @@ def test_files_of_older_releases_may_be_gone_those_of_the_newest_not(lake: Lake,
     publish(lake, staged_manifest(lake, SEEN))
     [old] = [lake.table_path(SALES) / file.path for file in live(lake, SALES)[day(0)]]
     publish(lake, staged_manifest(lake, both(1)))
-    old.unlink()
+    on_disk(old).unlink()
     assert copied(lake, copy).gone == 1
     assert everything(copy) == both(1)
     publish(lake, staged_manifest(lake, both(2)))
     [needed] = [lake.table_path(SALES) / file.path for file in live(lake, SALES)[day(0)]]
-    needed.unlink()
+    on_disk(needed).unlink()
     with pytest.raises(DamagedTableError, match=f"{needed.name} is missing, which release 2 needs"):
         copied(lake, copy)
     assert everything(copy) == both(1)
@@ -168,16 +170,16 @@ def test_a_folder_that_is_no_copy_of_this_lake_is_refused(lake: Lake, copy: Lake
     with pytest.raises(LakeError, match="Nothing was published"):
         copied(lake, copy)
     publish(lake, staged_manifest(lake, SEEN))
-    for inside in (lake, Lake(lake.root / "backup")):
+    for inside in (lake, Lake.at(on_disk(lake.root / "backup"))):
         with pytest.raises(LakeError, match="lies in the lake"):
             copied(lake, inside)
-    other = Lake(tmp_path / "other")
+    other = Lake.at(tmp_path / "other")
     publish(other, staged_manifest(other, SEEN))
     copied(other, copy)
     with pytest.raises(LakeError, match="is a copy of another lake"):
         copied(lake, copy)
     publish(other, staged_manifest(other, both(1)))
-    older = Lake(tmp_path / "older")
+    older = Lake.at(tmp_path / "older")
     copied(other, older)
     publish(other, staged_manifest(other, both(2)))
     copied(other, copy)
@@ -197,14 +199,16 @@ def test_a_plain_copy_whose_tables_are_ahead_of_its_release_is_refused_and_can_b
 ) -> None:
     """What `cp` leaves if others publish between the copy of `_releases` and that of the tables."""
     publish(lake, staged_manifest(lake, SEEN))
-    shutil.copytree(lake.releases_path, copy.releases_path)
+    shutil.copytree(on_disk(lake.releases_path), on_disk(copy.releases_path))
     for tables in later:
         publish(lake, staged_manifest(lake, tables))
-    shutil.copytree(lake.root, copy.root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_releases"))
+    shutil.copytree(
+        on_disk(lake.root), on_disk(copy.root), dirs_exist_ok=True, ignore=shutil.ignore_patterns("_releases")
+    )
     assert everything(copy) == SEEN, "readers see the older release, whole"
     with pytest.raises(DamagedTableError, match=r"ahead of release 0(?s:.*)platform-assets backup"):
         publish(copy, staged_manifest(copy, both(3)))
-    clean = Lake(tmp_path / "clean")
+    clean = Lake.at(tmp_path / "clean")
     copied(copy, clean)
     publish(clean, staged_manifest(clean, both(3)))
     assert everything(clean) == both(3)
@@ -216,7 +220,7 @@ def test_a_publication_made_from_what_the_release_does_not_show_is_not_finished(
     [change] = what.tables
     later = what.model_copy(update={"tables": (change.model_copy(update={"reads": {SALES: 1}}),)})
     publish(lake, later)
-    for file in lake.releases_path.glob("_delta_log/*1.json"):
+    for file in on_disk(lake.releases_path).glob("_delta_log/*1.json"):
         file.unlink()
     assert commits.head_version(lake.releases_path) == 0
     assert manifest_file(lake, later.publication).exists()

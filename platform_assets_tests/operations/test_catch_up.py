@@ -29,6 +29,7 @@ from platform_assets.records.history import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support import readings
 from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
 from platform_assets_tests.support.shelf import in_process, killed
@@ -43,7 +44,7 @@ def story(prepared: Prepared) -> History:
 
 def back_up(settings: Settings, folder: Path) -> None:
     assert copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
-    copy_lake(Lake(settings.lake), Lake(folder / "lake"), lambda *_: None)
+    copy_lake(Lake.at(settings.lake), Lake.at(folder / "lake"), lambda *_: None)
 
 
 def restore_lake(settings: Settings, folder: Path) -> None:
@@ -136,7 +137,7 @@ def test_a_lake_older_than_its_ledger_is_refused_until_somebody_lets_the_ledger_
             story.world.refresh()
     assert sorted(str(path) for path in story.world.settings.lake.rglob("*")) == files, "nothing was written"
     with Ledger.open(story.world.settings.ledger_url.get_secret_value()) as ledger:
-        done = rebuild(Lake(story.world.settings.lake), ledger)
+        done = rebuild(Lake.at(story.world.settings.lake), ledger)
     assert len(done.forgotten) == 2
     story.refresh()
     assert story.world.digests() == later
@@ -157,7 +158,7 @@ def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
     restore_ledger(settings, tmp_path if ledger == "older" else None)
     if ledger == "rebuilt":
         with Ledger.open(settings.ledger_url.get_secret_value()) as opened:
-            said = list(held_again(opened, rebuild(Lake(settings.lake), opened).added))
+            said = list(held_again(opened, rebuild(Lake.at(settings.lake), opened).added))
     else:
         said = noticed(settings)
         assert "The ledger lacked releases" in said[0]
@@ -201,12 +202,12 @@ def test_a_run_at_work_that_indexes_a_rollback_holds_its_days_as_well(tmp_path: 
 def test_a_recovery_that_was_refused_keeps_nobody_from_catching_up(tmp_path: Path) -> None:
     """The first command after the restore is `recover`; another tool's commit makes it fail."""
     settings = rolled_back(tmp_path / "state", tmp_path / "copy")
-    path = Lake(settings.lake).table_path(readings.GOLD)
+    path = Lake.at(settings.lake).table_path(readings.GOLD)
     said = {"commitInfo": {"timestamp": 1, "operation": "WRITE", "engineInfo": "another tool"}}
-    commits.commit_file(path, commits.head_version(path) + 1).write_text(json.dumps(said) + "\n")
+    on_disk(commits.commit_file(path, commits.head_version(path) + 1)).write_text(json.dumps(said) + "\n")
     with pytest.raises(ForeignCommitError):
         recover_installation(settings)
-    revert_foreign(Lake(settings.lake), readings.GOLD, why="put back, as the message says")
+    revert_foreign(Lake.at(settings.lake), readings.GOLD, why="put back, as the message says")
     recover_installation(settings)
     assert not is_undone_by_a_tick(tmp_path / "state")
 

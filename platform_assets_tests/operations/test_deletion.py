@@ -36,6 +36,7 @@ from platform_assets.operations.maintenance.deletion import delete, deletions, d
 from platform_assets.operations.maintenance.usage import Usage, released_at, usage
 from platform_assets.records.manifest import Manifest, new_publication
 from platform_assets_tests.support.meanwhile import once_at
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -96,8 +97,10 @@ def test_history_before_the_window_goes_and_what_later_releases_share_stays(lake
     # Of release 0 the second day is still shown; its folder stays with that file.
     assert delete_before(lake, 2) > 0
     assert {number: contents(lake, SALES, number) for number in (2, 3)} == kept
-    assert [path.name for path in lake.table_path(SALES).glob("*/event_date=*")].count("event_date=2017-01-01") == 2
-    assert len(list(lake.publications_path.iterdir())) == 4, "manifests stay"
+    assert [path.name for path in on_disk(lake.table_path(SALES)).glob("*/event_date=*")].count(
+        "event_date=2017-01-01"
+    ) == 2
+    assert len(list(on_disk(lake.publications_path).iterdir())) == 4, "manifests stay"
     assert delete_before(lake, 2) == 0
 
 
@@ -129,7 +132,7 @@ def test_nothing_deleted_cuts_nothing(lake: Lake) -> None:
 @given(st.data())
 def test_every_release_in_the_window_and_every_pin_stays_readable_whatever_happens(data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
-        lake = Lake(Path(folder))
+        lake = Lake.at(Path(folder))
         publish(lake, staged_manifest(lake, {SALES: {day(n): [("k", 0)] for n in range(3)}}))
         seen = {0: contents(lake, SALES, 0)}
         pins: set[int] = set()
@@ -178,10 +181,10 @@ def test_a_deletion_can_die_anywhere_and_the_next_one_finishes_it(lake: Lake, na
     publish(lake, staged_manifest(lake, {SALES: {day(2): [("c", 0)]}}))
     _delete(lake, 3)
     assert {number: contents(lake, SALES, number) for number in kept} == kept
-    left = {path.parent.parent.name for path in lake.table_path(SALES).glob("*/event_date=*/*.parquet")}
-    assert {path.name for path in lake.table_path(SALES).iterdir()} == left | {"_delta_log"}
-    assert len(list(lake.table_path(SALES).glob("*/event_date=*/*.parquet"))) == 5
-    assert not any(lake.table_path(STORES).iterdir())
+    left = {path.parent.parent.name for path in on_disk(lake.table_path(SALES)).glob("*/event_date=*/*.parquet")}
+    assert {path.name for path in on_disk(lake.table_path(SALES)).iterdir()} == left | {"_delta_log"}
+    assert len(list(on_disk(lake.table_path(SALES)).glob("*/event_date=*/*.parquet"))) == 5
+    assert not any(on_disk(lake.table_path(STORES)).iterdir())
     assert delete_before(lake, 3, pins=[0]) == 0
 
 
@@ -201,7 +204,7 @@ def test_a_stage_that_was_left_behind_goes_and_one_that_is_worked_on_or_fresh_st
     assert not lake.stage_path(SALES, left).exists()
     publish(lake, manifest(held, change(lake, SALES, held)))
     assert contents(lake, SALES)[day(2)] == [("x", 1)]
-    assert not list(lake.locks_path.glob("stage-*")), "a lock leaves nothing behind"
+    assert not list(on_disk(lake.locks_path).glob("stage-*")), "a lock leaves nothing behind"
 
 
 def test_a_stage_of_a_dead_process_is_nobodys(lake: Lake) -> None:
@@ -209,10 +212,10 @@ def test_a_stage_of_a_dead_process_is_nobodys(lake: Lake) -> None:
     left = stage(lake, SALES, {day(2): [("x", 1)]})
     age(lake, SALES)
     in_process(_die_staging, lake, left, failpoint="publish.before_manifest")
-    assert list(lake.locks_path.glob("stage-*"))
+    assert list(on_disk(lake.locks_path).glob("stage-*"))
     found = usage(lake, WINDOW, tuple)
     assert [one.publication for one in delete(lake, found, deletions(found, SAFE), tuple)] == [left]
-    assert not list(lake.locks_path.glob("stage-*"))
+    assert not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
 def _die_staging(lake: Lake, publication: str) -> None:
@@ -276,7 +279,7 @@ def test_a_publication_that_waited_for_the_lock_looks_for_its_files_again(
 
     def deleted_meanwhile(name: str) -> None:
         if name == "publish.locked":
-            gone.unlink(missing_ok=True)
+            on_disk(gone).unlink(missing_ok=True)
 
     monkeypatch.setattr("platform_assets.lakehouse.publish.failpoint", deleted_meanwhile)
     with pytest.raises(StagedFileError, match="is missing"):
@@ -316,7 +319,7 @@ def test_who_lost_the_lock_before_the_first_file_deletes_nothing(
         delete(lake, found, deletions(found, SAFE), tuple)
     assert contents(lake, SALES) == was
     assert horizon_of(lake).before == (0 if asked == 1 else 2), "the cut is moved by who holds the lock, or not at all"
-    assert not any(lake.deletions_path.iterdir())
+    assert not any(on_disk(lake.deletions_path).iterdir())
 
 
 @pytest.mark.parametrize("point", ["delete.before_horizon", "delete.after_horizon"])
@@ -329,7 +332,7 @@ def test_who_lost_the_lock_because_its_file_was_forgotten_deletes_nothing(
     back = put_back(lake, SALES, 0)
 
     def lock_is_forgotten() -> None:
-        (lake.locks_path / "publish.lock").unlink()
+        on_disk(lake.locks_path / "publish.lock").unlink()
         publish_elsewhere(lake, back, tmp_path)
         assert contents(lake, SALES) == was
 
@@ -338,7 +341,7 @@ def test_who_lost_the_lock_because_its_file_was_forgotten_deletes_nothing(
     with pytest.raises(LockLostError, match=r"publish\.holder\.json was lost"):
         delete(lake, found, deletions(found, SAFE), tuple)
     assert contents(lake, SALES) == was
-    assert not any(lake.deletions_path.iterdir())
+    assert not any(on_disk(lake.deletions_path).iterdir())
 
 
 def test_who_lost_the_lock_between_two_files_takes_nothing_from_what_is_put_back_meanwhile(
@@ -364,7 +367,7 @@ def test_who_lost_the_lock_between_two_files_takes_nothing_from_what_is_put_back
     delete(lake, found, deletions(found, SAFE), tuple)
     assert len(refused) >= 2, "files that were still there"
     assert contents(lake, SALES) == {day(n): [("new", n)] for n in range(3)}
-    assert not any(lake.deletions_path.iterdir())
+    assert not any(on_disk(lake.deletions_path).iterdir())
 
 
 def test_what_a_dead_deleter_announced_is_refused_until_it_is_gone_and_live_days_are_not(lake: Lake) -> None:
@@ -374,9 +377,9 @@ def test_what_a_dead_deleter_announced_is_refused_until_it_is_gone_and_live_days
     with pytest.raises(StagedFileError, match=r"is being deleted|is missing"):
         publish(lake, back)
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 9)]}}))
-    assert any(lake.deletions_path.iterdir())
+    assert any(on_disk(lake.deletions_path).iterdir())
     delete_before(lake, 3)
-    assert not any(lake.deletions_path.iterdir())
+    assert not any(on_disk(lake.deletions_path).iterdir())
     assert contents(lake, SALES) == {day(0): [("a", 9)], day(1): [("b", 0)]}
 
 
@@ -384,7 +387,7 @@ def test_a_publication_whose_files_went_after_it_lost_the_lock_is_not_finished(l
     corrected(lake, 3)
     was = everything(lake)
     publish_elsewhere(lake, put_back(lake, SALES, 0), tmp_path, "replace.after_commit")
-    (lake.table_path(SALES) / _first_files(lake)[0]).unlink()
+    on_disk(lake.table_path(SALES) / _first_files(lake)[0]).unlink()
     with pytest.raises(DamagedTableError, match="publishers lost their lock and died"):
         recover(lake)
     assert undo_unreleased(lake)
@@ -411,8 +414,8 @@ def test_a_pin_made_meanwhile_counts(lake: Lake) -> None:
 def test_the_folders_of_others_are_left_alone(lake: Lake) -> None:
     corrected(lake, 2)
     other = lake.table_path(SALES) / "notes"
-    other.mkdir()
-    (other / "read me.txt").write_text("somebody's")
+    on_disk(other).mkdir()
+    on_disk(other / "read me.txt").write_text("somebody's")
     age(lake, SALES)
     found = usage(lake, WINDOW, tuple, now=datetime.now(UTC) + timedelta(days=400))
     delete(lake, found, deletions(found, SAFE), tuple)

@@ -151,7 +151,7 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
         platform.ledger.drop(platform.ledger.holds(RAW))
         monkeypatch.setattr(compaction, "_INGEST_WAIT_S", 0.1)
-        with ingest_lock(platform.lake, RAW, platform.lock_url):
+        with ingest_lock(platform.lake, RAW):
             busy = maintenance_of(world, "compaction").busy
         assert {str(day): why for day, why in busy[RAW].items()} == dict.fromkeys(
             DAYS[:2], "its raw table is being ingested into"

@@ -29,6 +29,7 @@ from platform_assets.operations.stages.store import read_stage, stage_names, wri
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets_tests.support.history import DAILY, RETAIL
 from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.recipes import DAYS, LATEST, correct, four_days
 from platform_assets_tests.support.world import World
@@ -135,7 +136,7 @@ def test_another_process_goes_on_where_one_died(world: World, monkeypatch: pytes
     with pytest.raises(KeyboardInterrupt):
         staged(world)
     monkeypatch.undo()
-    assert set(stage_of(world).days) == {SILVER}
+    assert set(stage_of(world).staged.days) == {SILVER}
     assert {done.table.partition(".")[0] for done in staged(world).steps} == {"gold"}
     assert staged(world, spark=no_spark).steps == ()
     assert published(world).again == {}
@@ -182,14 +183,10 @@ def test_what_became_stale_meanwhile_is_left_for_a_refresh(prepared: Prepared) -
 def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_more(world: World) -> None:
     staged(world, Request(tables=frozenset([GOLD]), by_person=True))
     silver = stage_of(world)
-    [change] = [one for one in silver.tables if one.table == SILVER]
-    content = change.days[DAY].model_copy(update={"digest": "5-1-1-1-1"})
-    tables = [
-        one.model_copy(update={"days": {**one.days, DAY: content}}) if one.table == SILVER else one
-        for one in silver.tables
-    ]
+    content = silver.staged.of(SILVER)[DAY].model_copy(update={"digest": "5-1-1-1-1"})
+    other = silver.staged.tables[SILVER].model_copy(update={"days": {DAY: content}})
     with world.open() as platform:
-        write_stage(platform.lake, silver.model_copy(update={"tables": tuple(tables)}))
+        write_stage(platform.lake, silver.model_copy(update={"staged": silver.staged.with_days([other])}))
     computed: list[int] = []
 
     def spark() -> SparkSession:
@@ -204,12 +201,15 @@ def test_staged_days_that_read_what_was_computed_once_more_are_computed_once_mor
 def test_a_stage_of_other_code_is_refused_by_name_and_computed_again(prepared: Prepared) -> None:
     """Gold is computed again, and tried before, because its code is new."""
     world = prepared(with_stage, RETAIL)
-    held = stage_of(world).days
+    held = stage_of(world).staged.days
     with world.open() as platform:
         platform.code_versions[GOLD] = "other"
         with pytest.raises(StageError, match=f"holds days of {GOLD} that other code"):
             publish_stage(platform, no_spark, Author("p", "a test"), "trial")
-        assert set(held) - set(without_other_code(platform, opened_stage(platform, "trial")).days) == {GOLD, MONTH}
+        assert set(held) - set(without_other_code(platform, opened_stage(platform, "trial")).staged.days) == {
+            GOLD,
+            MONTH,
+        }
         done = refresh_stage(platform, lambda: world.spark, Author("s", "a test"), "trial")
         assert DAY in next(step for step in done.steps if step.table == GOLD).published
         publish_stage(platform, no_spark, Author("p", "a test"), "trial")
@@ -234,7 +234,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
         opened_stage(platform, "trial")
         dropped = drop_stage(platform, "trial")
         assert dropped
-        assert dropped.days[SILVER] == (DAY,)
+        assert dropped.staged.days[SILVER] == (DAY,)
         assert stage_names(platform.lake) == ()
     assert set(world.settings.lake.glob("*/*/*Z-*")) == folders
 
@@ -277,15 +277,14 @@ def test_what_cannot_be_gone_on_with_is_named(world: World, prepared: Prepared) 
             publish_stage(platform, no_spark, Author("p", "a test"), "trial")
         write_stage(platform.lake, stage)
 
-        change = next(change for change in stage.tables if change.table == SILVER)
-        file = platform.lake.table_path(SILVER) / change.days[DAY].files[0].path
-        content = file.read_bytes()
-        file.write_bytes(content[:-1])
+        file = platform.lake.table_path(SILVER) / stage.staged.of(SILVER)[DAY].files[0].path
+        content = on_disk(file).read_bytes()
+        on_disk(file).write_bytes(content[:-1])
         with pytest.raises(DamagedStageError, match=file.name):
             publish_stage(platform, no_spark, Author("p", "a test"), "trial")
 
         written = platform.lake.open_stages_path / "trial.json"
-        written.write_bytes(written.read_bytes()[:100])
+        on_disk(written).write_bytes(on_disk(written).read_bytes()[:100])
         with pytest.raises(DamagedStageError, match="The stage trial is damaged"):
             staged(world)
         assert drop_stage(platform, "trial") is None

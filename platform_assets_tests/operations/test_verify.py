@@ -27,6 +27,7 @@ from platform_assets.operations.verify.verify import VerifyError, verify
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World
 
@@ -87,9 +88,9 @@ def verdicts(found: Mapping[int, Verified], verdict: str) -> list[int]:
 
 
 def file_of(world: World, table: str, number: int) -> Path:
-    path = Lake(world.settings.lake).table_path(table)
-    [file] = live_files(path, current_release(Lake(world.settings.lake)).versions[table])[day(number)]
-    return path / file.path
+    path = Lake.at(world.settings.lake).table_path(table)
+    [file] = live_files(path, current_release(Lake.at(world.settings.lake)).versions[table])[day(number)]
+    return on_disk(path / file.path)
 
 
 def _written(rows: pa.Table, padding: int) -> bytes:
@@ -119,7 +120,7 @@ def tamper(file: Path, column: str, value: Decimal) -> None:
 
 def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None:
     """Every day of every derived table is made again."""
-    before = current_release(Lake(world.settings.lake))
+    before = current_release(Lake.at(world.settings.lake))
     told: list[Progress] = []
     found = verified(world, progress=told.append)
     numbers = list(range(1, DAYS + 1))
@@ -131,7 +132,7 @@ def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None
     assert "what was delivered" in found[RAW][1].reason
     rows = sum(one.expected.rows for one in found[GOLD].values())
     assert told[-1] == Progress("verifying", GOLD, DAYS, DAYS, rows=rows, finished=True)
-    assert current_release(Lake(world.settings.lake)) == before
+    assert current_release(Lake.at(world.settings.lake)) == before
     assert not (world.settings.lake / "_private").exists()
 
 
@@ -222,10 +223,10 @@ def test_what_is_not_published_cannot_be_verified(make_world: MakeWorld) -> None
 
 @pytest.mark.proof
 def test_nothing_private_is_left_by_who_was_stopped_or_killed(world: World) -> None:
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     left = lake.private_path / "rows" / "part.parquet"
-    left.parent.mkdir(parents=True)
-    left.write_text("of a killed process")
+    on_disk(left.parent).mkdir(parents=True)
+    on_disk(left).write_text("of a killed process")
 
     def stopped(now: Progress) -> None:
         assert not left.exists()

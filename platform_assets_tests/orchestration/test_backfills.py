@@ -47,6 +47,7 @@ from platform_assets_tests.support.orchestration.daemon import (
 )
 from platform_assets_tests.support.orchestration.processes import started_from
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SENSORS, SILVER, TABLES, land
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.world import World
 
 UNDELIVERED = ["2017-01-11", "2017-01-12"]
@@ -255,11 +256,11 @@ def test_a_cancelled_run_leaves_no_half_of_a_day_and_no_lock(
 ) -> None:
     with readings.open() as platform:
         folder, lake = platform.lake.table_path(GOLD), platform.lake
-    stages, before = set(folder.iterdir()), times_published(readings, GOLD)
+    stages, before = set(on_disk(folder).iterdir()), times_published(readings, GOLD)
     correct(*DAYS)
     backfill = launch(location, DAYS)
     [run] = location.launch()
-    wait_for(lambda: bool(set(folder.iterdir()) - stages), "computing gold")
+    wait_for(lambda: bool(set(on_disk(folder).iterdir()) - stages), "computing gold")
     assert run_process(lock_folder(readings.settings), run.run_id) == "alive"
     ask(location, TERMINATE, run=run.run_id)
     wait_for(lambda: finished(location, run), "the end of the run")

@@ -26,7 +26,7 @@ def test_a_run_is_started_where_something_is_due(readings: World, daemon: Daemon
     said = daemon.ticks("maintenance")[0].skip_reason
     assert said == "nothing to do: no day has too many files, and everything on disk is needed"
 
-    lake = Lake(readings.settings.lake)
+    lake = Lake.at(readings.settings.lake)
     left = stage(lake, "raw.readings", {day(0): [("x", 1)]})
     age(lake, "raw.readings")
     daemon.schedules(sunday + timedelta(days=7, seconds=30))

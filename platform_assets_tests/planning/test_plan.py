@@ -35,7 +35,10 @@ some_windows = st.one_of(
 
 
 def in_the_way(plan: Plan) -> dict[str, dict[date, tuple[str, date]]]:
-    return {table: {day: (why.table, why.day) for day, why in days.items()} for table, days in plan.blocked.items()}
+    return {
+        table: {day: (why.state.table, why.state.day) for day, why in days.items()}
+        for table, days in plan.blocked.items()
+    }
 
 
 some_days = st.sets(st.dates(CALENDAR.first, CALENDAR.last), max_size=5)

@@ -163,7 +163,7 @@ def test_nobodys_work_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for seed in seeds:
         random = Random(seed)
         turns = Turns(random)
-        lakeside = Lakeside(Lake(tmp_path / str(seed)), turns)
+        lakeside = Lakeside(Lake.at(tmp_path / str(seed)), turns)
         lakeside.begin()
         with taking_turns(turns, monkeypatch):
             turns.play([partial(lakeside.actor, n, Random(f"{seed} {n}")) for n in range(ACTORS)])

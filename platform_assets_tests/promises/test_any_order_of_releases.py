@@ -91,7 +91,7 @@ class Releases(RuleBasedStateMachine):
     @property
     def lake(self) -> Lake:
         """Of the world."""
-        return Lake(self.world.settings.lake)
+        return Lake.at(self.world.settings.lake)
 
     @precondition(lambda self: not self.model.landed)
     @rule(sales=st.lists(st.tuples(st.integers(0, KEYS - 1), st.integers(1, 3)), min_size=1, max_size=3))

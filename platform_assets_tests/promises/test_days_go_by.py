@@ -96,7 +96,7 @@ def check_only_touched_days_ran(world: World, run: dg.DagsterRun, number: int, t
 
 def check_oracle(world: World, today: date) -> None:
     """Everything published up to a day equals what DuckDB computes from what landed until then."""
-    oracle, lake = Oracle(world.settings.landing, today, today), Lake(world.settings.lake)
+    oracle, lake = Oracle(world.settings.landing, today, today), Lake.at(world.settings.lake)
     for table in DERIVED:
         assert oracle.differences(table, read_arrow(lake, table)) == [], (table, today)
 

@@ -16,7 +16,7 @@ import pytest
 
 from platform_assets.contracts import DAY, Column, Contract, LandingFiles
 from platform_assets.contracts.landing import Format
-from platform_assets.sources.described import write_described
+from platform_assets.sources.described import described_by
 from platform_assets.spark.raw.parsing import Layout, parse
 
 ARRIVAL = "2017-01-02"
@@ -40,8 +40,10 @@ def of_columns(types: list[str]) -> Contract:
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_a_file_that_holds_what_its_contract_describes_can_be_taken(spark, tmp_path, kind):
     contract = of_columns([*TYPES])
-    file = write_described(contract, kind, tmp_path)
-    (row,) = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).collect()
+    file = tmp_path / contract.table / ARRIVAL / f"described.{kind}"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(described_by(contract, kind))
+    (row,) = parse(spark, [Layout(kind, contract.column_names, (str(file),))], contract).collect()
     assert row[DAY] == date(2000, 1, 1)
     assert None not in [row[name] for name in contract.column_names]
 
@@ -84,7 +86,7 @@ def test_an_amount_with_more_decimals_than_its_column_is_refused_however_it_came
     files = [("csv", csv_file), ("json", texts), ("json", numbers), ("parquet", table)]
     assert {kind for kind, _ in files} == set(get_args(Format))
     for kind, file in files:
-        refused = parse(spark, [Layout(kind, contract.column_names, (file,))], contract).where(f"{DAY} IS NULL")
+        refused = parse(spark, [Layout(kind, contract.column_names, (str(file),))], contract).where(f"{DAY} IS NULL")
         reasons = {row["_kind"] for row in refused.select("_kind").collect()}
         assert reasons == {f"c{n}: not {type_}: {amount}" for n, (type_, amount) in enumerate(PRECISE)}, file
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_assets.lakehouse.layout import located
 from platform_assets.spark.session.settings import SessionSettingsError, refuse_other_settings
 from platform_assets.spark.tables.staging import stage
 from platform_assets.sql_settings import REQUIRED
@@ -68,7 +69,7 @@ def test_nothing_is_staged_in_such_a_session(session: SparkSession, tmp_path: Pa
     rows = session.sql("SELECT 1 AS k, DATE'2017-01-01' AS event_date")
     session.conf.set("spark.sql.caseSensitive", "true")
     with pytest.raises(SessionSettingsError):
-        stage(rows, tmp_path / "stage")
+        stage(rows, located(tmp_path / "stage"))
     assert not (tmp_path / "stage").exists()
 
 

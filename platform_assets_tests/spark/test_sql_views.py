@@ -93,7 +93,7 @@ def in_spark(spark: SparkSession, table: str) -> tuple[list[str], int]:
 
 def test_a_view_of_a_table_that_came_later_goes_with_an_older_release(make_world: MakeWorld) -> None:
     world = make_world()
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))
     publish(lake, staged_manifest(lake, {STORES: {day(0): [("s", 1)]}}))
     spark = platform_assets.views(world.spark, settings=world.settings)

@@ -6,12 +6,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from platform_assets.lakehouse.layout import located
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.staging import stage
 
 
 def test_there_is_one_zero(spark: SparkSession, tmp_path: Path) -> None:
     values = "(1, -0.0D), (2, 0.0D), (3, -1.5D), (4, double('NaN')), (5, CAST(NULL AS double))"
-    stage(spark.sql(f"SELECT id, x, date'2017-01-01' AS event_date FROM VALUES {values} AS t(id, x)"), tmp_path / "p")
-    rows = read_staged(spark, tmp_path / "p").orderBy("id").collect()
+    stage(
+        spark.sql(f"SELECT id, x, date'2017-01-01' AS event_date FROM VALUES {values} AS t(id, x)"),
+        located(tmp_path / "p"),
+    )
+    rows = read_staged(spark, located(tmp_path / "p")).orderBy("id").collect()
     assert [str(row["x"]) for row in rows] == ["0.0", "0.0", "-1.5", "nan", "None"]

@@ -16,6 +16,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.manifest import DataFile, DayContent, TableChange, new_publication
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
+from platform_assets_tests.support.places import on_disk
 
 
 def publish(
@@ -65,6 +66,6 @@ def publish(
 def _file(lake: Lake, table: str, publication: str, day: date, told: date | None) -> DataFile:
     path = f"{publication}/event_date={day}/told.parquet"
     file = lake.table_path(table) / path
-    file.parent.mkdir(parents=True)
+    on_disk(file.parent).mkdir(parents=True)
     pq.write_table(pa.table({"_kind": ["tombstone"], "_arrival": ["a"], "_order_day": [told]}), file)
-    return DataFile(path=path, size=file.stat().st_size, modified_ms=0, stats="{}")
+    return DataFile(path=path, size=on_disk(file).stat().st_size, modified_ms=0, stats="{}")

@@ -74,7 +74,7 @@ def check(
         domain: whose tables are computed.
     """
     world = make_world(days=simulation.days, today=simulation.last_arrival, domains=domain)
-    lake = Lake(world.settings.lake)
+    lake = Lake.at(world.settings.lake)
     with world.open() as platform:
         tables = [table for table in DERIVED if table in platform.catalogue.names]
     assert tables

@@ -12,4 +12,4 @@ from platform_assets.lakehouse.layout import Lake
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """In a folder whose name is not plain."""
-    return Lake(tmp_path / "ein Ort für Daten")
+    return Lake.at(tmp_path / "ein Ort für Daten")

@@ -12,6 +12,6 @@ SHORT = timedelta(days=7)
 """A window that is over after a year in which nothing was published."""
 
 
-def usage_later(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None) -> Usage:
+def usage_later(lake: Lake, window: timedelta, pins: Pins) -> Usage:
     """As `usage` in a year, with the window no longer than a pause can count."""
-    return usage(lake, min(window, SHORT), pins, lock_url, now=datetime.now(UTC) + A_YEAR)
+    return usage(lake, min(window, SHORT), pins, now=datetime.now(UTC) + A_YEAR)

@@ -32,6 +32,7 @@ from platform_assets.records.manifest import (
     TableChange,
     new_publication,
 )
+from platform_assets_tests.support.places import on_disk
 
 SALES, STORES = "silver.sales", "gold.stores"
 ENDS_WITHIN_S = 300
@@ -90,7 +91,7 @@ def stage(lake: Lake, table: str, days: Days, publication: str | None = None, *,
     """Write days as Spark does: a Delta table inside the live table's folder."""
     publication = publication or new_publication()
     folder = lake.stage_path(table, publication)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    on_disk(folder.parent).mkdir(parents=True, exist_ok=True)
     write_deltalake(str(folder), rows_of(days) if rows is None else rows, partition_by=["event_date"])
     return publication
 
@@ -98,12 +99,13 @@ def stage(lake: Lake, table: str, days: Days, publication: str | None = None, *,
 def live(lake: Lake, table: str) -> dict[date, tuple[DataFile, ...]]:
     """Live files of a table that may not exist yet."""
     path = lake.table_path(table)
-    return live_files(path) if (path / "_delta_log").is_dir() else {}
+    return live_files(path) if on_disk(path / "_delta_log").is_dir() else {}
 
 
 def age(lake: Lake, table: str) -> None:
     """As if everything that lies in a table's folder had been written long ago."""
-    for path in (lake.table_path(table), *lake.table_path(table).rglob("*")):
+    folder = on_disk(lake.table_path(table))
+    for path in (folder, *folder.rglob("*")):
         os.utime(path, (0, 0))
 
 
@@ -233,8 +235,8 @@ def spark_rows(frame: Any) -> list[tuple[Any, ...]]:
 def unchain(lake: Lake, number: int) -> None:
     """A release as a version of the platform wrote it that knew of no chain."""
     file = commits.commit_file(lake.releases_path, number)
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = [json.loads(line) for line in on_disk(file).read_text().splitlines()]
     for line in lines:
         for name in (commits.CHAIN, commits.MANIFEST_HASH):
             line.get("commitInfo", {}).pop(name, None)
-    file.write_text("\n".join(map(json.dumps, lines)))
+    on_disk(file).write_text("\n".join(map(json.dumps, lines)))

@@ -75,7 +75,7 @@ class World:
     def rows(self, table: str, day: str | None = None) -> Rows:
         """What readers see, in a fixed order."""
         days = [date.fromisoformat(day)] if day else None
-        found: Rows = read_arrow(Lake(self.settings.lake), table, days=days).to_pylist()
+        found: Rows = read_arrow(Lake.at(self.settings.lake), table, days=days).to_pylist()
         return sorted(found, key=lambda row: [str(value) for value in row.values()])
 
     def digests(self) -> dict[str, dict[date, str]]:

@@ -105,7 +105,7 @@ def put_back(
     from platform_assets.lakehouse.revert import revert_foreign
 
     with opened_platform() as platform:
-        release = revert_foreign(platform.lake, table, platform.lock_url, author.why, author.who)
+        release = revert_foreign(platform.lake, table, author.why, author.who)
         platform.sync()
     if release is None:
         console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)
@@ -117,7 +117,7 @@ def _known(settings: Settings, table: str) -> str:
     """A table of the lake or of a contract."""
     from platform_assets.engine.catalogue import load_catalogue
 
-    return table if table in Lake(settings.lake).table_names() else load_catalogue(settings)[table].name
+    return table if table in Lake.at(settings.lake).table_names() else load_catalogue(settings)[table].name
 
 
 def _print(done: Audit) -> None:

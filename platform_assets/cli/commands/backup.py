@@ -30,7 +30,7 @@ def backup(
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
         with meanwhile(progress, "copying the ledger"):
             with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
-        done = copy_lake(Lake(settings.lake), Lake(folder / "lake"), progress)
+        done = copy_lake(Lake.at(settings.lake), Lake.at(folder / "lake"), progress)
     seconds = time.monotonic() - started
     if as_json:
         print_json({**vars(done), "ledger": with_ledger, "seconds": round(seconds, 1)})

@@ -113,7 +113,7 @@ def _history(settings: Settings) -> Finding:
     """Whether ledger and lake are of one history."""
     name = "Ledger and lake"
     try:
-        lake = Lake(settings.lake)
+        lake = Lake.at(settings.lake)
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
             indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
         shown = {publication: release for release, publication in published(lake)}

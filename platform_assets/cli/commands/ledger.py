@@ -34,7 +34,7 @@ def rebuild(
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
         with telling(context, "ledger rebuild") as progress:
-            result = rebuild_index(Lake(settings.lake), ledger, progress)
+            result = rebuild_index(Lake.at(settings.lake), ledger, progress)
             held = held_again(ledger, result.added)
     finally:
         ledger.close()

@@ -25,7 +25,7 @@ def read(
     """Print rows of a table as readers see them, now or at a release, oldest days first."""
     settings = load_settings()
     days = [parse_day(day, settings)] if day else None
-    lake = Lake(settings.lake)
+    lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
     version_in(lake, table, shown, load_catalogue(settings).names)
     found = whole_snapshot(lake, table, shown, days)

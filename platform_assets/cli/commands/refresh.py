@@ -77,7 +77,7 @@ def refresh(
         if explain or plan.is_empty:
             if as_json:
                 print_json({"plan": plan_json(plan)} | landing)
-            if root:
+            if root or (plan.blocked and not explain):
                 raise typer.Exit(EXIT_LOOK)
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
@@ -119,7 +119,7 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
 
 def _refuse_blocked(plan: Plan) -> None:
     """Days named one by one are wanted: that they read what was never loaded is no plan."""
-    if line := next(blocked_lines(plan, are_there=False), None):
+    if line := next(blocked_lines(plan, plan.blocked, are_there=False), None):
         raise NotReadyError(
             f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
         )
@@ -154,7 +154,7 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
             say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
     if root:
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
-    for line in blocked_lines(plan):
+    for line in blocked_lines(plan, plan.blocked):
         say("[yellow]cannot be computed[/]", line)
     for line in bereft_lines(plan, plan.bereft):
         say("[yellow]out of date[/]", line)
@@ -165,7 +165,7 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
         console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
     elif root:
         console.print("No day is stale; whether files wait cannot be seen.")
-    elif not plan.intakes:
+    elif not (plan.intakes or plan.blocked or plan.bereft):
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
 
 

@@ -50,7 +50,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
         assert made is not None
         is_current = found.number == current_release(platform.lake).number
         pin = pinned_releases(platform).get(found.number)
-        paths = {table: platform.lake.table_path(table) for table in found.versions}
+        paths = {table: str(platform.lake.table_path(table)) for table in found.versions}
     if as_json:
         print_json(release_json(found, made, changes, pin, paths, is_current=is_current))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -122,7 +121,7 @@ def release_json(
     made: PublicationRecord,
     changes: Sequence[DayDifference],
     pin: Pin | None,
-    paths: Mapping[str, Path],
+    paths: Mapping[str, str],
     *,
     is_current: bool,
 ) -> dict[str, Any]:

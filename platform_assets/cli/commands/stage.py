@@ -78,7 +78,7 @@ def read(
     with opened_platform() as platform:
         only = parse_days(days, platform.settings) if days else None
         snapshot = stage_basis(platform, opened_stage(platform, name))
-        if table not in snapshot.staged:
+        if table not in snapshot.staged.tables:
             version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
         schema = snapshot.schema_string(table)
         files = {day: [file.path for file in found] for day, found in snapshot.files(table).items()}
@@ -103,8 +103,8 @@ def compare(
 
     with opened_platform() as platform:
         stage = opened_stage(platform, name)
-        if table is not None and table not in stage.days:
-            holds = f"It holds days of {', '.join(stage.days)}." if stage.days else "It holds no day."
+        if table is not None and table not in stage.staged.days:
+            holds = f"It holds days of {', '.join(stage.staged.days)}." if stage.staged.days else "It holds no day."
             raise UsageError(f"The stage {name} holds no day of {table}.", holds)
         only = parse_days(days, platform.settings) if days else None
         with telling(context, "comparing") as progress:
@@ -143,7 +143,7 @@ def publish(
         ):
             done = publish_stage(platform, spark, author, name, progress)
         platform.sync()
-        stale = {step.table: step.days for step in plan_steps(platform, BY_PERSON).steps}
+        stale = plan_steps(platform, BY_PERSON).stale
     from platform_assets.cli.commands.stage_view import print_published, published_json
 
     if as_json:
@@ -161,7 +161,7 @@ def drop(name: Name, as_json: AsJson = False) -> None:
 
     with opened_platform() as platform:
         gone = drop_stage(platform, name)
-    days: dict[str, Any] = {table: len(days) for table, days in gone.days.items()} if gone else {}
+    days: dict[str, Any] = {table: len(days) for table, days in gone.staged.days.items()} if gone else {}
     if as_json:
         print_json({"dropped": name, "days": days})
         return

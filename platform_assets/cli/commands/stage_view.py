@@ -26,8 +26,8 @@ def print_stages(stages: Sequence[OpenStage]) -> None:
     if not stages:
         console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False)
     for stage in stages:
-        days = sum(map(len, stage.days.values()))
-        of = f" of {', '.join(stage.days)}, {size(_bytes(stage))}," if stage.days else ""
+        days = sum(map(len, stage.staged.days.values()))
+        of = f" of {', '.join(stage.staged.days)}, {size(_bytes(stage))}," if stage.staged.days else ""
         say(f"[bold]{stage.name}[/]", f"{counted(days, 'day')}{of} over release {stage.release}")
         say("  by", f"{stage.who}, last changed {stage.changed_at:%Y-%m-%d %H:%M} UTC: {stage.why}")
 
@@ -42,15 +42,15 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
     for name, text in facts.items():
         console.print(f"[bold]{name:6}[/] {escape(text)}", highlight=False, soft_wrap=True)
     grid = new_grid("Days", ("table", "days", "why", "which", "rows", "size"), right=("days", "rows", "size"))
-    for change in stage.tables:
+    for change in stage.staged.tables.values():
         by_reasons: dict[Reasons, list[date]] = {}
         for day in sorted(change.days):
             by_reasons.setdefault(stage.reasons.get(change.table, {}).get(day, ()), []).append(day)
         for why, days in by_reasons.items():
             rows, stored = (sum(getattr(change.days[day], name) for day in days) for name in ("rows", "bytes"))
             grid.add_row(change.table, f"{len(days):,}", ", ".join(why), which(days), f"{rows:,}", size(stored))
-    console.print(grid if stage.days else "It holds no day.")
-    for hold in stage.holds:
+    console.print(grid if stage.staged.days else "It holds no day.")
+    for hold in stage.staged.holds:
         say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
     for table, old in other.items():
         say(
@@ -149,9 +149,9 @@ def stage_json(stage: OpenStage) -> dict[str, Any]:
                 }
                 for day, content in sorted(change.days.items())
             ]
-            for change in stage.tables
+            for change in stage.staged.tables.values()
         },
-        "held": [{"table": hold.table, "day": hold.day, "reason": hold.reason} for hold in stage.holds],
+        "held": [{"table": hold.table, "day": hold.day, "reason": hold.reason} for hold in stage.staged.holds],
     }
 
 
@@ -181,7 +181,7 @@ def published_json(done: StagePublished, stale: Mapping[str, Collection[date]]) 
 
 
 def _bytes(stage: OpenStage) -> int:
-    return sum(content.bytes for change in stage.tables for content in change.days.values())
+    return sum(content.bytes for change in stage.staged.tables.values() for content in change.days.values())
 
 
 def _sums(moved: Mapping[str, tuple[Number, Number]]) -> str:

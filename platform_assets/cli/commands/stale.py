@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_days, print_json, say
-from platform_assets.cli.plan_view import bereft_json, bereft_lines, intake_lines, stale_grid, step_json, year_calendars
+from platform_assets.cli.plan_view import (
+    bereft_json,
+    bereft_lines,
+    blocked_json,
+    blocked_lines,
+    intake_lines,
+    stale_grid,
+    step_json,
+    year_calendars,
+)
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import Outlook, outlook
 from platform_assets.planning.configuration import ContractChange, need_of
@@ -35,6 +44,7 @@ def stale(
     planned = {(step.table, day) for step in steps for day in step.days}
     left_alone = len({(hold.table, hold.day) for hold in held} - planned)
     changes = {name: some for name, some in found.changes.items() if name in tables}
+    blocked = list(blocked_lines(found.everything, tables, only))
     bereft = list(bereft_lines(found.everything, tables, only))
     if as_json:
         print_json(
@@ -44,13 +54,14 @@ def stale(
                     name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
+                "cannot_be_computed": blocked_json(found.everything, tables, only),
                 "bereft": bereft_json(found.everything, tables, only),
                 "waiting_files": sum(intake.files for intake in found.everything.intakes),
             }
         )
     else:
-        _print(steps, waits, changes, intake_lines(found.everything.intakes), bereft, left_alone, calendar)
-    if steps or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
+        _print(steps, waits, changes, intake_lines(found.everything.intakes), blocked, bereft, left_alone, calendar)
+    if steps or blocked or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -73,6 +84,7 @@ def _print(
     waits: Mapping[str, Collection[date]],
     changes: Mapping[str, tuple[ContractChange, ...]],
     files: list[str],
+    blocked: list[str],
     bereft: list[str],
     held: int,
     calendar: Calendar,
@@ -82,8 +94,10 @@ def _print(
         for text in year_calendars(steps, calendar):
             console.print(text, highlight=False)
             console.print()
-    elif not bereft:
+    elif not (blocked or bereft):
         console.print("[green]Nothing is stale.[/]")
+    for line in blocked:
+        say("[yellow]stale, cannot be computed[/]", line)
     for line in bereft:
         say("[yellow]out of date[/]", line)
     for table, some in changes.items():

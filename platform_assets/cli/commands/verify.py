@@ -78,7 +78,7 @@ def _verified(
         tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
         # The session inside of the folder: nobody writes there any more when it is removed.
         with (
-            private_folder(platform.lake, platform.lock_url) as folder,
+            private_folder(platform.lake) as folder,
             telling(context, "verify") as progress,
             _session(settings, progress) as spark,
         ):

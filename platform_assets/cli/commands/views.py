@@ -34,6 +34,6 @@ def views(
     found = readers_release(settings, release)
     if not found.versions:
         raise NeverPublishedError("Nothing was published yet, so there is nothing to see.", "Run a refresh first.")
-    made = list(statements(Lake(settings.lake), found, engine.value))
+    made = list(statements(Lake.at(settings.lake), found, engine.value))
     print(f"-- Release {found.number}, for {engine}. Written by platform-assets views.\n")
     print("\n\n".join(f"{statement};" for statement in made))

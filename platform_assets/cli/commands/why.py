@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_day, print_json, say
-from platform_assets.cli.plan_view import which
+from platform_assets.cli.plan_view import cause, which
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
+from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import ArrivalRecord, PublicationRecord
 
@@ -36,7 +37,7 @@ def why(
         print_json(_json(found, diff=diff))
     else:
         _print(found, diff=diff)
-    if found.reasons or found.held or found.origin is None:
+    if found.reasons or found.origin is None or _is_held(found) or _is_bereft(found.state):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -45,20 +46,39 @@ def _print(found: Explanation, *, diff: bool) -> None:
     if found.origin is None:
         _print_without_content(found, name)
         return
-    if found.reasons:
-        say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
-    elif found.held:
-        say("[red]held[/]", f"{name}: {_holds(found)}; readers see what it was before")
-    elif found.now is not None:
-        say("[green]up to date[/]", name)
+    _print_state(found, name)
     console.print(_tree(found.origin, found.software))
     if diff:
         _print_differences(found)
 
 
+def _is_held(found: Explanation) -> bool:
+    """Whether a gate or a person keeps the day as it is; of a raw table its holds alone say so."""
+    return isinstance(found.state, Held) or (found.now is None and bool(found.held))
+
+
+def _is_bereft(state: DayState) -> bool:
+    return isinstance(state, Blocked) and not state.is_there
+
+
+def _print_state(found: Explanation, name: str) -> None:
+    if found.reasons:
+        say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
+    elif _is_held(found):
+        say("[red]held[/]", f"{name}: {_holds(found)}; readers see what it was before")
+    elif _is_bereft(found.state):
+        say("[yellow]out of date[/]", f"{name}: made from more than is there")
+    elif found.now is not None:
+        say("[green]up to date[/]", name)
+    if isinstance(found.state, Blocked):
+        say("[yellow]cannot be computed[/]", cause(found.state))
+
+
 def _print_without_content(found: Explanation, name: str) -> None:
     """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
+    if isinstance(found.state, Blocked) and found.state.is_there:
+        lacking.append(cause(found.state))
     if found.held and not lacking and not found.reasons:
         say("[red]held[/]", f"{name}: {_holds(found)}; nothing of it was published, and a refresh leaves it alone")
         again = f"`platform-assets refresh {found.table} --days {found.day} --force`"
@@ -162,6 +182,7 @@ def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
         "table": found.table,
         "day": found.day,
         "stale": list(found.reasons),
+        "blocked": _blocked(found.state),
         "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in found.held],
         "never_loaded": {table: str(day) for table, day in found.lacking.items()},
         "computed_with": dict(found.software),
@@ -174,6 +195,12 @@ def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
             "inputs": [_difference(one) for one in found.differences],
         }
     return shown
+
+
+def _blocked(state: DayState) -> dict[str, Any] | None:
+    if not isinstance(state, Blocked):
+        return None
+    return {"reads": state.table, "day": state.day, "is_there": state.is_there, "cause": cause(state)}
 
 
 def _version(version: Version | None) -> dict[str, str] | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -23,9 +21,10 @@ from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.manifest import Arrival, DayContent
-from platform_assets.sources.described import write_described
+from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
@@ -117,7 +116,7 @@ def _stage_rows(
     contract: Contract,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
-    folder: Path,
+    folder: Location,
 ) -> None:
     """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
@@ -128,8 +127,9 @@ def _stage_rows(
         return parse(spark, _layouts(files, seen), contract)
 
     def described(file: LandedFile) -> DataFrame:
-        like = write_described(contract, file.format, folder / "described")
-        return parse(spark, [Layout(file.format, contract.column_names, (like,))], contract)
+        like = folder / f"described/{contract.table}/2000-01-01/described.{file.format}"
+        like.replace(described_by(contract, file.format), durable=False)
+        return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
     while good := [file for file in seen if file not in refused]:
         try:
@@ -141,13 +141,13 @@ def _stage_rows(
             if not culprits:
                 raise
             refused |= culprits
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.remove(durable=False)
 
 
 def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[Layout]:
-    alike: defaultdict[tuple[Format, str, tuple[str, ...]], list[Path]] = defaultdict(list)
+    alike: defaultdict[tuple[Format, str, tuple[str, ...]], list[str]] = defaultdict(list)
     for file in files:
-        alike[file.format, seen[file].schema, seen[file].columns].append(file.file)
+        alike[file.format, seen[file].schema, seen[file].columns].append(str(file.file))
     return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]
 
 
@@ -193,7 +193,7 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
             )
 
 
-def _set_aside(rows: DataFrame, folder: Path) -> RawProfile:
+def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:
     """Stage rows that do not enter raw, if there are any."""
     if rows.isEmpty():
         return RawProfile()

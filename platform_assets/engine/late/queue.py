@@ -113,7 +113,7 @@ def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[La
     tables = {rows.table for rows in choose(platform, "refusal", selection)}
     with ExitStack() as locks:
         for table in sorted(tables):
-            locks.enter_context(ingest_lock(platform.lake, table, platform.lock_url))
+            locks.enter_context(ingest_lock(platform.lake, table))
         platform.settle()
         chosen = choose(platform, "refusal", selection)
         decide(platform, "refusal", chosen, author)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +17,7 @@ from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_m
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import ArrivalRecord
@@ -165,7 +165,7 @@ def _stage_markers(
     contract: Contract,
     parts: Collection[ArrivalRecord],
     snapshot: LakeSnapshot,
-    folder: Path,
+    folder: Location,
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]

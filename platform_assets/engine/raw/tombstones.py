@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +27,7 @@ from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.turn import IngestTurn
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.key_bounds import may_share_keys
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import ranges, within_reach
 from platform_assets.records.manifest import DayContent, TableChange
 from platform_assets.records.row_kinds import TOMBSTONE
@@ -46,7 +46,7 @@ def stage_tombstones(
     spark: SparkSession,
     contract: Contract,
     publication: str,
-    folder: Path,
+    folder: Location,
     snapshot: LakeSnapshot,
     *,
     few: bool,

@@ -55,7 +55,7 @@ def ingest_turn(platform: Platform, contract: Contract, author: Author) -> Itera
         LockTimeoutError: somebody else held the lock for too long; the message says who.
         ContractError: the table cannot take rows of its contract.
     """
-    with ingest_lock(platform.lake, contract.name, platform.lock_url):
+    with ingest_lock(platform.lake, contract.name):
         platform.settle()
         turn = IngestTurn(platform, contract, author)
         refuse_deliveries(turn.snapshot, contract)

@@ -15,7 +15,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
-from platform_assets.planning.day_states import Blocked, Held, Stale, UpToDate
+from platform_assets.planning.day_states import Blocked, Held, Missing, Stale, UpToDate
 from platform_assets.planning.loaded import comes_with
 from platform_assets.planning.windows import days_read
 from platform_assets.quality.findings import Check
@@ -76,7 +76,8 @@ def readiness(
     return Readiness(
         ready=tuple(ready),
         made_from=ready,
-        blocked={day: _why(snapshot, state) for day, state in states.items() if isinstance(state, Blocked)},
+        blocked={day: _why(snapshot, state) for day, state in states.items() if isinstance(state, Blocked)}
+        | {day: _no_day(platform, day) for day, state in states.items() if isinstance(state, Missing)},
         held={day: state.hold for day, state in states.items() if isinstance(state, Held)},
         up_to_date=tuple(day for day, state in states.items() if isinstance(state, UpToDate)),
         notes={day: notes for day in ready if (notes := _notes(platform, contract, day, tables.held))},
@@ -104,6 +105,14 @@ def _why(snapshot: LakeSnapshot, state: Blocked) -> str:
             f"{comes_with(source, day)}: nothing that arrived then or later was taken yet. Wait for that delivery."
         )
     return f"{table} has never been loaded for {day}. Deliver its rows, or declare the day closed for {day} first."
+
+
+def _no_day(platform: Platform, day: date) -> str:
+    calendar = platform.calendar
+    return (
+        f"{day} is no day here: the calendar goes from {calendar.first} to {calendar.last}. Wait until it has come, "
+        "see that the clock of this machine is right, or correct `calendar_first` and `calendar_last`."
+    )
 
 
 def _notes(platform: Platform, contract: Contract, day: date, holds_on: Mapping[str, HoldsByDay]) -> tuple[str, ...]:

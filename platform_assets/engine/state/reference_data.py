@@ -114,8 +114,8 @@ def _computed(
 
 def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
     """The columns that the rows have, which may not be those of the contract yet."""
-    if table in snapshot.staged:
-        schema_string = snapshot.staged[table].schema_string
+    if table in snapshot.staged.tables:
+        schema_string = snapshot.staged.tables[table].schema_string
     elif (version := snapshot.version(table)) is None:
         return list(snapshot.platform.catalogue[table].column_names)
     else:

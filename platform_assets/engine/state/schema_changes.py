@@ -126,13 +126,13 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
         source = snapshot.platform.catalogue[read.table]
         loaded = snapshot.platform.ledger.marks([read.table], at=snapshot.number)[read.table]
         changes = changes_of_contract(snapshot, source, loaded)
-        staged = snapshot.staged[read.table].days if read.table in snapshot.staged else {}
+        staged = snapshot.staged.of(read.table)
         if need_of(changes) in ("all days", "another table") and loaded.keys() - staged.keys():
             raise ContractError(
                 f"{table} reads {read.table}, which is not yet as its contract says: {_named(changes)}.",
                 f"Run `platform-assets refresh {read.table}` first.",
             )
-    there = snapshot.staged[table].days if table in snapshot.staged else {}
+    there = snapshot.staged.of(table)
     return _refuse(snapshot, contract, snapshot.marks([table])[table], {*days, *there} if at_once else ()) == "all days"
 
 
@@ -148,7 +148,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
         ContractError: naming the first day left and its reason; nothing was published.
     """
     loaded = snapshot.platform.ledger.marks([table], at=snapshot.number)[table]
-    computed = snapshot.staged[table].days if table in snapshot.staged else {}
+    computed = snapshot.staged.of(table)
     if left := sorted(loaded.keys() - computed.keys()):
         changes = changes_of_contract(snapshot, snapshot.platform.catalogue[table], loaded)
         reason = why.get(left[0], "it was not computed")

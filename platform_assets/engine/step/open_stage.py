@@ -8,8 +8,7 @@ from datetime import date, datetime
 from pydantic import BaseModel, ConfigDict
 
 from platform_assets.planning.reasons import Reasons
-from platform_assets.records.history import Hold
-from platform_assets.records.manifest import TableChange
+from platform_assets.records.staged_days import StagedDays
 
 
 class OpenStage(BaseModel):
@@ -23,9 +22,7 @@ class OpenStage(BaseModel):
         changed_at: when the last batch of days came in, UTC.
         who: user who opened it.
         why: for a person.
-        tables: the days, by table.
-        holds: staged days that failed a gate: they are not in `tables`.
-        over: holds in the ledger that end with the publication, since every gate let the staged days through.
+        staged: the days.
         reasons: why each day was computed, by table.
         folders: tables that each publication of a batch staged rows in.
         published_as: the publication that is being made of it; once that is released, the stage is over.
@@ -40,14 +37,7 @@ class OpenStage(BaseModel):
     changed_at: datetime
     who: str
     why: str
-    tables: tuple[TableChange, ...] = ()
-    holds: tuple[Hold, ...] = ()
-    over: tuple[Hold, ...] = ()
+    staged: StagedDays = StagedDays()
     reasons: Mapping[str, Mapping[date, Reasons]] = {}
     folders: Mapping[str, tuple[str, ...]] = {}
     published_as: str = ""
-
-    @property
-    def days(self) -> dict[str, tuple[date, ...]]:
-        """The staged days, by table."""
-        return {change.table: tuple(sorted(change.days)) for change in self.tables if change.days}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from datetime import date
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 
@@ -15,6 +14,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.reads import FilesRead, first_outside
 from platform_assets.spark.tables.scans import Scan, scans_of
 
@@ -39,7 +39,7 @@ def files_read(
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
     inputs = [_Input(platform.lake, read.table, snapshot.files(read.table)) for read in contract.inputs]
-    found: defaultdict[str, set[Path]] = defaultdict(set)
+    found: defaultdict[str, set[Location]] = defaultdict(set)
     for scan in scans_of(frame):
         for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
             found[table] |= files
@@ -78,12 +78,12 @@ class _Input:
 
 def _declared(
     lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
-) -> dict[str, set[Path]]:
+) -> dict[str, set[Location]]:
     """What a scan reads of each input."""
-    found: defaultdict[str, set[Path]] = defaultdict(set)
+    found: defaultdict[str, set[Location]] = defaultdict(set)
     read = scan.files | ({scan.table} if scan.table else set())
     for path in read or {None}:
-        one = next((one for one in inputs if path and path.is_relative_to(one.folder)), None)
+        one = next((one for one in inputs if path and (path == one.folder or path.below(one.folder))), None)
         if one is None or path is None:
             raise UndeclaredReadError(
                 f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
@@ -93,7 +93,7 @@ def _declared(
             )
         if path in scan.files and path not in one.live:
             raise UndeclaredReadError(
-                f"The transform of {contract.name} reads {path.relative_to(one.folder)} of {one.table} for "
+                f"The transform of {contract.name} reads {path.below(one.folder)} of {one.table} for "
                 f"{_shown(days)}, which is not part of the release that it was given; nothing was published.",
                 f"Read {one.table} only through the parameter {one.table.split('.')[1]}.",
             )
@@ -101,12 +101,11 @@ def _declared(
     return found
 
 
-def _what(lake: Lake, path: Path | None, scan: Scan) -> str:
+def _what(lake: Lake, path: Location | None, scan: Scan) -> str:
     if path is None:
         return f"what Spark calls {scan.what}"
-    if path.is_relative_to(lake.root):
-        return ".".join(path.relative_to(lake.root).parts[:2])
-    return str(path)
+    inside = path.below(lake.root)
+    return ".".join(inside.split("/")[:2]) if inside else str(path)
 
 
 def _shown(days: Collection[date]) -> str:

@@ -16,7 +16,7 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.moves.ties import partners
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
+from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
@@ -31,8 +31,8 @@ from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.quality.findings import Check
-from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
@@ -60,32 +60,22 @@ class Stage:
         self.platform = platform
         self.author = author
         self.release = release(platform.lake, before.release) if before else platform.current_release()
-        self.changes: dict[str, TableChange] = {}
+        self.staged = before.staged if before else StagedDays()
         self.results: dict[str, StepResult] = {}
-        self.holds: dict[tuple[str, date], Hold] = {}
-        self.over: set[Hold] = set()
         self.folders: dict[str, tuple[str, ...]] = {}
         self.again: dict[str, set[date]] = {}
         self._keep = keep
         if before:
-            self.changes = {change.table: change for change in before.tables}
-            self.holds = {(hold.table, hold.day): hold for hold in before.holds}
-            self.over = set(before.over)
             self.folders = dict(before.folders)
             self.results = {
-                change.table: StepResult(
-                    change.table, dict(change.days), reasons=dict(before.reasons.get(change.table, {}))
-                )
-                for change in before.tables
-                if change.table in platform.catalogue.names
+                table: StepResult(table, dict(self.staged.of(table)), reasons=dict(before.reasons.get(table, {})))
+                for table in self.staged.tables.keys() & platform.catalogue.names
             }
 
     @property
     def snapshot(self) -> LakeSnapshot:
         """What the next step reads."""
-        return LakeSnapshot(
-            self.platform, self.release, dict(self.changes), tuple(self.holds.values()), frozenset(self.over)
-        )
+        return LakeSnapshot(self.platform, self.release, self.staged)
 
     def step(
         self,
@@ -145,7 +135,8 @@ class Stage:
         """
         failpoint("stage.before_publish")
         number = self._publish(spark, progress)
-        write_holds(LakeSnapshot(self.platform, self.release), self.holds.values(), self._days(), self.over)
+        staged = self.staged
+        write_holds(LakeSnapshot(self.platform, self.release), staged.holds, staged.days, staged.over)
         return number
 
     def discard(self) -> None:
@@ -157,7 +148,7 @@ class Stage:
         for turn in range(1, TURNS + 1):
             now = self.platform.current_release()
             if now.number != self.release.number:
-                refused = {table: self._refused_since(table) for table in self.changes}
+                refused = {table: self._refused_since(table) for table in self.staged.tables}
                 for table, days in self._rebase(now).items():
                     self.again.setdefault(table, set()).update(days)
                     why = self.results[table].reasons if table in self.results else {}
@@ -165,7 +156,7 @@ class Stage:
                     wanted = set(days).difference(refused.get(table, ()))
                     asked = [day for day in wanted if "asked for" in why.get(day, ())]
                     self.step(spark, Step(table, days), progress, forced=asked)
-            if not self._days():  # or others published just what was staged
+            if not self.staged.days:  # or others published just what was staged
                 return None
             publication = new_publication()
             self._keep(self, publication)
@@ -175,7 +166,7 @@ class Stage:
                         self.platform,
                         publication,
                         "recompute",
-                        tuple(self.changes.values()),
+                        tuple(self.staged.tables.values()),
                         self.author,
                         on_release=self.release.number,
                     )
@@ -193,26 +184,29 @@ class Stage:
             table: {*_differing(before.digests(table), after.digests(table)), *self._refused_since(table)}
             for table in names
         }
-        for table in self.changes.keys() & names:
-            staged = self.changes[table].days
+        for table in self.staged.tables.keys() & names:
+            staged = self.staged.of(table)
             for tie in moved_meanwhile(self.platform, self.platform.catalogue[table], staged, before, after):
                 changed[table].update(staged.keys() & set(tie))
         mine = self._days_and_held()
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
-            changed[table] |= partners(self.platform, self.platform.catalogue[table], days, self._staged(table), before)
+            changed[table] |= partners(
+                self.platform, self.platform.catalogue[table], days, self.staged.of(table), before
+            )
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
         for table, days in again.items():
             self._forget(table, days)
         snapshot = self.snapshot
-        self.changes = {
+        tables = {
             table: change.model_copy(update={"days": self._over(now, change), "reads": snapshot.reads(change.reads)})
-            for table, change in self.changes.items()
+            for table, change in self.staged.tables.items()
         }
+        self.staged = self.staged.model_copy(update={"tables": tables})
         return again
 
     def _with_partners(self, step: Step) -> Step:
-        staged = self._staged(step.table)
+        staged = self.staged.of(step.table)
         lies_over = LakeSnapshot(self.platform, self.release)
         contract = self.platform.catalogue[step.table]
         tied = partners(self.platform, contract, step.days, staged, lies_over) if staged else set()
@@ -223,11 +217,11 @@ class Stage:
 
         Not through what was known when they were computed, and overruled then.
         """
-        staged = self._staged(table)
+        staged = self.staged.of(table)
         return tuple(
             hold.day
             for hold in self.platform.ledger.holds(table)
-            if hold not in self.over
+            if hold not in self.staged.over
             and hold.day in staged
             and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
         )
@@ -239,41 +233,21 @@ class Stage:
             for day, content in change.days.items()
         }
 
-    def _staged(self, table: str) -> Mapping[date, DayContent]:
-        return self.changes[table].days if table in self.changes else {}
-
     def _days_and_held(self) -> dict[str, set[date]]:
         """What this stage has an opinion of; others may have made it another one."""
-        found = {table: set(days) for table, days in self._days().items()}
-        for table, day in self.holds:
-            found.setdefault(table, set()).add(day)
-        return found
-
-    def _days(self) -> dict[str, tuple[date, ...]]:
-        return {table: tuple(change.days) for table, change in self.changes.items() if change.days}
+        mine = {table: set(days) for table, days in self.staged.days.items()}
+        for hold in self.staged.holds:
+            mine.setdefault(hold.table, set()).add(hold.day)
+        return mine
 
     def _add(self, computed: Computed) -> None:
         if computed.publication:
             self.folders[computed.publication] = tuple(change.table for change in computed.changes)
-        for change in computed.changes:
-            had = self.changes.get(change.table)
-            self.changes[change.table] = _together(had, change) if had else change
-        for hold in computed.holds:
-            self.holds[hold.table, hold.day] = hold
-        self.over.update(computed.over)
+        self.staged = self.staged.with_days(computed.changes, computed.holds, computed.over)
 
     def _forget(self, table: str, days: Collection[date]) -> None:
         """Take days out again, with what gates said of them and what was quarantined."""
-        for name in (table, quarantine_table(table)):
-            if change := self.changes.pop(name, None):
-                self.changes |= {left.table: left for left in without([change], days)}
-        self.over = {hold for hold in self.over if hold.table != table or hold.day not in days}
-        self.holds = {key: hold for key, hold in self.holds.items() if key[0] != table or key[1] not in days}
-
-
-def _together(one: TableChange, other: TableChange) -> TableChange:
-    """Days of one table that were computed in two batches."""
-    return other.model_copy(update={"days": {**one.days, **other.days}, "seconds": one.seconds + other.seconds})
+        self.staged = self.staged.without((table, quarantine_table(table)), days)
 
 
 def _differing(one: Mapping[date, str], other: Mapping[date, str]) -> tuple[date, ...]:

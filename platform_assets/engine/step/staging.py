@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 
@@ -17,6 +16,7 @@ from platform_assets.engine.step.inputs import InputRows, prepare
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
@@ -90,8 +90,8 @@ def stage_days(
     contract: Contract,
     days: Collection[date],
     snapshot: LakeSnapshot,
-    folder: Path,
-    quarantine_folder: Path,
+    folder: Location,
+    quarantine_folder: Location,
     *,
     together: int | None = None,
 ) -> Staged:

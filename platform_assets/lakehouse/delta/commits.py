@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pydantic_core import from_json
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedTableError, ForeignCommitError
 from platform_assets.lakehouse.layout import table_name
+from platform_assets.lakehouse.storage.location import Location
 
 PUBLICATION = "platform.publication"
 """The key of a commit's metadata that says which publication made it."""
@@ -62,46 +61,44 @@ class Commit:
         return f"{self.operation} of {self.engine}" + (f", user {self.user}" if self.user else "")
 
 
-def commit_file(table_path: Path, version: int) -> Path:
+def commit_file(table_path: Location, version: int) -> Location:
     """The JSON of one commit."""
     return table_path / "_delta_log" / f"{version:020d}.json"
 
 
-def checkpoint_hint(table_path: Path) -> int:
+def checkpoint_hint(table_path: Location) -> int:
     """Version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
-    content = storage.read(table_path / "_delta_log" / "_last_checkpoint")
+    content = (table_path / "_delta_log" / "_last_checkpoint").read()
     try:
         return int(from_json(content)["version"]) if content else -1
     except (ValueError, KeyError, TypeError):
         return -1  # torn by a power cut: everything can be found without the hint
 
 
-def head_version(table_path: Path) -> int:
+def head_version(table_path: Location) -> int:
     """The newest version of a table; -1 if there is no table. Costs a file look-up per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
-    if not storage.exists(commit_file(table_path, version)):
+    if not commit_file(table_path, version).exists():
         return -1 if version == 0 else max(listed_versions(table_path), default=-1)
-    while storage.exists(commit_file(table_path, version + 1)):
+    while commit_file(table_path, version + 1).exists():
         version += 1
     return version
 
 
-def listed_versions(table_path: Path) -> list[int]:
+def listed_versions(table_path: Location) -> list[int]:
     """Every version that has a commit, oldest first, also those behind a gap."""
     return [
-        int(name[:20])
-        for name in storage.names(table_path / "_delta_log")
-        if name[:20].isdigit() and name[20:] == ".json"
+        int(name[:20]) for name in (table_path / "_delta_log").names() if name[:20].isdigit() and name[20:] == ".json"
     ]
 
 
-def actions(table_path: Path, version: int) -> list[Action]:
+def actions(table_path: Location, version: int) -> list[Action]:
     """What a commit says, line by line.
 
     Raises:
         DamagedTableError: there is no such commit, or a power cut tore it.
     """
-    content = storage.read(commit_file(table_path, version))
+    content = commit_file(table_path, version).read()
     found = None if content is None else _parsed(content)
     if found is None:
         raise DamagedTableError(
@@ -113,9 +110,9 @@ def actions(table_path: Path, version: int) -> list[Action]:
     return found
 
 
-def is_torn(table_path: Path, version: int) -> bool:
+def is_torn(table_path: Location, version: int) -> bool:
     """Whether a commit is there but was cut short, as a machine without power leaves it."""
-    content = storage.read(commit_file(table_path, version))
+    content = commit_file(table_path, version).read()
     return content is not None and _parsed(content) is None
 
 
@@ -127,7 +124,7 @@ def _parsed(content: bytes) -> list[Action] | None:
     return found if found and all(isinstance(action, dict) for action in found) else None
 
 
-def commit(table_path: Path, version: int) -> Commit:
+def commit(table_path: Location, version: int) -> Commit:
     """Who made a version.
 
     Raises:
@@ -152,9 +149,9 @@ def made_by(version: int, said: list[Action]) -> Commit:
     )
 
 
-def commits_after(table_path: Path, version: int) -> Iterator[Commit]:
+def commits_after(table_path: Location, version: int) -> Iterator[Commit]:
     """The commits beyond a version, oldest first."""
-    while storage.exists(commit_file(table_path, version + 1)):
+    while commit_file(table_path, version + 1).exists():
         version += 1
         yield commit(table_path, version)
 
@@ -170,12 +167,12 @@ def require_ours(table: str, found: Commit) -> str:
     return found.publication
 
 
-def added_by(table_path: Path, version: int) -> Iterator[str]:
+def added_by(table_path: Location, version: int) -> Iterator[str]:
     """The files that a commit made part of a table."""
     return files_changed(table_path, version)[1]
 
 
-def files_changed(path: Path, version: int) -> tuple[Iterator[str], Iterator[str]]:
+def files_changed(path: Location, version: int) -> tuple[Iterator[str], Iterator[str]]:
     """The files that leave with a commit, and those that enter."""
     said = actions(path, version)
     leaving = (unquote(action["remove"]["path"]) for action in said if "remove" in action)

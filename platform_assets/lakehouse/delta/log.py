@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log_state import checkpointed_schema, from_checkpoint
 from platform_assets.lakehouse.delta.statistics import trustworthy, types_of, without_bounds
@@ -23,6 +21,8 @@ from platform_assets.lakehouse.errors import (
     StagedFileError,
 )
 from platform_assets.lakehouse.layout import Lake, table_name
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.records.manifest import DataFile
 
 
@@ -52,7 +52,7 @@ class TableSnapshot:
         return found
 
 
-def table_snapshot(table_path: Path, version: int | None = None) -> TableSnapshot:
+def table_snapshot(table_path: Location, version: int | None = None) -> TableSnapshot:
     """Fold a table's log.
 
     Args:
@@ -72,7 +72,7 @@ def table_snapshot(table_path: Path, version: int | None = None) -> TableSnapsho
     )
 
 
-def head_of(table_path: Path) -> TableSnapshot | None:
+def head_of(table_path: Location) -> TableSnapshot | None:
     """The newest version of a table; None if there is no table yet.
 
     Raises:
@@ -81,7 +81,7 @@ def head_of(table_path: Path) -> TableSnapshot | None:
     return table_snapshot(table_path) if commits.head_version(table_path) >= 0 else None
 
 
-def schema_string_at(table_path: Path, version: int) -> str:
+def schema_string_at(table_path: Location, version: int) -> str:
     """The Delta schema of a table at a version, without looking at its files.
 
     Raises:
@@ -98,15 +98,15 @@ def schema_string_at(table_path: Path, version: int) -> str:
     return checkpointed_schema(table_path, version) or table_snapshot(table_path, version).schema_string
 
 
-def _require(table_path: Path, version: int) -> None:
-    if version < 0 or not storage.exists(commits.commit_file(table_path, version)):
+def _require(table_path: Location, version: int) -> None:
+    if version < 0 or not commits.commit_file(table_path, version).exists():
         raise DamagedTableError(
             f"{table_name(table_path)} has no version {version}.",
             "Check that the lake's folder is complete; restore the table from a backup if it was deleted.",
         )
 
 
-def live_files(table_path: Path, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
+def live_files(table_path: Location, version: int | None = None) -> dict[date, tuple[DataFile, ...]]:
     """The live files of each day, sorted by path.
 
     Args:
@@ -147,13 +147,12 @@ def staged_files(lake: Lake, table: str, publication: str) -> tuple[str, dict[da
     return staged.schema_string, files
 
 
-def _stats(file: Path, stats: str, types: Mapping[str, Any]) -> str:
+def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
     """Statistics of a file that can be trusted; deltalake passes over parts of one whose bounds are no numbers."""
     if "double" in types.values():
-        import pyarrow.parquet as pq  # which only few tables need
-
-        if pq.read_metadata(file).num_row_groups > 1:
-            return without_bounds(stats)
+        with opened(file) as parquet:
+            if parquet.num_row_groups > 1:
+                return without_bounds(stats)
     return trustworthy(stats, types)
 
 

@@ -10,17 +10,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from pydantic_core import from_json
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import table_name
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.records.manifest import DataFile
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
@@ -93,16 +93,16 @@ class State:
             )
 
 
-def from_checkpoint(table_path: Path, version: int) -> tuple[int, State]:
+def from_checkpoint(table_path: Location, version: int) -> tuple[int, State]:
     """What the newest usable checkpoint up to a version says, with its version; -1 and nothing where there is none."""
     hint = commits.checkpoint_hint(table_path)
     folder = table_path / "_delta_log"
     if 0 <= hint <= version:
         single = folder / f"{hint:020d}.checkpoint.parquet"
-        if storage.exists(single) and (state := _checkpointed(table_path, [single])):
+        if single.exists() and (state := _checkpointed(table_path, [single])):
             return hint, state
-    parts: dict[int, list[tuple[int, Path]]] = {}
-    for name in storage.names(folder):
+    parts: dict[int, list[tuple[int, Location]]] = {}
+    for name in folder.names():
         if (match := _CHECKPOINT.fullmatch(name)) and int(match[1]) <= version:
             parts.setdefault(int(match[1]), []).append((int(match[2] or 1), folder / name))
     for number in sorted(parts, reverse=True):
@@ -113,31 +113,29 @@ def from_checkpoint(table_path: Path, version: int) -> tuple[int, State]:
     return -1, State(table_name(table_path))
 
 
-def _checkpointed(table_path: Path, files: list[Path]) -> State | None:
+def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
     import pyarrow as pa  # which only few tables need: most have no checkpoint
-    import pyarrow.parquet as pq
 
     state = State(table_name(table_path))
     try:
         for file in files:
-            with pq.ParquetFile(file) as parquet:
+            with opened(file) as parquet:
                 state.apply(_rows(parquet.read(columns=_COLUMNS)))
     except (pa.ArrowInvalid, OSError):
         return None  # torn by a power cut: the commits it sums up are all still there
     return state
 
 
-def checkpointed_schema(table_path: Path, version: int) -> str:
+def checkpointed_schema(table_path: Location, version: int) -> str:
     """What a checkpoint says of a table's columns; empty where it cannot be told from one file."""
     hint = commits.checkpoint_hint(table_path)
     file = table_path / "_delta_log" / f"{hint:020d}.checkpoint.parquet"
-    if not 0 <= hint <= version or not storage.exists(file):
+    if not 0 <= hint <= version or not file.exists():
         return ""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as parquet:
+        with opened(file) as parquet:
             column = parquet.read(columns=["metaData.schemaString"]).column("metaData")
     except (pa.ArrowInvalid, OSError):
         return ""
@@ -153,7 +151,7 @@ def _rows(table: Any) -> Iterator[commits.Action]:
                 yield {name: value}
 
 
-def drop_marks(checkpoint: Path, hint: Path) -> None:
+def drop_marks(checkpoint: Location, hint: Location) -> None:
     """Take the marks of files that left out of a checkpoint that was just written; killed meanwhile, it is as it was.
 
     Args:
@@ -163,7 +161,7 @@ def drop_marks(checkpoint: Path, hint: Path) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(checkpoint) as parquet:
+    with opened(checkpoint) as parquet:
         rows = parquet.read()
     kept = rows.filter(pc.is_null(pc.struct_field(rows.column("remove"), "path")))
     if kept.num_rows == rows.num_rows:
@@ -171,7 +169,7 @@ def drop_marks(checkpoint: Path, hint: Path) -> None:
     sink = io.BytesIO()
     pq.write_table(kept, sink)
     content = sink.getvalue()
-    storage.write(checkpoint, content)
-    said = from_json(storage.read(hint) or b"{}") | {"size": kept.num_rows, "sizeInBytes": len(content)}
+    checkpoint.replace(content)
+    said = from_json(hint.read() or b"{}") | {"size": kept.num_rows, "sizeInBytes": len(content)}
     said.pop("checksum", None)
-    storage.write(hint, json.dumps(said).encode())
+    hint.replace(json.dumps(said).encode())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
 from deltalake.exceptions import DeltaError
@@ -22,11 +21,12 @@ from deltalake.transaction import (
 
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log_state import drop_marks
 from platform_assets.lakehouse.errors import ForeignCommitError, lock_lost_to
 from platform_assets.lakehouse.layout import table_name
+from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.records.manifest import DataFile
 
 CHECKPOINT_INTERVAL = 20
@@ -46,7 +46,7 @@ Entry = tuple[DataFile, Mapping[str, str | None]]
 
 
 def commit_difference(
-    table_path: Path,
+    table_path: Location,
     head: int,
     removes: Sequence[Entry],
     adds: Sequence[Entry],
@@ -80,9 +80,9 @@ def commit_difference(
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
-    with storage.errors_numbered(table_path), _only_on(table_path, head):
+    with errors_numbered(table_path), _only_on(table_path, head):
         if head < 0:
-            storage.make_folder(table_path)
+            table_path.make()
             create_table_with_add_actions(
                 str(table_path),
                 schema,
@@ -99,7 +99,7 @@ def commit_difference(
             mode, leaving, only = "append", [_leaves(file, values) for file, values in removes], None
             if new_columns:
                 mode, leaving, only = "overwrite", [], [(DAY, "in", sorted({str(v[DAY]) for _, v in removes}))]
-            DeltaTable(table_path, version=head).create_write_transaction(
+            DeltaTable(str(table_path), version=head).create_write_transaction(
                 [*leaving, *entering],
                 mode=mode,
                 schema=schema,
@@ -114,12 +114,12 @@ def commit_difference(
 
 
 @contextmanager
-def _only_on(table_path: Path, head: int) -> Iterator[None]:
+def _only_on(table_path: Location, head: int) -> Iterator[None]:
     """A commit on a version that is not the newest any more fails, and whoever made the next one is named."""
     try:
         yield
     except DeltaError as error:
-        if not storage.exists(commits.commit_file(table_path, head + 1)):
+        if not commits.commit_file(table_path, head + 1).exists():
             raise
         other = commits.commit(table_path, head + 1)
         if other.publication is None:
@@ -131,31 +131,31 @@ def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
     return RemoveAction(file.path, True, time.time_ns() // 1_000_000, file.size, dict(values))
 
 
-def restore_whole(table_path: Path, head: int, version: int, said: Mapping[str, str]) -> int:
+def restore_whole(table_path: Location, head: int, version: int, said: Mapping[str, str]) -> int:
     """Commit a table back to a version with columns and properties, where files alone do not tell the difference.
 
     Returns:
         The new version.
     """
     properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
-    with storage.errors_numbered(table_path), _only_on(table_path, head):
-        DeltaTable(table_path, version=head).restore(
+    with errors_numbered(table_path), _only_on(table_path, head):
+        DeltaTable(str(table_path), version=head).restore(
             version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
         )
     _make_durable(table_path, head + 1)
     return head + 1
 
 
-def _make_durable(table_path: Path, version: int) -> None:
+def _make_durable(table_path: Location, version: int) -> None:
     log = table_path / "_delta_log"
-    storage.sync([commits.commit_file(table_path, version), log, table_path])
+    sync([commits.commit_file(table_path, version), log, table_path])
     failpoint("replace.synced")
     if version > 0 and version % CHECKPOINT_INTERVAL == 0:
         # After the sync, so that a power cut never leaves a checkpoint of commits that are not there.
         write_checkpoint(table_path, version)
 
 
-def write_checkpoint(table_path: Path, version: int) -> None:
+def write_checkpoint(table_path: Location, version: int) -> None:
     """Sum up a table's log up to a version that is on disk; to be called under the publish lock.
 
     It holds what is live and nothing of what has left. Delta keeps a mark of every file that left for as long as the
@@ -164,15 +164,15 @@ def write_checkpoint(table_path: Path, version: int) -> None:
     log = table_path / "_delta_log"
     summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
     failpoint("checkpoint.before")
-    with storage.errors_numbered(table_path):
-        DeltaTable(table_path, version=version).create_checkpoint()
+    with errors_numbered(table_path):
+        DeltaTable(str(table_path), version=version).create_checkpoint()
     failpoint("checkpoint.written")
     drop_marks(summary, hint)
-    storage.sync([summary, hint, log])
+    sync([summary, hint, log])
     failpoint("checkpoint.synced")
 
 
-def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
+def drop_torn_checkpoint(table_path: Location, head: int) -> bool:
     """Remove the checkpoint of the head if a power cut tore it; the commits that it sums up are all there.
 
     Until then deltalake and Spark cannot read the table. Older ones are whole: nobody commits before this was asked.
@@ -183,13 +183,13 @@ def drop_torn_checkpoint(table_path: Path, head: int) -> bool:
     log = table_path / "_delta_log"
     single, hint = log / f"{head:020d}.checkpoint.parquet", log / "_last_checkpoint"
     named = commits.checkpoint_hint(table_path) == head
-    if storage.exists(single):
-        torn = not storage.tail(single, 12).endswith(b"PAR1")
+    if single.exists():
+        torn = not (single.read(12) or b"").endswith(b"PAR1")
     else:
-        torn = named and not any(name.startswith(f"{head:020d}.checkpoint.") for name in storage.names(log))
+        torn = named and not any(name.startswith(f"{head:020d}.checkpoint.") for name in log.names())
     if not torn:
         return False
     if named:
-        storage.remove(hint)
-    storage.remove(single)
+        hint.remove()
+    single.remove()
     return True

@@ -10,29 +10,29 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from platform_assets.contracts import DAY
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, schema_string_at
 from platform_assets.lakehouse.errors import SchemaMismatchError, StagedFileError
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.records.manifest import TableChange
 
 
-def schema_at(table_path: Path, version: int) -> str:
+def schema_at(table_path: Location, version: int) -> str:
     """The Delta schema of a table at a version; looked up once, since a version never changes.
 
     Raises:
         DamagedTableError: there is no such version.
     """
     commit = commits.commit_file(table_path, version)
-    return _schema_at(table_path, version, storage.modified(commit) if storage.exists(commit) else None)
+    return _schema_at(table_path, version, commit.written() if commit.exists() else None)
 
 
 @lru_cache(maxsize=512)
-def _schema_at(table_path: Path, version: int, committed: datetime | None) -> str:
+def _schema_at(table_path: Location, version: int, committed: datetime | None) -> str:
     """With the time of the commit: a lake that was put in another's place may have the same versions."""
     return schema_string_at(table_path, version)
 
@@ -48,17 +48,17 @@ def differing_columns(one: Mapping[str, str], other: Mapping[str, str]) -> set[s
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
-def names_in(file: Path) -> tuple[str, ...]:
+def names_in(file: Location) -> tuple[str, ...]:
     """The columns that a Parquet file has, in its order.
 
     Raises:
         StagedFileError: it is missing or is no Parquet file.
     """
     import pyarrow as pa  # which only few publications need
-    import pyarrow.parquet as pq
 
     try:
-        return tuple(pq.read_schema(file).names)
+        with opened(file) as parquet:
+            return tuple(parquet.schema_arrow.names)
     except (OSError, pa.ArrowInvalid) as error:
         raise StagedFileError(
             f"The columns of {file} cannot be read: {error}.",
@@ -66,12 +66,12 @@ def names_in(file: Path) -> tuple[str, ...]:
         ) from error
 
 
-def files_with(table_path: Path, files: Iterable[str], names: set[str]) -> list[str]:
+def files_with(table_path: Location, files: Iterable[str], names: set[str]) -> list[str]:
     """Those of some files that have one of some columns."""
     return [file for file in files if names.intersection(names_in(table_path / file))]
 
 
-def check_columns(path: Path, change: TableChange, before: TableSnapshot | None) -> None:
+def check_columns(path: Location, change: TableChange, before: TableSnapshot | None) -> None:
     """Refuse days whose columns are not those of the table, unless they may and can bring other ones.
 
     Whether a column may be null is not compared: the writers here always say it may.
@@ -106,7 +106,7 @@ def check_columns(path: Path, change: TableChange, before: TableSnapshot | None)
 
 
 def _problems_of_staying_files(
-    path: Path, change: TableChange, before: TableSnapshot, differing: set[str]
+    path: Location, change: TableChange, before: TableSnapshot, differing: set[str]
 ) -> list[str]:
     entering = {file.path for content in change.days.values() for file in content.files}
     staying = [name for name in before.files if before.days[name] not in change.days or name in entering]

@@ -6,9 +6,8 @@ from collections import defaultdict
 from datetime import date
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from platform_assets.lakehouse import storage
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.operations.audit.tables import TableAudit
 from platform_assets.records.manifest import DataFile
 
@@ -48,10 +47,11 @@ def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
     """How many rows a file holds; None if it is not what was published."""
     table.found.seen["files"] += 1
     path = table.lake.table_path(table.table) / file.path
-    size = storage.size(path)
+    size = path.size()
     if size == file.size:
         try:
-            rows: int = pq.read_metadata(path).num_rows
+            with opened(path) as parquet:
+                rows: int = parquet.metadata.num_rows
         except (pa.ArrowInvalid, OSError) as error:
             problem = f"cannot be read ({str(error).splitlines()[0].rstrip('.')})"
         else:

@@ -49,7 +49,7 @@ def audit_installation(
         progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.
     """
-    lake, found = Lake(settings.lake), Findings()
+    lake, found = Lake.at(settings.lake), Findings()
     audited = audit(lake, scope, found, progress)
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from urllib.parse import unquote
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log_state import State
 from platform_assets.lakehouse.delta.schema import differing_columns, types_in
@@ -154,7 +153,7 @@ class TableAudit:
             self.found.notes.append(f"Version {commit.version} of {self.table} is a {commit.made_by}, put back since.")
         elif commit.publication not in self._known:
             file = manifest_file(self.lake, commit.publication)
-            if storage.exists(file):
+            if file.exists():
                 self._known.add(commit.publication)
                 return
             self.found.fault(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from platform_assets.engine.platform import Platform
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import arrivals_in
 from platform_assets.planning.late_queue import late_table, parsed_subject
@@ -124,7 +123,7 @@ def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: 
     path = platform.lake.table_path(table)
     entered = [path / file.path for file in content.files if file.path not in content.base]
     of_table = [arrival for arrival in head.arrivals if arrival.table == table]
-    names = arrivals_in(filter(storage.exists, entered)) if of_table else ()
+    names = arrivals_in(file for file in entered if file.exists()) if of_table else ()
     yield from (arrival for arrival in of_table if arrival.path in names or arrival.kind == "withdrawal")
 
 

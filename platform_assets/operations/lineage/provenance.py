@@ -6,18 +6,19 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from platform_assets.contracts import Contract, Input
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import ReleaseIndex, past_of, states_around
 from platform_assets.engine.state.schema_changes import changes_of_contract
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.releases import computed_by, made_by
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
+    DayState,
     TableStates,
     missing_days,
     missing_input,
@@ -75,7 +76,8 @@ class Explanation:
     Args:
         table: its name.
         day: the day.
-        reasons: why it is stale; none if it is what it would be now.
+        state: of the day.
+        reasons: why it is stale, whether it can be computed or not; none if it is what it would be now.
         lacking: input days that were never loaded, by table, the first of each.
         held: what keeps the day as it is, or unpublished, while nothing changes of what it would be made from.
         then: by what it was computed; None if it never was.
@@ -88,6 +90,7 @@ class Explanation:
 
     table: str
     day: date
+    state: DayState
     reasons: Reasons
     lacking: Mapping[str, date]
     held: tuple[Hold, ...]
@@ -104,15 +107,16 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     table = contract.name
     snapshot = LakeSnapshot.now(platform)
     tables, states = states_around(snapshot, contract, [day])
-    state = unblocked(states[day])
+    would_be = unblocked(states[day])
     record = snapshot.days(table, [day]).get(day)
     shown = snapshot.release.versions.get(table, -1)
     past = past_of(snapshot, tables, {table: states})
-    by_data = through_data(contract, stale_through_data({day: state}), tables, past).get(day, ())
-    reasons = (*by_data, *through_version({day: state}).get(day, ()))
+    by_data = through_data(contract, stale_through_data({day: would_be}), tables, past).get(day, ())
+    reasons = (*by_data, *through_version({day: would_be}).get(day, ()))
     return Explanation(
         table=table,
         day=day,
+        state=states[day],
         reasons=reasons,
         lacking=_lacking(contract, day, tables),
         held=tuple(hold for hold in snapshot.holds(table) if hold.day == day),
@@ -223,19 +227,18 @@ def _arrivals(
     return (*(taken[name] for name in sorted(names) if name in taken), *withdrawn)
 
 
-def arrivals_in(files: Iterable[Path]) -> set[str]:
+def arrivals_in(files: Iterable[Location]) -> set[str]:
     """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
-    import pyarrow.parquet as pq  # which most commands do without
-
     names: set[str] = set()
     for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(columns=["_arrival"]):
-            names.update(name for name in batch.column(0).to_pylist() if name is not None)
+        with opened(file) as parquet:
+            for batch in parquet.iter_batches(columns=["_arrival"]):
+                names.update(name for name in batch.column(0).to_pylist() if name is not None)
     return names
 
 
-def _arrivals_named(path: Path, version: int, days: Collection[date]) -> set[str] | None:
+def _arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
     """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]
-    return arrivals_in(files) if all(map(storage.exists, files)) else None
+    return arrivals_in(files) if all(file.exists() for file in files) else None

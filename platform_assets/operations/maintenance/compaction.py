@@ -77,7 +77,7 @@ def _compact_table(
     with ExitStack() as locks:
         try:
             for raw in _ingested_with(platform, table):
-                locks.enter_context(ingest_lock(platform.lake, raw, platform.lock_url, _INGEST_WAIT_S))
+                locks.enter_context(ingest_lock(platform.lake, raw, _INGEST_WAIT_S))
         except LockTimeoutError:
             return Maintenance(
                 busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}

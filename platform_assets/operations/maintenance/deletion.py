@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import announced
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
@@ -79,7 +78,7 @@ def deletions_asked_for(
 
 def _staged_as(lake: Lake, publication: str) -> set[str]:
     """The names under which the files of a publication were staged: a folder for each batch of each table."""
-    if not storage.exists(manifest_file(lake, publication)):
+    if not manifest_file(lake, publication).exists():
         return {publication}
     contents = [content for change in manifest_of(lake, publication).tables for content in change.days.values()]
     computed = (content for content in contents if not content.restores)
@@ -87,9 +86,7 @@ def _staged_as(lake: Lake, publication: str) -> set[str]:
     return {publication, *(path.split("/", 1)[0] for path in entered)}
 
 
-def delete(
-    lake: Lake, found: Usage, gone: Sequence[Deletion], pins: Pins, lock_url: str | None = None
-) -> list[Deletion]:
+def delete(lake: Lake, found: Usage, gone: Sequence[Deletion], pins: Pins) -> list[Deletion]:
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
@@ -97,7 +94,6 @@ def delete(
         found: from which it was told what nobody needs.
         gone: what nobody needs.
         pins: asked again under the lock.
-        lock_url: PostgreSQL that holds the publish lock; a file in the lake without it.
 
     Returns:
         What was deleted: less than was asked for, if a publication referred to some of it meanwhile.
@@ -109,7 +105,7 @@ def delete(
     """
     done: list[Deletion] = []
     for some in _slices(gone):
-        with publish_lock(lake, lock_url) as still_held:
+        with publish_lock(lake) as still_held:
             failpoint("delete.locked")
             finish_pending(lake, still_held)
             kept = _kept_now(lake, found.kept, pins)
@@ -196,15 +192,15 @@ def _delete(lake: Lake, one: Deletion) -> None:
     """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
     path = lake.table_path(one.table)
     for file in one.files:
-        storage.unlink(path / file)
+        (path / file).remove(durable=False)
         failpoint("delete.after_file")
     if one.whole:
         failpoint("delete.before_folder")
-        storage.remove_empty_tree(path / one.publication)
+        (path / one.publication).tidy()
         failpoint("delete.after_folder")
         return
     for folder in {(path / file).parent for file in one.files}:
-        storage.remove_empty(folder)
+        folder.tidy()
 
 
 def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:

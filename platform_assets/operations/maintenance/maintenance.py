@@ -6,9 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from pathlib import Path
-
-import pyarrow.parquet as pq
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import files_at
@@ -20,6 +17,8 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import forget_dead_holders
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import opened
 from platform_assets.operations.maintenance.deletion import delete, deletions, deletions_asked_for
 from platform_assets.operations.maintenance.usage import Usage, usage
 from platform_assets.operations.pins import pinned_releases
@@ -109,7 +108,7 @@ def sum_up(platform: Platform) -> dict[str, int]:
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     done: dict[str, int] = {}
-    with publish_lock(platform.lake, platform.lock_url) as still_held:
+    with publish_lock(platform.lake) as still_held:
         finish_pending(platform.lake, still_held)
         for table, version in _to_sum_up(platform).items():
             still_held()
@@ -130,10 +129,10 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
     """
     platform.settle()
     if task == "stages":
-        forget_dead_holders(platform.lake, platform.lock_url)
+        forget_dead_holders(platform.lake)
     found = _usage(platform)
     gone = [one for one in deletions(found, _safe_age(platform)) if one.task == task]
-    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform)))
 
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
@@ -153,11 +152,11 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
     gone = deletions_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
     if dry_run:
         return gone
-    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform), platform.lock_url))
+    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform)))
 
 
 def _usage(platform: Platform) -> Usage:
-    return usage(platform.lake, _window(platform), lambda: _pinned(platform), platform.lock_url)
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform))
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:
@@ -173,7 +172,7 @@ def _safe_age(platform: Platform) -> timedelta:
     return timedelta(days=platform.settings.stage_safe_days)
 
 
-def _path(platform: Platform, table: str) -> Path:
+def _path(platform: Platform, table: str) -> Location:
     return platform.lake.releases_path if table == RELEASES else platform.lake.table_path(table)
 
 
@@ -213,15 +212,14 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
     return tuple(found)
 
 
-def _with_marks(path: Path, files: Collection[DataFile]) -> set[str]:
+def _with_marks(path: Location, files: Collection[DataFile]) -> set[str]:
     """Raw files that say that records moved away, or back. They stay as they are: the new ones tell of new moves."""
-    return {
-        file.path
-        for file in files
-        if any(may_hold(file, "_kind", kind) for kind in (TOMBSTONE, WITHDRAWAL))
-        and any(
-            kind in (TOMBSTONE, WITHDRAWAL)
-            for batch in pq.ParquetFile(path / file.path).iter_batches(columns=["_kind"])
-            for kind in batch.column(0).to_pylist()
-        )
-    }
+    marks = {TOMBSTONE, WITHDRAWAL}
+    may = (file.path for file in files if any(may_hold(file, "_kind", kind) for kind in marks))
+    return {name for name in may if not marks.isdisjoint(_kinds_in(path / name))}
+
+
+def _kinds_in(file: Location) -> set[str]:
+    with opened(file) as parquet:
+        batches = parquet.iter_batches(columns=["_kind"])
+        return {kind for batch in batches for kind in batch.column(0).unique().to_pylist()}

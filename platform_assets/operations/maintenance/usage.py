@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.at_work import kept_by_processes
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging
 from platform_assets.lakehouse.releases import Release, current_release, published, release
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.stages.store import staged_publications
 from platform_assets.planning.retention import FileUsage, RetainedReleases, StagingFolder, kept_releases
 from platform_assets.records.manifest import is_publication
@@ -46,14 +45,13 @@ class Usage:
         return self.uses.get(table, FileUsage())
 
 
-def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None, now: datetime | None = None) -> Usage:
+def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None) -> Usage:
     """Look at a whole lake.
 
     Args:
         lake: the lake.
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
-        lock_url: PostgreSQL that holds the locks; files in the lake without it.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.
 
     Raises:
@@ -78,12 +76,12 @@ def usage(lake: Lake, window: timedelta, pins: Pins, lock_url: str | None = None
         at = {number: versions[table] for number, versions in pinned.items() if table in versions}
         uses[table] = _use(path, heads[table], first.versions.get(table, -1), kept, at, shown_by)
     published_in = {table: use.publications() for table, use in uses.items()}
-    open_ones = staged_publications(lake) | kept_by_processes(lake, lock_url)
+    open_ones = staged_publications(lake) | kept_by_processes(lake)
     folders = (
         replace(
             folder,
             published=(there := folder.publication in published_in.get(folder.table, ())),
-            in_use=folder.publication in open_ones or (not there and is_staging(lake, folder.publication, lock_url)),
+            in_use=folder.publication in open_ones or (not there and is_staging(lake, folder.publication)),
         )
         for folder in listed
     )
@@ -94,7 +92,7 @@ def _now(lake: Lake) -> datetime:
     """Files are dated by the file system, which may be on another machine; whichever clock is behind keeps more."""
     now = datetime.now(UTC)
     try:
-        return min(now, storage.clock_of(lake.root))
+        return min(now, lake.root.now())
     except OSError:
         return now  # nothing is deleted from a lake that cannot be written, or is not there
 
@@ -106,7 +104,12 @@ def released_at(lake: Lake, current: int) -> list[tuple[int, datetime]]:
 
 
 def _use(
-    path: Path, head: int, first: int, kept: RetainedReleases, pinned: Mapping[int, int], shown_by: Mapping[str, int]
+    path: Location,
+    head: int,
+    first: int,
+    kept: RetainedReleases,
+    pinned: Mapping[int, int],
+    shown_by: Mapping[str, int],
 ) -> FileUsage:
     """Fold a log once: a file is needed that was live at the first release that stays, or was added since."""
     added: set[str] = set()
@@ -132,11 +135,11 @@ def _use(
 
 def _folders(lake: Lake) -> Iterator[StagingFolder]:
     for layer in sorted(LAYERS):
-        for table in storage.folders(lake.root / layer):
-            for folder in storage.folders(table):
+        for table in (lake.root / layer).folders():
+            for folder in table.folders():
                 if IDENTIFIER.fullmatch(table.name) and is_publication(folder.name):
-                    written = storage.modified(folder)
-                    found = storage.files_below(folder)
+                    written = folder.written()
+                    found = folder.files()
                     yield StagingFolder(
                         table=f"{layer}.{table.name}",
                         publication=folder.name,

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote
 
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published
+from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.progress import OnProgress, Progress
 
 
@@ -58,7 +57,7 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
     older = [file for file in _added(lake, now, had) if file not in live]
     files = list(dict.fromkeys((*older, *sorted(live), *_names(lake, now, had))))
     wanted = [file for file in files if _differs(file, _place(lake, copy, file))]
-    done: list[Path] = []
+    done: list[Location] = []
     gone = 0
     of_table = Counter(_table_of(lake, file) for file in wanted)
     copied: Counter[str] = Counter()
@@ -66,7 +65,7 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
         table = _table_of(lake, file)
         progress(Progress("copying", table, copied[table], of_table[table], "file"))
         try:
-            storage.copy(file, _place(lake, copy, file))
+            file.copy_to(_place(lake, copy, file))
             done.append(_place(lake, copy, file))
         except FileNotFoundError as error:
             if file not in older:
@@ -75,15 +74,15 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
         copied[table] += 1
         if copied[table] == of_table[table]:
             progress(Progress("copying", table, copied[table], of_table[table], "file", finished=True))
-    storage.sync({*done, *(file.parent for file in done)})
-    if (cut := storage.read(lake.horizon_file)) is not None:  # after the files: those that are gone, it knows of
-        storage.write(_place(lake, copy, lake.horizon_file), cut)
+    sync({*done, *(file.parent for file in done)})
+    if (cut := lake.horizon_file.read()) is not None:  # after the files: those that are gone, it knows of
+        _place(lake, copy, lake.horizon_file).replace(cut)
     for file in _releases(lake, now, had):
-        storage.write(_place(lake, copy, file), storage.read(file) or b"")
-    return LakeCopied(now.number, had.number, len(done), sum(storage.size(file) or 0 for file in done), gone)
+        _place(lake, copy, file).replace(file.read() or b"")
+    return LakeCopied(now.number, had.number, len(done), sum(file.size() or 0 for file in done), gone)
 
 
-def _incomplete(file: Path, now: Release) -> DamagedTableError:
+def _incomplete(file: Location, now: Release) -> DamagedTableError:
     return DamagedTableError(
         f"The file {file} is missing, which release {now.number} needs; the copy shows what it showed before.",
         "`platform-assets audit verify` names all that is damaged and what repairs it.",
@@ -93,7 +92,7 @@ def _incomplete(file: Path, now: Release) -> DamagedTableError:
 def _had(lake: Lake, copy: Lake, now: Release) -> Release:
     if now.number < 0:
         raise LakeError(f"Nothing was published in {lake.root}, so there is nothing to copy.", "Publish first.")
-    if lake.root.resolve() in (copy.root.resolve(), *copy.root.resolve().parents):
+    if lake.root.holds(copy.root):
         raise LakeError(f"{copy.root} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
     had = current_release(copy)
     if had.number < 0:
@@ -114,14 +113,14 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
     return had
 
 
-def _live(lake: Lake, now: Release) -> Iterator[Path]:
+def _live(lake: Lake, now: Release) -> Iterator[Location]:
     """The data files of a release."""
     for table, version in now.versions.items():
         path = lake.table_path(table)
         yield from (path / name for name in table_snapshot(path, version).files)
 
 
-def _added(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
+def _added(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
     """The data files that entered tables since a release."""
     for table, version in now.versions.items():
         path = lake.table_path(table)
@@ -130,7 +129,7 @@ def _added(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
             yield from (path / unquote(add["path"]) for add in adds)
 
 
-def _names(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
+def _names(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
     """What names the data files: manifests and logs."""
     for number, publication in published(lake, after=had.number):
         if number <= now.number:
@@ -140,37 +139,37 @@ def _names(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
         begun = {commits.commit(path, number).publication for number in range(after + 1, version + 1)}
         # Also of those that were undone before a release showed them: the log still names them.
         manifests = (manifest_file(lake, publication) for publication in sorted(filter(None, begun)))
-        yield from (file for file in manifests if storage.exists(file))
+        yield from (file for file in manifests if file.exists())
         yield from _log(path, after, version)
 
 
-def _log(path: Path, after: int, version: int) -> Iterator[Path]:
+def _log(path: Location, after: int, version: int) -> Iterator[Location]:
     """Commits and checkpoints up to a version; without the hint where it points beyond, since all is found without."""
-    names = [name for name in storage.names(path / "_delta_log") if name[:20].isdigit()]
+    names = [name for name in (path / "_delta_log").names() if name[:20].isdigit()]
     new = [name for name in names if after < int(name[:20]) <= version]
     yield from (path / "_delta_log" / name for name in sorted(new, key=lambda name: (not name.endswith(".json"), name)))
     if after < commits.checkpoint_hint(path) <= version:
         yield path / "_delta_log" / "_last_checkpoint"
 
 
-def _releases(lake: Lake, now: Release, had: Release) -> Iterator[Path]:
+def _releases(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
     for number in range(had.number + 1, now.number + 1):
         adds = (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
         yield from (lake.releases_path / unquote(add["path"]) for add in adds)
     yield from _log(lake.releases_path, had.number, now.number)
 
 
-def _place(lake: Lake, copy: Lake, file: Path) -> Path:
-    return copy.root / file.relative_to(lake.root)
+def _place(lake: Lake, copy: Lake, file: Location) -> Location:
+    return copy.root / (file.below(lake.root) or file.name)
 
 
-def _table_of(lake: Lake, file: Path) -> str:
+def _table_of(lake: Lake, file: Location) -> str:
     """Whose file it is; manifests are nobody's."""
-    layer, name, *_ = file.relative_to(lake.root).parts
+    layer, name, *_ = (file.below(lake.root) or "").split("/")
     return f"{layer}.{name}" if layer in LAYERS else "manifests"
 
 
-def _differs(file: Path, there: Path) -> bool:
+def _differs(file: Location, there: Location) -> bool:
     """Whether a file is to be copied: what was published never changes, only the hint at a checkpoint does."""
-    size = storage.size(there)
-    return size is None or size != storage.size(file) or file.name == "_last_checkpoint"
+    size = there.size()
+    return size is None or size != file.size() or file.name == "_last_checkpoint"

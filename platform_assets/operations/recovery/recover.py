@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from platform_assets.engine.catalogue import load_catalogue
-from platform_assets.engine.platform import Author, Platform
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.engine.platform import Author, Platform, lake_to_write
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import newest_release
 from platform_assets.lakehouse.revert import undo_unreleased
@@ -46,13 +45,10 @@ def recover_installation(settings: Settings, undo: Author | None = None) -> Reco
         PlatformError: a table was changed by something else than a publication, or somebody is publishing all the time.
     """
     with Ledger.open(settings.ledger_url.get_secret_value()) as ledger:
-        platform = Platform(settings, load_catalogue(settings), Lake(settings.lake), ledger)
+        platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
         before = sync(platform.lake, ledger)
         mended = caught_up(ledger, before)
-        if undo is None:
-            done = recover(platform.lake, platform.lock_url)
-        else:
-            done = undo_unreleased(platform.lake, platform.lock_url, undo.why, undo.who)
+        done = recover(platform.lake) if undo is None else undo_unreleased(platform.lake, undo.why, undo.who)
         added = (*before.added, *sync(platform.lake, ledger).added)
         known = ledger.indexed()
         return Recovered(newest_release(platform.lake), tuple(done), {name: known[name] for name in added}, mended)

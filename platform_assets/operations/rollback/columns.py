@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
-from pathlib import Path
 
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot
 from platform_assets.lakehouse.delta.schema import differing_columns, files_with, schema_at, types_in
 from platform_assets.lakehouse.releases import release
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.records.manifest import DayContent, TableChange
 
@@ -74,7 +74,7 @@ def refuse_what_would_not_read(
             )
 
 
-def _misread(path: Path, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
+def _misread(path: Location, had: Mapping[str, str], files: Collection[str], wanted: Mapping[str, str]) -> list[str]:
     """Those of some files that have a column which is to be another one, or none."""
     differing = differing_columns(had, wanted)
     return files_with(path, files, differing) if differing else []

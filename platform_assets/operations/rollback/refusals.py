@@ -18,6 +18,7 @@ from platform_assets.planning.rollback import TableDay, refusals
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.staged_days import StagedDays
 
 
 def with_refusals(
@@ -36,7 +37,7 @@ def with_refusals(
         undone: for every day all that it was and is to be no more.
         becomes: what every day is then, None if as if never computed.
     """
-    then = LakeSnapshot(platform, now, {change.table: change for change in changes})
+    then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
 
     def refused(change: TableChange) -> dict[date, tuple[str, ...]]:
         gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}

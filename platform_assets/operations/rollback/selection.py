@@ -9,7 +9,6 @@ from platform_assets.engine.moves.half_moves import moves_undone
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.horizon import horizon_of, require_whole
@@ -106,7 +105,7 @@ def refuse_what_is_deleted(platform: Platform, changes: Sequence[TableChange]) -
     for change in changes if horizon.before else ():
         path, of_table = platform.lake.table_path(change.table), gone.get(change.table, set())
         for day, content in change.days.items():
-            if not all(file.path not in of_table and storage.exists(path / file.path) for file in content.files):
+            if not all(file.path not in of_table and (path / file.path).exists() for file in content.files):
                 raise BeyondWindowError(
                     f"What {change.table} was on {day} before is beyond the rollback window: its files were deleted "
                     f"with what only releases before {horizon.before} needed; nothing was rolled back.",

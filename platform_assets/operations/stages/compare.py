@@ -77,7 +77,7 @@ def compare(
     """
     snapshot = stage_basis(platform, stage)
     keys = {contract.name: contract.key for contract in platform.catalogue}
-    for change in sorted(stage.tables, key=lambda change: change.table):
+    for _, change in sorted(stage.staged.tables.items()):
         if table not in (None, change.table):
             continue
         live = files_at(platform.lake, change.table, snapshot.version(change.table))

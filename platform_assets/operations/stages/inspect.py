@@ -10,7 +10,6 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.stages.store import read_stage
@@ -44,11 +43,11 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
             "does not have: it was restored from an older backup, or is another one.",
             f"Drop it with `platform-assets stage drop {name}` and compute it again.",
         )
-    for change in stage.tables:
+    for change in stage.staged.tables.values():
         folder = platform.lake.table_path(change.table)
         for day, content in change.days.items():
             for file in content.files:
-                if storage.size(folder / file.path) != file.size:
+                if (folder / file.path).size() != file.size:
                     raise DamagedStageError(
                         f"The stage {name} is damaged: the file {file.path} of {change.table} on {day} is not there as "
                         "it was staged.",
@@ -59,13 +58,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
 def stage_basis(platform: Platform, stage: OpenStage) -> LakeSnapshot:
     """What a step in the stage reads, and what `stage read` shows."""
-    return LakeSnapshot(
-        platform,
-        release(platform.lake, stage.release),
-        {change.table: change for change in stage.tables},
-        stage.holds,
-        stage.over,
-    )
+    return LakeSnapshot(platform, release(platform.lake, stage.release), stage.staged)
 
 
 def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
@@ -73,8 +66,9 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
 
     By table, inputs first.
     """
-    other = {change.table for change in stage.tables if _differs(platform, stage, change.table)}
-    return {table: stage.days[table] for table in made_from(platform.catalogue, other) if table in stage.days}
+    other = {table for table in stage.staged.tables if _differs(platform, stage, table)}
+    days = stage.staged.days
+    return {table: days[table] for table in made_from(platform.catalogue, other) if table in days}
 
 
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
@@ -84,9 +78,7 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
     gone = {*other, *companions}
     return stage.model_copy(
         update={
-            "tables": tuple(change for change in stage.tables if change.table not in gone),
-            "holds": tuple(hold for hold in stage.holds if hold.table not in gone),
-            "over": tuple(hold for hold in stage.over if hold.table not in gone),
+            "staged": stage.staged.without(gone),
             "reasons": {table: why for table, why in stage.reasons.items() if table not in gone},
         }
     )
@@ -119,6 +111,6 @@ def made_from(catalogue: Catalogue, tables: Iterable[str]) -> list[str]:
 def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:
     if table not in platform.code_versions:
         return False
-    marks = stage_basis(platform, stage).days(table, stage.days.get(table, ()))
+    marks = stage_basis(platform, stage).days(table, stage.staged.of(table))
     now = platform.version(table)
     return any(Version(mark.code_version, mark.configuration).differs(now) != (False, False) for mark in marks.values())

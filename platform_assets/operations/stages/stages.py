@@ -74,7 +74,7 @@ def refresh_stage(
     """
     platform.sync()
     refuse_what_tables_cannot_take(platform, request)
-    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+    with open_stage_lock(platform.lake, checked_stage(name)):
         before = _found(platform, name) or _new(platform, author, name)
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
@@ -102,14 +102,14 @@ def publish_stage(
         OvertakenError: others kept publishing.
     """
     platform.sync()
-    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+    with open_stage_lock(platform.lake, checked_stage(name)):
         before = read_stage(platform.lake, name)
         if (number := _shown_as(platform, before)) is not None:
             forget_stage(platform.lake, name)
-            return StagePublished(number, before.days)
+            return StagePublished(number, before.staged.days)
         refuse_damaged(platform, before)
         refuse_other_code(platform, before)
-        if not before.days and not before.holds:
+        if not before.staged.days and not before.staged.holds:
             raise StageError(
                 f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
             )
@@ -119,7 +119,7 @@ def publish_stage(
         forget_stage(platform.lake, name)
     return StagePublished(
         number,
-        {table: tuple(sorted(change.days)) for table, change in stage.changes.items() if change.days},
+        stage.staged.days,
         {table: tuple(sorted(days)) for table, days in stage.again.items() if days},
         {table: result.not_published for table, result in stage.results.items() if result.not_published},
     )
@@ -134,7 +134,7 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
     Raises:
         UnknownStageError: there is none of this name.
     """
-    with open_stage_lock(platform.lake, checked_stage(name), platform.lock_url):
+    with open_stage_lock(platform.lake, checked_stage(name)):
         try:
             stage = read_stage(platform.lake, name)
         except DamagedStageError:
@@ -175,9 +175,7 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
                 "release": stage.release.number,
                 "publication": publication_of(platform.lake, stage.release.number),
                 "changed_at": datetime.now(UTC),
-                "tables": tuple(stage.changes.values()),
-                "holds": tuple(stage.holds.values()),
-                "over": tuple(sorted(stage.over, key=lambda hold: (hold.table, hold.day, hold.refused, hold.gate))),
+                "staged": stage.staged,
                 "reasons": {table: result.reasons for table, result in stage.results.items()},
                 "folders": dict(stage.folders),
                 "published_as": publishing,
@@ -211,7 +209,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
 def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> None:
     """Compute staged days again that read other staged days as they were before these were computed once more."""
     for contract in stage.platform.catalogue:
-        if contract.inputs and contract.name in stage.changes:
-            _, states = states_around(stage.snapshot, contract, stage.changes[contract.name].days)
+        if contract.inputs and contract.name in stage.staged.tables:
+            _, states = states_around(stage.snapshot, contract, stage.staged.of(contract.name))
             if days := stale_through_data({day: unblocked(state) for day, state in states.items()}):
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

@@ -7,20 +7,19 @@ days they are. It is replaced whole after every batch of days, so a killed proce
 from __future__ import annotations
 
 from difflib import get_close_matches
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
+from platform_assets.lakehouse.storage.location import Location
 
 
 def stage_names(lake: Lake) -> tuple[str, ...]:
     """The names of all open stages, sorted."""
-    found = (Path(name) for name in storage.names(lake.open_stages_path))
-    return tuple(sorted(file.stem for file in found if file.suffix == ".json" and GIVEN_NAME.fullmatch(file.stem)))
+    files = (name.rpartition(".") for name in lake.open_stages_path.names())
+    return tuple(sorted(stem for stem, _, ending in files if ending == "json" and GIVEN_NAME.fullmatch(stem)))
 
 
 def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
@@ -39,7 +38,7 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
         UnknownStageError: there is none of this name.
         DamagedStageError: what is written of it cannot be read.
     """
-    content = storage.read(_file(lake, name))
+    content = _file(lake, name).read()
     if content is None:
         raise unknown_stage(lake, name)
     try:
@@ -55,16 +54,15 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
 
 def write_stage(lake: Lake, stage: OpenStage) -> None:
     """Keep what lies in a stage, whole or not at all."""
-    storage.make_folder(lake.open_stages_path)
-    storage.write(_file(lake, stage.name), stage.model_dump_json().encode())
+    _file(lake, stage.name).replace(stage.model_dump_json().encode())
 
 
 def forget_stage(lake: Lake, name: str) -> None:
     """Close a stage; its rows stay until somebody discards them."""
     file = _file(lake, name)
-    if not storage.exists(file):
+    if not file.exists():
         raise unknown_stage(lake, name)
-    storage.remove(file)
+    file.remove()
 
 
 def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
@@ -100,5 +98,5 @@ def checked_stage(name: str) -> str:
     return name
 
 
-def _file(lake: Lake, name: str) -> Path:
+def _file(lake: Lake, name: str) -> Location:
     return lake.open_stages_path / f"{checked_stage(name)}.json"

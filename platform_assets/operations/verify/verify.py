@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,8 +21,8 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import changes_on_disk
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse import storage
 from platform_assets.lakehouse.releases import Release, made_by
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.file_check import FileCheck
 from platform_assets.operations.verify.verdicts import Choice, TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
@@ -49,7 +48,7 @@ def verify(
     platform: Platform,
     spark: SparkOnDemand,
     choice: Choice,
-    folder: Path,
+    folder: Location,
     progress: OnProgress = no_progress,
 ) -> tuple[TableVerified, ...]:
     """Verify published days.
@@ -96,7 +95,7 @@ class _Work:
     snapshot: LakeSnapshot
     records: Mapping[date, DayRecord]
     intact: FileCheck
-    folder: Path
+    folder: Location
     columns: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def verified(self, progress: OnProgress) -> list[TableVerified]:
@@ -181,7 +180,7 @@ class _Work:
         )
         computed = self._compared(staged, days)
         for done in (own, letters):
-            storage.remove(done)
+            done.remove()
         return computed, self._quarantine(staged, days)
 
     def _compared(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:

@@ -154,6 +154,11 @@ def describe_waiting(plan: Plan) -> str:
             f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person "
             f"({describe_reasons(plan.waiting)}): `platform-assets refresh` or a backfill takes them"
         )
+    if blocked := sum(map(len, plan.blocked.values())):
+        parts.append(
+            f"{_count(blocked, 'day')} cannot be computed, because an input is held or not there: "
+            "`platform-assets stale` says which"
+        )
     if plan.by_people:
         parts.append(describe_by_people(plan.by_people))
     return "; ".join(parts)

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta.schema import names_in
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.tables.reading import read_files
 
 
-def by_columns(path: Path, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
+def by_columns(path: Location, files: Iterable[str], schema: StructType) -> Iterator[tuple[StructType, list[str]]]:
     """Files that have the same columns.
 
     Args:
@@ -42,7 +42,9 @@ def by_columns(path: Path, files: Iterable[str], schema: StructType) -> Iterator
         yield StructType([schema[name] for name in (*names, DAY)]), alike
 
 
-def digests_in_files(spark: SparkSession, path: Path, files: Iterable[str], schema: StructType) -> dict[date, Digest]:
+def digests_in_files(
+    spark: SparkSession, path: Location, files: Iterable[str], schema: StructType
+) -> dict[date, Digest]:
     """The digest of what lies in some files, by day; a day without rows is left out.
 
     Args:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -46,12 +45,12 @@ class Layout:
     Args:
         format: parquet, csv or json.
         columns: names in the files' order.
-        files: where they are.
+        files: their addresses.
     """
 
     format: Format
     columns: tuple[str, ...]
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
 
 
 def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
-    paths = [_PATTERN.sub(r"\\\g<0>", str(file)) for file in layout.files]
+    paths = [_PATTERN.sub(r"\\\g<0>", file) for file in layout.files]
     reader = spark.read
     where = F.col("_metadata.file_path").alias("_file_path")
     match layout.format:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import DataFile
 
 
@@ -37,7 +37,7 @@ def in_ranges(spans: Iterable[tuple[date, date]]) -> Column:
 
 def read_days(
     spark: SparkSession,
-    path: Path,
+    path: Location,
     files: Mapping[date, Sequence[DataFile]],
     schema: StructType,
     spans: Iterable[tuple[date, date]],
@@ -61,7 +61,7 @@ def read_days(
     return read_files(spark, path, wanted, schema)
 
 
-def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
+def read_staged(spark: SparkSession, folder: Location) -> DataFrame:
     """The rows of a stage's folder, from the files that its log names.
 
     Raises:
@@ -72,7 +72,7 @@ def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
     return read_files(spark, folder, staged.files, schema)
 
 
-def read_files(spark: SparkSession, folder: Path, paths: Collection[str], schema: StructType) -> DataFrame:
+def read_files(spark: SparkSession, folder: Location, paths: Collection[str], schema: StructType) -> DataFrame:
     """The rows of some files of a table, each with the day that its folder says.
 
     Args:
@@ -89,6 +89,6 @@ def read_files(spark: SparkSession, folder: Path, paths: Collection[str], schema
     return rows if rows.columns == schema.fieldNames() else rows.select(*schema.fieldNames())
 
 
-def _without_patterns(path: Path) -> str:
+def _without_patterns(path: Location) -> str:
     """A path as Hadoop reads it where it would find patterns in it."""
     return re.sub(r"([*?{}])", r"\\\1", str(path))

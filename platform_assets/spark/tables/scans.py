@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.storage.location import Location
 
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA = "org.apache.spark.sql.delta."
@@ -29,8 +30,8 @@ class Scan:
         what: Spark's name for it, for a person.
     """
 
-    table: Path | None
-    files: frozenset[Path]
+    table: Location | None
+    files: frozenset[Location]
     what: str
 
 
@@ -95,20 +96,16 @@ def _scans(leaf: Any) -> Iterator[Scan]:
         return
     location = leaf.relation().location()
     kind = str(location.getClass().getName())
-    table = Path(str(location.path().toUri().getPath())) if kind.startswith(_DELTA) else None
+    table = located(str(location.path().toUri().getPath())) if kind.startswith(_DELTA) else None
     yield Scan(table, frozenset(_input_files(location)), kind)
 
 
-def _input_files(location: Any) -> Iterator[Path]:
+def _input_files(location: Any) -> Iterator[Location]:
     """Fetched as one text: a call for each of a year's files takes a second."""
     jvm = cast("Any", SparkContext._jvm)
     listed = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(location.inputFiles()).mkString("\n")
-    return (_path(uri) for uri in str(listed).splitlines())
+    return (located(uri) for uri in str(listed).splitlines())
 
 
 def _items(found: Any) -> Iterator[Any]:
     return (found.apply(at) for at in range(found.size()))
-
-
-def _path(uri: str) -> Path:
-    return Path(unquote(urlsplit(uri).path))

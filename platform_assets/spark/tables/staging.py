@@ -6,8 +6,6 @@ of a few days.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructType
@@ -16,6 +14,7 @@ from platform_assets.contracts import DAY
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.tables.failures import full_disk_explained
 
@@ -48,7 +47,7 @@ def check_columns(table: str, frame: DataFrame, expected: StructType) -> None:
         )
 
 
-def stage(frame: DataFrame, folder: Path, *, clustered: bool = False) -> None:
+def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> None:
     """Write rows as a Delta table of their own, one file per day and write.
 
     Args:

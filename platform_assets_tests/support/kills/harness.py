@@ -22,6 +22,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.reader import Reader, Watched
 from platform_assets_tests.support.kills.story import Command, Story, Sums, sums
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import age, in_process, killed
 
 OF_SPARK = ("ingest", "stage", "gate", "compaction")
@@ -189,18 +190,18 @@ def _unsound(story: Story, state: Path) -> Iterator[str]:
         if ({name: ledger.publication(name) for name in ledger.indexed()}, ledger.holds()) != before or rebuilt.added:
             yield "the ledger is another one when it is rebuilt"
         shown = current_release(lake).versions
-        folders = sorted(path for path in lake.root.glob("*/*/*Z-*") if path.is_dir())
+        folders = sorted(path for path in on_disk(lake.root).glob("*/*/*Z-*") if path.is_dir())
         for table in {f"{path.parent.parent.name}.{path.parent.name}" for path in folders}:
             age(lake, table)
         delete_unneeded(platform, "stages")
         left = [path for path in folders if path.is_dir() and not any(_refers(path, table, lake) for table in shown)]
-        yield from (f"a stage was left: {path.relative_to(lake.root)}" for path in left)
-        yield from (f"a lock was left: {path.name}" for path in lake.locks_path.glob("stage-*"))
+        yield from (f"a stage was left: {path.relative_to(on_disk(lake.root))}" for path in left)
+        yield from (f"a lock was left: {path.name}" for path in on_disk(lake.locks_path).glob("stage-*"))
 
 
 def _refers(folder: Path, table: str, lake: Lake) -> bool:
     """Whether a commit of a table refers to a file in a folder of its."""
-    if lake.table_path(table) != folder.parent:
+    if on_disk(lake.table_path(table)) != folder.parent:
         return False
     commits = (folder.parent / "_delta_log").glob("*.json")
     return any(f'"path":"{folder.name}/' in commit.read_text() for commit in commits)

@@ -27,6 +27,7 @@ from platform_assets_tests.support.history import WINDOWS
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.story import Command, Story, Sums
 from platform_assets_tests.support.later import usage_later
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import change, contents, day, in_process, killed, stage
 
 RAW, SILVER, GOLD, OTHER = "raw.transactions", "silver.transactions", "gold.household_28d", "gold.stores"
@@ -87,7 +88,7 @@ def digest_of(rows: Rows) -> str:
 
 
 def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
-    lake = Lake(settings(state).lake)
+    lake = Lake.at(settings(state).lake)
     wanted = {
         table: {when: sorted(rows) for when, rows in days.items()} for table, days in _after(seed, command).items()
     }
@@ -178,8 +179,8 @@ def _publish_more(state: Path, seed: int, _: Jvm | None) -> None:
 def _dies_and_is_torn(state: Path, seed: int) -> None:
     """A publication that died after its first table, with half of the commit of the second on disk."""
     assert killed(in_process(_publish_more, state, seed, None, failpoint="publish.after_table"))
-    path = Lake(settings(state).lake).table_path(GOLD)
-    commits.commit_file(path, commits.head_version(path) + 1).write_bytes(b'{"commitInfo":{"timest')
+    path = Lake.at(settings(state).lake).table_path(GOLD)
+    on_disk(commits.commit_file(path, commits.head_version(path) + 1)).write_bytes(b'{"commitInfo":{"timest')
 
 
 def _recover(state: Path, seed: int, _: Jvm | None) -> None:

@@ -71,8 +71,8 @@ def _read(pipe: Connection, pause_s: float) -> None:
         reads, mixed, at_least = 0, list[str](), None
         while at_least is None or reads < at_least:
             try:
-                release = current_release(Lake(lake))
-                seen = sums(Lake(lake), columns, release)
+                release = current_release(Lake.at(lake))
+                seen = sums(Lake.at(lake), columns, release)
                 if seen not in whole:
                     mixed.append(f"release {release.number} read as {seen}")
             except Exception as error:  # noqa: BLE001 - whatever a reader meets is told

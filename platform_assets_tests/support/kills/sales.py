@@ -147,7 +147,7 @@ def _expected(seed: int, command: str) -> Sums:
 
 
 def _lost_or_twice(state: Path, seed: int, command: str) -> list[str]:
-    lake = Lake(settings(state).lake)
+    lake = Lake.at(settings(state).lake)
     wanted = {RAW: [line for lines in _lines(seed) for line in lines], SILVER: _left(seed, command)}
     return [
         f"{table} has the lines {found}, not {lines}"

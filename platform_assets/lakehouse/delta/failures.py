@@ -1,0 +1,25 @@
+"""What deltalake says of the operating system, in the operating system's own terms."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from platform_assets.lakehouse.storage.location import Location
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+@contextmanager
+def errors_numbered(table_path: Location) -> Iterator[None]:
+    """Errors of the operating system, a full disk for example, with their number; deltalake only puts them in words."""
+    try:
+        yield
+    except OSError as error:
+        said = _OS_ERROR.search(str(error))
+        if error.errno is not None or said is None:
+            raise
+        number = int(said[1])
+        raise OSError(number, os.strerror(number), str(table_path)) from error

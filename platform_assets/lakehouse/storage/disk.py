@@ -1,0 +1,198 @@
+"""Files on a disk of this machine, or one that is mounted as if it were.
+
+Forced to disk in the order in which they refer to each other: a file before the folder that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Self
+from urllib.parse import unquote, urlsplit
+
+from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.storage.location import Entry, Location
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def path_of(place: str) -> str:
+    """The absolute path of what is named by a path or a `file:` URL.
+
+    Raises:
+        LakeError: it is a URL of something else.
+    """
+    if _URL.match(place):
+        url = urlsplit(place)
+        if url.scheme != "file" or url.netloc not in ("", "localhost"):
+            raise LakeError(
+                f"A lake cannot lie in {place}: only on a disk of this machine, or one that is mounted here.",
+                "Name a folder in PLATFORM_LAKE.",
+            )
+        place = unquote(url.path)
+    return str(Path(place).absolute())
+
+
+@dataclass(frozen=True, order=True)
+class Disk(Location):
+    """A file or a folder of the local file system."""
+
+    def __fspath__(self) -> str:
+        return self.address
+
+    def holds(self, other: Location) -> bool:
+        return Path(other.address).resolve().is_relative_to(Path(self).resolve())
+
+    def exists(self) -> bool:
+        return Path(self).exists()
+
+    def size(self) -> int | None:
+        try:
+            return Path(self).stat().st_size if Path(self).is_file() else None
+        except FileNotFoundError:
+            return None
+
+    def written(self) -> datetime:
+        return datetime.fromtimestamp(Path(self).stat().st_mtime, UTC)
+
+    def read(self, last: int | None = None) -> bytes | None:
+        try:
+            with Path(self).open("rb") as file:
+                if last is not None:
+                    file.seek(-min(last, file.seek(0, os.SEEK_END)), os.SEEK_END)
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(path.name for path in Path(self).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def folders(self) -> list[Self]:
+        below = (self / name for name in self.names())
+        return [each for each in below if Path(each).is_dir() and not Path(each).is_symlink()]
+
+    def files(self) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        for path, _, names in os.walk(self):
+            for name in names:
+                file = Path(path, name)
+                with suppress(FileNotFoundError):
+                    seen = file.stat(follow_symlinks=False)
+                    written = datetime.fromtimestamp(seen.st_mtime, UTC)
+                    entries[file.relative_to(self).as_posix()] = Entry(seen.st_size, written)
+        return entries
+
+    def now(self) -> datetime:
+        probe = self / f".{token_hex(8)}.now"
+        try:
+            Path(probe).touch(exist_ok=False)
+            return probe.written()
+        finally:
+            Path(probe).unlink(missing_ok=True)
+
+    def write_new(self, content: bytes) -> bool:
+        with self._drafted(content) as draft:
+            try:
+                Path(self).hardlink_to(draft)
+            except FileExistsError:
+                return False
+        self.parent.sync()
+        return True
+
+    def replace(self, content: bytes, *, durable: bool = True) -> None:
+        with self._drafted(content, durable=durable) as draft:
+            draft.replace(self)
+        if durable:
+            self.parent.sync()
+
+    def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
+        # A lock can end without its holder. Whoever takes it next removes all drafts: either after the rename, and then
+        # finds what was written, or before, and then there is nothing to rename.
+        draft.replace(content)
+        try:
+            still_held()
+            Path(draft).replace(self)
+        except FileNotFoundError:
+            return False
+        finally:
+            draft.remove(durable=False)
+        self.parent.sync()
+        return True
+
+    def copy_to(self, target: Location) -> None:
+        target.parent.make()
+        draft = _beside(target)
+        try:
+            shutil.copy2(self, draft)
+            draft.replace(target.address)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove(self, *, durable: bool = True) -> None:
+        if Path(self).is_dir() and not Path(self).is_symlink():
+            shutil.rmtree(self)
+        else:
+            Path(self).unlink(missing_ok=True)
+        if durable:
+            self.parent.sync()
+
+    def make(self) -> None:
+        if Path(self).is_dir():
+            return
+        self.parent.make()
+        Path(self).mkdir(exist_ok=True)
+        self.parent.sync()
+
+    def tidy(self) -> None:
+        for path, _, _ in os.walk(self, topdown=False):
+            try:
+                Path(path).rmdir()
+            except OSError:
+                if Path(path).is_dir() and not any(Path(path).iterdir()):
+                    raise
+
+    def sync(self) -> None:
+        handle = os.open(self, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def arrow(self) -> tuple[FileSystem, str]:
+        from pyarrow.fs import LocalFileSystem  # which most commands do without
+
+        return LocalFileSystem(), self.address
+
+    @contextmanager
+    def _drafted(self, content: bytes, *, durable: bool = True) -> Iterator[Path]:
+        """The content under a name that nobody looks for, and which is gone afterwards."""
+        self.parent.make()
+        draft = _beside(self)
+        try:
+            with draft.open("wb") as file:
+                file.write(content)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            failpoint("write.before_rename")
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _beside(file: Location) -> Path:
+    return Path(f"{file.parent}/.{file.name}.{token_hex(4)}.tmp")

@@ -1,0 +1,206 @@
+"""Where files of a lake lie: one small interface, which a local disk keeps here and an object store can keep.
+
+What an object store cannot do has no method: no renames, no locks, no links; a folder is there as soon as something
+lies in it. What it can do is asked for by purpose: a file is written whole or not at all, and *written if there is
+none* has exactly one winner. Whoever needs more, a lock for example, says which disk it needs (`lakehouse.locks`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from platform_assets.lakehouse.errors import LakeError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_SYNC_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file as it lies in a folder.
+
+    Args:
+        size: bytes.
+        written: when it was last written, UTC.
+    """
+
+    size: int
+    written: datetime
+
+
+@dataclass(frozen=True, order=True)
+class Location(ABC):
+    """A file or a folder, whether it is there or not.
+
+    Args:
+        address: absolute, as Spark, deltalake and people take it.
+    """
+
+    address: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    def __truediv__(self, path: str) -> Self:
+        """What lies below a folder.
+
+        Raises:
+            LakeError: the path leads elsewhere.
+        """
+        if path.startswith("/") or ".." in path.split("/"):
+            raise LakeError(
+                f"{path!r} does not lie below {self.address}.",
+                "A log or a manifest of the lake was changed by another tool: restore it from a backup.",
+            )
+        return type(self)(f"{self.address}/{path}")
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return self.address.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Self:
+        """The folder it lies in."""
+        return type(self)(self.address.rpartition("/")[0])
+
+    def below(self, folder: Location) -> str | None:
+        """The path from a folder to here; None if this lies elsewhere."""
+        path = self.address.removeprefix(f"{folder.address}/")
+        return None if path == self.address else path
+
+    def holds(self, other: Location) -> bool:
+        """Whether another place is this one or lies below, under whatever names these have."""
+        return other == self or other.below(self) is not None
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether there is a file, or a folder."""
+
+    @abstractmethod
+    def size(self) -> int | None:
+        """Bytes of a file; None if there is no such file."""
+
+    @abstractmethod
+    def written(self) -> datetime:
+        """When a file was last written, or something put into a folder, UTC.
+
+        Raises:
+            FileNotFoundError: there is neither.
+        """
+
+    @abstractmethod
+    def read(self, last: int | None = None) -> bytes | None:
+        """Content of a file; None if there is no such file.
+
+        Args:
+            last: only so many bytes at its end.
+        """
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """What lies directly in a folder, sorted; nothing if there is no such folder."""
+
+    @abstractmethod
+    def folders(self) -> list[Self]:
+        """Folders directly in a folder, sorted, without links; none if there is no such folder."""
+
+    @abstractmethod
+    def files(self) -> dict[str, Entry]:
+        """Every file below a folder, by its path from there; without those that go meanwhile."""
+
+    @abstractmethod
+    def now(self) -> datetime:
+        """What time it is to what keeps this folder, which also says when its files were written, UTC.
+
+        Raises:
+            OSError: nothing can be written there.
+        """
+
+    @abstractmethod
+    def write_new(self, content: bytes) -> bool:
+        """Write a file if there is none, whole and also after a power cut; of several who do, one does.
+
+        Returns:
+            Whether it was written. If not, it is as it was.
+        """
+
+    @abstractmethod
+    def replace(self, content: bytes, *, durable: bool = True) -> None:
+        """Write a file, or another one in its place: whoever reads it sees the one or the other, never a part.
+
+        Args:
+            content: of the file.
+            durable: wait until a power cut cannot undo it.
+        """
+
+    @abstractmethod
+    def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
+        """Replace a file if a lock is still held at that moment, however long this process was suspended before.
+
+        Args:
+            content: of the file.
+            still_held: raises if the lock was lost.
+            draft: where the content may lie meanwhile; whoever takes the lock next removes it.
+
+        Returns:
+            Whether it was replaced; not if somebody else has taken the lock meanwhile.
+        """
+
+    @abstractmethod
+    def copy_to(self, target: Location) -> None:
+        """Copy a file so that the target is either not there or whole; `sync` it and its folder before relying on it.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+
+    @abstractmethod
+    def remove(self, *, durable: bool = True) -> None:
+        """Remove a file, or a folder with all that is in it; nothing is done where there is neither.
+
+        Args:
+            durable: wait until a power cut cannot undo it; not needed where it does no harm if the file comes back.
+        """
+
+    @abstractmethod
+    def make(self) -> None:
+        """Make a folder and those above it, for libraries that want to find one."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Remove a folder and those below it, as far as nothing but folders is in them."""
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Wait until a power cut cannot undo what was written to a file, or which files lie in a folder.
+
+        Raises:
+            FileNotFoundError: there is neither.
+        """
+
+    @abstractmethod
+    def arrow(self) -> tuple[FileSystem, str]:
+        """What Arrow reads it through, and what it is called there."""
+
+
+def sync(locations: Iterable[Location]) -> None:
+    """Force files and folders to disk: a commit must not be there before what it refers to.
+
+    Raises:
+        FileNotFoundError: one of them does not exist.
+    """
+    every = list(locations)
+    if len(every) < _SYNC_THREADS:
+        for location in every:
+            location.sync()
+        return
+    with ThreadPoolExecutor(_SYNC_THREADS) as threads:
+        list(threads.map(lambda location: location.sync(), every))
