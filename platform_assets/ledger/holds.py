@@ -7,19 +7,21 @@ from collections.abc import Collection, Iterable, Set
 from sqlalchemy import Connection, select
 
 from platform_assets.failpoints import failpoint
-from platform_assets.ledger.queries import delete_each, insert_all, made_last_by
+from platform_assets.ledger.queries import Row, delete_each, insert_all, made_last_by
+from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.ledger.schema import days, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
+from platform_assets.records.refused import Attempt
 
 _KEY = [column.name for column in holds.primary_key]
 
 
 def renew(connection: Connection, given: Iterable[Hold]) -> None:
     """Hold days; what refused the same already is replaced."""
-    newest = {tuple(getattr(hold, name) for name in _KEY): vars(hold) for hold in given}
-    delete_each(connection, holds, [{name: row[name] for name in _KEY} for row in newest.values()])
+    newest = {tuple(row[name] for name in _KEY): row for row in map(with_columns, given)}
+    delete_each(connection, holds, [_key(row) for row in newest.values()])
     failpoint("ledger.holding")
     insert_all(connection, holds, list(newest.values()))
 
@@ -67,7 +69,7 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
     asked_for = select(holds).where(holds.c.table.in_({table for table, _ in touched}))
     refused: dict[tuple[TableDay, bool], list[Hold]] = {}
     for row in connection.execute(asked_for).mappings():
-        hold = Hold(**row)
+        hold = Hold(**without_columns(row))
         by_person = hold.is_of_good_content
         if (hold.table, hold.day) in (touched if by_person else published):
             refused.setdefault(((hold.table, hold.day), by_person), []).append(hold)
@@ -75,7 +77,12 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
     gone: list[Hold] = []
     for ((table, day), _), of_it in refused.items():
         for fingerprint, *made_by in connection.execute(of_day.where(days.c.table == table, days.c.day == day)).all():
-            again = back_again([hold.refused for hold in of_it], fingerprint, Version(*made_by)) if fingerprint else ()
+            tried = [hold.refused for hold in of_it if isinstance(hold.refused, Attempt)]
+            again = back_again(tried, fingerprint, Version(*made_by)) if fingerprint else ()
             gone += [hold for hold in of_it if hold.refused in again]
-    delete_each(connection, holds, [{name: getattr(hold, name) for name in _KEY} for hold in gone])
+    delete_each(connection, holds, [_key(with_columns(hold)) for hold in gone])
     return tuple(hold for hold in gone if hold.is_of_good_content)
+
+
+def _key(row: Row) -> Row:
+    return {name: row[name] for name in _KEY}

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Select, delete, insert, select
+from sqlalchemy import Select, Table, delete, insert, select
 
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.connection import (
-    memory_engine,
-    open_engine,
-    parse_url,
-    prepare_folder,
-    reading,
-    sqlite_file,
-    writing,
-)
-from platform_assets.ledger.errors import LedgerError, LedgerVersionError, masked, read_only_error
+from platform_assets.ledger.database import Database, open_database
+from platform_assets.ledger.errors import LedgerError, masked
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
-from platform_assets.ledger.migrate import schema_state, upgrade
+from platform_assets.ledger.notes import Notes
 from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, to_day
+from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
-from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Decision, Hold, PublicationRecord
+from platform_assets.records.decisions import Decision, LateDecision, PinDecision
+from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord
 
 
 class Ledger:
-    """An open ledger; close it, or use it as a context manager."""
+    """An open ledger; close it, or use it as a context manager.
 
-    def __init__(self, engine: Engine, *, read_only: bool) -> None:
-        self._engine = engine
-        self._read_only = read_only
+    Args:
+        database: with its tables.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.notes = Notes(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:
@@ -53,39 +50,11 @@ class Ledger:
             LedgerVersionError: the schema is newer than this code, or too old to be read without migrating it.
             LedgerReadOnlyError: it is to be written and cannot be.
         """
-        parsed = parse_url(url)
-        file = sqlite_file(parsed)
-        if not read_only:
-            prepare_folder(parsed)
-        elif file is not None and not file.exists():
-            return cls._empty()
-        engine = open_engine(parsed, writable=not read_only)
-        try:
-            state = schema_state(engine)
-            if not read_only and state != "current":
-                upgrade(engine)
-            elif state == "old":
-                raise LedgerVersionError(
-                    f"The ledger {masked(parsed)} has an older schema than this code reads.",
-                    "Run any command that writes, for example `platform-assets ledger rebuild`; it migrates it.",
-                )
-        except BaseException:
-            engine.dispose()
-            raise
-        if read_only and state == "blank":
-            engine.dispose()
-            return cls._empty()
-        return cls(engine, read_only=read_only)
-
-    @classmethod
-    def _empty(cls) -> Ledger:
-        engine = memory_engine()
-        schema.metadata.create_all(engine)
-        return cls(engine, read_only=True)
+        return cls(open_database(url, read_only=read_only))
 
     def close(self) -> None:
         """Give the connections back; the ledger cannot be used afterwards."""
-        self._engine.dispose()
+        self._database.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -109,7 +78,7 @@ class Ledger:
         Raises:
             LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
         """
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             return index(connection, (), records).new
 
     def reindex(
@@ -128,8 +97,9 @@ class Ledger:
         Raises:
             LedgerError: as for `record`.
         """
-        with self._writing() as connection:
-            lifted = tuple(Hold(**row) for row in connection.execute(select(schema.holds)).mappings()) if lift else ()
+        with self._database.writing() as connection:
+            held = connection.execute(select(schema.holds)).mappings() if lift else ()
+            lifted = tuple(Hold(**without_columns(row)) for row in held)
             if lifted:
                 connection.execute(delete(schema.holds))
             return (*lifted, *index(connection, forget, records).lifted)
@@ -141,7 +111,7 @@ class Ledger:
     def indexed(self) -> dict[str, int]:
         """The release of every indexed publication, oldest first."""
         head = schema.publications.c
-        rows = self._rows(select(head.publication, head.release).order_by(head.release))
+        rows = self._database.rows(select(head.publication, head.release).order_by(head.release))
         return {row["publication"]: row["release"] for row in rows}
 
     def newest(self) -> PublicationRecord | None:
@@ -149,7 +119,7 @@ class Ledger:
 
         None also where there is a gap, or nothing.
         """
-        found = self._rows(select(schema.publications).order_by(schema.publications.c.release.desc()).limit(1))
+        found = self._database.rows(select(schema.publications).order_by(schema.publications.c.release.desc()).limit(1))
         return PublicationRecord(**found[0]) if found and self.knows(found[0]["release"]) else None
 
     def release_of(self, publication: str) -> int:
@@ -157,26 +127,26 @@ class Ledger:
         head = self.head(publication)
         if head is None:
             raise LedgerError(
-                f"Publication {publication} is not indexed in the ledger {masked(self._engine.url)}.",
+                f"Publication {publication} is not indexed in the ledger {masked(self._database.engine.url)}.",
                 "Run `platform-assets ledger rebuild`.",
             )
         return head.release
 
     def knows(self, release: int) -> bool:
         """Whether every release up to one is indexed."""
-        count: int = self._rows(queries.releases_known(release))[0]["releases"]
+        count: int = self._database.rows(queries.releases_known(release))[0]["releases"]
         return count == release + 1
 
     def head(self, publication: str) -> PublicationRecord | None:
         """One publication without its days and arrivals."""
-        heads = self._rows(select(schema.publications).where(schema.publications.c.publication == publication))
+        heads = self._database.rows(select(schema.publications).where(schema.publications.c.publication == publication))
         return PublicationRecord(**heads[0]) if heads else None
 
     def publication(self, publication: str) -> PublicationRecord | None:
         """One publication with its days and arrivals."""
         if (head := self.head(publication)) is None:
             return None
-        days, arrivals = (self._rows(query) for query in queries.parts(publication))
+        days, arrivals = (self._database.rows(query) for query in queries.parts(publication))
         return replace(head, days=tuple(map(to_day, days)), arrivals=tuple(map(to_arrival, arrivals)))
 
     def current_days(
@@ -189,13 +159,13 @@ class Ledger:
             at: as readers of this release see it, whatever was published since.
             among: only these days.
         """
-        found = {row["day"]: to_day(row) for row in self._rows(queries.current_days(table, at, among))}
+        found = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return found if among is None else {day: record for day, record in found.items() if day in among}
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
         found: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
-        with reading(self._engine) as connection:
+        with self._database.reading() as connection:
             releases = {row[0]: row[1] for row in connection.execute(queries.releases(at)).all()}
             for table, publication, day, *rest in connection.execute(queries.marks(tables, at)).all():
                 if publication in releases:
@@ -205,7 +175,7 @@ class Ledger:
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""
         found: dict[date, list[Revision]] = {day: [] for day in among}
-        for row in self._rows(queries.revisions(table, among, at)):
+        for row in self._database.rows(queries.revisions(table, among, at)):
             if row["day"] in found:
                 tombstones = row["figures"].get("tombstones", 0)
                 found[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
@@ -213,7 +183,7 @@ class Ledger:
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""
-        count: int = self._rows(queries.days_since(publication, tables))[0]["days"]
+        count: int = self._database.rows(queries.days_since(publication, tables))[0]["days"]
         return count
 
     def history(self, table: str, day: date) -> tuple[DayRecord, ...]:
@@ -223,7 +193,7 @@ class Ledger:
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
         """As `history`, of several days of a table at once."""
         found: dict[date, list[DayRecord]] = {day: [] for day in among}
-        for row in self._rows(queries.histories(table, among)):
+        for row in self._database.rows(queries.histories(table, among)):
             if row["day"] in found:
                 found[row["day"]].append(to_day(row))
         return {day: tuple(records) for day, records in found.items()}
@@ -235,35 +205,35 @@ class Ledger:
             table: only arrivals for this raw table.
             refused_only: only files that stand refused, whole or in part, and were not delivered in order since.
         """
-        return tuple(map(to_arrival, self._rows(queries.all_arrivals(table, refused_only=refused_only))))
+        return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
-        return next(map(to_arrival, self._rows(queries.newest_arrival(table, path))), None)
+        return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        found: date | None = self._rows(queries.newest_arrival_date(table, at))[0]["newest"]
+        found: date | None = self._database.rows(queries.newest_arrival_date(table, at))[0]["newest"]
         return found
 
     def view(self, table: str, content: str) -> View | None:
         """What of a table's content is valid on which day; None before anybody has looked."""
         query = select(schema.views.c.digests).where(schema.views.c.table == table, schema.views.c.content == content)
-        found = self._rows(query)
+        found = self._database.rows(query)
         return {date.fromisoformat(day): digest for day, digest in found[0]["digests"].items()} if found else None
 
     def keep_view(self, table: str, content: str, view: View) -> None:
         """Remember a view, unless somebody has; a ledger opened for reading stays as it is."""
-        if not self._read_only:
+        if not self._database.read_only:
             digests = {str(day): digest for day, digest in view.items()}
-            with self._writing() as connection:
+            with self._database.writing() as connection:
                 insert_new(connection, schema.views, {"table": table, "content": content, "digests": digests})
 
     # Holds and decisions: these live only here.
 
     def hold(self, holds: Iterable[Hold]) -> None:
-        """Hold days. A day may have several refused fingerprints; the same one refused again is renewed."""
-        with self._writing() as connection:
+        """Hold days. A day may be held for several things; the same one refused again is renewed."""
+        with self._database.writing() as connection:
             renew(connection, holds)
 
     def drop(self, holds: Collection[Hold]) -> None:
@@ -272,38 +242,34 @@ class Ledger:
         The days are then stale if their input says so.
         """
         key = [*(column.name for column in schema.holds.primary_key), "created_at"]
-        with self._writing() as connection:
-            delete_each(connection, schema.holds, [{name: getattr(hold, name) for name in key} for hold in holds])
+        with self._database.writing() as connection:
+            rows = map(with_columns, holds)
+            delete_each(connection, schema.holds, [{name: row[name] for name in key} for row in rows])
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, by table and day, oldest first."""
         query = select(schema.holds)
         if table is not None:
             query = query.where(schema.holds.c.table == table)
-        order = ("table", "day", "created_at", "refused", "gate")
-        return tuple(Hold(**row) for row in self._rows(query.order_by(*(schema.holds.c[name] for name in order))))
+        order = ("table", "day", "created_at", *(column.name for column in schema.holds.primary_key))
+        ordered = query.order_by(*(schema.holds.c[name] for name in order))
+        return tuple(Hold(**without_columns(row)) for row in self._database.rows(ordered))
 
-    def decide(self, kind: str, subject: str, *, reason: str, who: str, created_at: datetime) -> Decision:
+    def decide(self, decision: Decision) -> None:
         """Write down what a person decided."""
-        values = {"kind": kind, "subject": subject, "reason": reason, "who": who, "created_at": created_at}
-        with self._writing() as connection:
-            row = connection.execute(insert(schema.decisions).values(**values).returning(*schema.decisions.c))
-            return Decision(**row.mappings().one())
+        table = schema.late_decisions if isinstance(decision, LateDecision) else schema.pin_decisions
+        with self._database.writing() as connection:
+            connection.execute(insert(table).values(**vars(decision)))
 
-    def decisions(self, kind: str | None = None, subject: str | None = None) -> tuple[Decision, ...]:
-        """What was decided, oldest first."""
-        query = select(schema.decisions)
-        if kind is not None:
-            query = query.where(schema.decisions.c.kind == kind)
-        if subject is not None:
-            query = query.where(schema.decisions.c.subject == subject)
-        return tuple(Decision(**row) for row in self._rows(query.order_by(schema.decisions.c.id)))
+    def late_decisions(self) -> tuple[LateDecision, ...]:
+        """What was decided about waiting rows, oldest first."""
+        return tuple(LateDecision(**row) for row in self._database.rows(_in_order(schema.late_decisions)))
 
-    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
-        with reading(self._engine) as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+    def pin_decisions(self) -> tuple[PinDecision, ...]:
+        """Which releases were pinned and unpinned, oldest first."""
+        return tuple(PinDecision(**row) for row in self._database.rows(_in_order(schema.pin_decisions)))
 
-    def _writing(self) -> AbstractContextManager[Connection]:
-        if self._read_only:
-            raise read_only_error(self._engine.url, "it was opened for reading")
-        return writing(self._engine)
+
+def _in_order(table: Table) -> Select[Any]:
+    """What was written into a table, oldest first, without the numbers that say so."""
+    return select(*(column for column in table.c if column.name != "id")).order_by(table.c.id)

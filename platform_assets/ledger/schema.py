@@ -7,6 +7,7 @@ Changes need a migration in `migrations/versions`; a test compares the two.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -139,26 +140,83 @@ views = Table(
     Column("digests", JSON, nullable=False),
 )
 
+
+def _refused() -> list[Column[Any]]:
+    """What is refused of a day, as `ledger.refused` writes and reads it."""
+    return [
+        # The day itself, or the held one that records tie it to: of that one alone the rest is known, and empty here.
+        Column("refused_day", Date, primary_key=True),
+        Column("fingerprint", Text, primary_key=True),
+        Column("code_version", Text, primary_key=True),
+        Column("configuration", Text, primary_key=True),
+    ]
+
+
 holds = Table(
     "ledger_holds",
     metadata,
     Column("table", Text, primary_key=True),
     Column("day", Date, primary_key=True),
-    Column("refused", Text, primary_key=True),
+    *_refused(),
     Column("gate", Text, primary_key=True),
     Column("reason", FreeText, nullable=False),
     Column("run", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
 
-decisions = Table(
-    "ledger_decisions",
+
+def _decided() -> list[Column[Any]]:
+    """Why, by whom and when."""
+    return [
+        Column("reason", FreeText, nullable=False),
+        Column("who", FreeText, nullable=False),
+        Column("created_at", UtcDateTime, nullable=False),
+    ]
+
+
+late_decisions = Table(
+    "ledger_late_decisions",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
     Column("kind", Text, nullable=False),
-    Column("subject", FreeText, nullable=False),
-    Column("reason", FreeText, nullable=False),
-    Column("who", FreeText, nullable=False),
+    Column("table", Text, nullable=False),
+    Column("arrival", Text, nullable=False),
+    Column("day", Date, nullable=False),
+    *_decided(),
+)
+
+pin_decisions = Table(
+    "ledger_pin_decisions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("kind", Text, nullable=False),
+    Column("publication", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    *_decided(),
+)
+
+told_held = Table(
+    "ledger_told_held",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("table", Text, primary_key=True),
+    Column("day", Date, primary_key=True),
+    *_refused(),
+)
+
+told_runs = Table(
+    "ledger_told_runs",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("run", Text, primary_key=True),
+)
+
+catch_ups = Table(
+    "ledger_catch_ups",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("first_release", BigInteger, nullable=False),
+    Column("last_release", BigInteger, nullable=False),
+    Column("text", FreeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_ledger_decisions_kind_subject", "kind", "subject"),
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
+from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
@@ -20,8 +21,7 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.file_check import FileCheck
-
-_PIN, _UNPIN = "pin", "unpin"
+from platform_assets.records.decisions import PinDecision
 
 
 class PinError(PlatformError):
@@ -88,11 +88,11 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
         require_whole(platform.lake, number)
         _refuse_incomplete(platform, wanted)
         [publication] = [one for one, shown in platform.ledger.indexed().items() if shown == number]
-        _decide(platform, _PIN, f"{publication} {name or ''}".strip(), author)
+        _decide(platform, "pin", publication, author, name or "")
         try:
             still_held()  # or history may have been deleted by somebody who saw no pin
         except LockLostError:
-            _decide(platform, _UNPIN, publication, author)
+            _decide(platform, "unpin", publication, author)
             raise
     return pinned_releases(platform)[number]
 
@@ -110,7 +110,7 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
     if number not in pins:
         todo = f"Name one that is: {', '.join(map(str, pins))}." if pins else "There is nothing to do: none is pinned."
         raise PinError(f"Release {number} is not pinned.", todo)
-    _decide(platform, _UNPIN, pins[number].publication, author)
+    _decide(platform, "unpin", pins[number].publication, author)
     return pins[number]
 
 
@@ -144,20 +144,22 @@ def release_number(ledger: Ledger, which: str) -> int:
 def _pins(ledger: Ledger) -> dict[int, Pin]:
     indexed = ledger.indexed()
     standing: dict[int, Pin] = {}
-    for decision in sorted([*ledger.decisions(_PIN), *ledger.decisions(_UNPIN)], key=lambda decision: decision.id):
-        publication, _, name = decision.subject.partition(" ")
-        number = indexed.get(publication)
+    for decision in ledger.pin_decisions():
+        number = indexed.get(decision.publication)
         if number is None:
             continue
-        if decision.kind == _UNPIN:
+        if decision.kind == "unpin":
             standing.pop(number, None)
         else:
-            standing[number] = Pin(number, publication, name, decision.reason, decision.who, decision.created_at)
+            of_it = (decision.publication, decision.name, decision.reason, decision.who, decision.created_at)
+            standing[number] = Pin(number, *of_it)
     return dict(sorted(standing.items()))
 
 
-def _decide(platform: Platform, kind: str, subject: str, author: Author) -> None:
-    platform.ledger.decide(kind, subject, reason=author.why, who=author.who, created_at=datetime.now(UTC))
+def _decide(
+    platform: Platform, kind: Literal["pin", "unpin"], publication: str, author: Author, name: str = ""
+) -> None:
+    platform.ledger.decide(PinDecision(kind, publication, name, author.why, author.who, datetime.now(UTC)))
 
 
 def _refuse_incomplete(platform: Platform, wanted: Release) -> None:

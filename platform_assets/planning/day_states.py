@@ -16,10 +16,11 @@ from types import MappingProxyType
 
 from platform_assets.contracts import Catalogue, Contract, Input, Span
 from platform_assets.planning.configuration import Need
-from platform_assets.planning.fingerprints import Digests, Views, fingerprints, parse_attempt
+from platform_assets.planning.fingerprints import Digests, Views, fingerprints
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
+from platform_assets.records.refused import Attempt, TiedTo
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def day_states(
     if not contract.inputs:
         return {day: _UP_TO_DATE if day in have else _MISSING for day in sorted(days)}
     holds = tables.holds.get(contract.name, ())
-    asked = {*days, *(hold.tied_to for hold in holds if hold.tied_to is not None)}
+    asked = {*days, *(hold.refused.day for hold in holds if isinstance(hold.refused, TiedTo))}
     now = fingerprints(contract, asked, tables.digests, tables.calendar, tables.views)
     refusals = _Refusals(holds, now, tables.versions.get(contract.name), accept)
     blocked = _blocked(contract, days, now, tables)
@@ -252,17 +253,17 @@ class _Refusals:
         unknown: set[date] = set()
         for hold in holds:
             self.held.add(hold.day)
-            if (root := hold.tied_to) is not None:
-                tied.append((hold, root))
-            elif hold.gate not in accept:
-                fingerprint, tried = parse_attempt(hold.refused)
-                if hold.day not in now:
-                    unknown.add(hold.day)
-                if now.get(hold.day, fingerprint) == fingerprint:
-                    if tried in (Version(), today):
-                        self.refused[hold.day] = hold
-                    elif hold.is_of_good_content and today:  # code alone undoes no rollback
-                        self.by_people[hold.day].add(tried.differs(today))
+            match hold.refused:
+                case TiedTo(root):
+                    tied.append((hold, root))
+                case Attempt(fingerprint, tried) if hold.gate not in accept:
+                    if hold.day not in now:
+                        unknown.add(hold.day)
+                    if now.get(hold.day, fingerprint) == fingerprint:
+                        if tried in (Version(), today):
+                            self.refused[hold.day] = hold
+                        elif hold.is_of_good_content and today:  # code alone undoes no rollback
+                            self.by_people[hold.day].add(tried.differs(today))
         # Left alone like the day that it is tied to, which may be tied to another; also while nothing is known of it.
         while taken := [each for each in tied if each[1] in self.refused or each[1] in unknown]:
             self.refused = {hold.day: hold for hold, _ in taken} | self.refused

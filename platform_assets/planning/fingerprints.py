@@ -11,7 +11,6 @@ from typing import cast
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span
 from platform_assets.planning.windows import Calendar, day_range, days_around, days_read
-from platform_assets.records.code_version import Version
 
 Digests = Mapping[str, Mapping[date, str]]
 """The digest of every loaded day, by table."""
@@ -61,17 +60,6 @@ def fingerprints(
             else:
                 found[day].update(f"|{read.table}|{part}".encode())
     return {day: value.hexdigest()[:32] for day, value in found.items()}
-
-
-def attempt(fingerprint: str, version: Version) -> str:
-    """What a gate refuses: this input computed in this way. Other input, code or rules are worth another try."""
-    return f"{fingerprint}@{version}"
-
-
-def parse_attempt(refused: str) -> tuple[str, Version]:
-    """The fingerprint that was refused, and by what it was computed; an empty version where that does not matter."""
-    fingerprint, _, tried = refused.partition("@")
-    return fingerprint, Version.parse(tried)
 
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:

@@ -13,10 +13,9 @@ from decimal import Decimal
 from typing import Literal
 
 from platform_assets.planning.windows import ranges
+from platform_assets.records.decisions import Verdict
 
 State = Literal["waiting", "ahead", "refused", "withdrawn"]
-Verdict = Literal["approval", "refusal"]
-"""What a person can decide; also the kind under which the ledger keeps the decision."""
 
 
 def late_table(raw_table: str) -> str:
@@ -63,21 +62,6 @@ class LateRows:
     def is_ahead(self) -> bool:
         """Whether they arrived before their day."""
         return self.days_late < 0
-
-    @property
-    def subject(self) -> str:
-        """What a decision about them is about, in the ledger's words."""
-        return f"{self.table} {self.arrival} {self.day}"
-
-
-def parsed_subject(subject: str) -> tuple[str, str, date] | None:
-    """Raw table, arrival and day that a decision about late rows is about; None if it is about something else."""
-    table, _, rest = subject.partition(" ")
-    arrival, _, day = rest.rpartition(" ")
-    try:
-        return (table, arrival, date.fromisoformat(day)) if arrival else None
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)

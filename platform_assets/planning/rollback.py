@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.planning.fingerprints import attempt, parse_attempt
 from platform_assets.records.code_version import Version
+from platform_assets.records.refused import Attempt
 
 TableDay = tuple[str, date]
 """A table's name and a day of it."""
@@ -82,7 +82,7 @@ def following(
     return Restoration(back_to, undone, found.in_the_way)
 
 
-def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[str]:
+def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attempt]:
     """What must not be published of a day again: what was rolled back, and the same made by today's code.
 
     Args:
@@ -90,7 +90,7 @@ def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[str]:
         today: by what it would be computed.
     """
     return {
-        attempt(fingerprint, version)
+        Attempt(fingerprint, version)
         for fingerprint, made_by in undone
         if fingerprint
         for version in (made_by, today)
@@ -98,7 +98,7 @@ def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[str]:
     }
 
 
-def back_again(refused: Collection[str], fingerprint: str, made_by: Version) -> set[str]:
+def back_again(refused: Collection[Attempt], fingerprint: str, made_by: Version) -> set[Attempt]:
     """Of what people refused of a day, that which it is all the same, with what they refused of the same input.
 
     Args:
@@ -106,6 +106,6 @@ def back_again(refused: Collection[str], fingerprint: str, made_by: Version) -> 
         fingerprint: that the day has now.
         made_by: by what it was computed, as far as that is known.
     """
-    same_input = {one: tried for one in refused for mark, tried in [parse_attempt(one)] if mark == fingerprint}
-    is_back = any(tried == Version() or not any(made_by.differs(tried)) for tried in same_input.values())
-    return set(same_input) if is_back else set()
+    same_input = {one for one in refused if one.fingerprint == fingerprint}
+    is_back = any(one.made_by == Version() or not any(made_by.differs(one.made_by)) for one in same_input)
+    return same_input if is_back else set()

@@ -10,7 +10,7 @@ ENGINE_SEMANTICS = 1
 """Raised when the engine itself makes other rows from the same input; golden digests in the tests guard it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Version:
     """By what a day was, or would be, computed.
 
@@ -21,15 +21,6 @@ class Version:
 
     code: str = ""
     configuration: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.code}+{self.configuration}"
-
-    @classmethod
-    def parse(cls, text: str) -> Version:
-        """As `str` wrote it; of an empty text nothing is known."""
-        code, both, configuration = text.rpartition("+")
-        return cls(code, configuration) if both else cls(text)
 
     def differs(self, now: Version) -> tuple[bool, bool]:
         """Whether the code, and whether the configuration, is known to be another one; what is unknown is not."""

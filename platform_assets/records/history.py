@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from platform_assets.records.code_version import Version
 from platform_assets.records.manifest import Arrival
+from platform_assets.records.refused import Attempt, Refused
 
 
 def kept_text(text: str) -> str:
@@ -130,7 +131,7 @@ class PublicationRecord:
     git_commit: str | None
     days: tuple[DayRecord, ...] = ()
     arrivals: tuple[ArrivalRecord, ...] = ()
-    refuses: Mapping[tuple[str, date], tuple[str, ...]] = field(default_factory=dict, compare=False)
+    refuses: Mapping[tuple[str, date], tuple[Attempt, ...]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)
@@ -148,14 +149,12 @@ ROLL_BACK = "roll back"
 
 @dataclass(frozen=True)
 class Hold:
-    """A day the planner leaves alone while it would be made from the refused fingerprint again.
+    """A day the planner leaves alone while it would become what was refused.
 
     Args:
         table: `<layer>.<table>`.
         day: event date.
-        refused: the fingerprint that must not be published; followed by `@`, code version, `+` and configuration, if
-            only made by these.
-            `with` and a day where nothing is wrong with this one, but records moved between the two and that is held.
+        refused: what must not be published of it.
         gate: what refused it: a gate's name, or `ROLL_BACK`.
         reason: for a person.
         run: id of the run that was refused.
@@ -164,7 +163,7 @@ class Hold:
 
     table: str
     day: date
-    refused: str
+    refused: Refused
     gate: str
     reason: str
     run: str
@@ -175,11 +174,9 @@ class Hold:
         """Whether the day is what a person put back, so that whoever reads it need not wait."""
         return self.gate == ROLL_BACK
 
-    @property
-    def tied_to(self) -> date | None:
-        """The held day that keeps this one."""
-        word, _, day = self.refused.partition(" ")
-        return date.fromisoformat(day) if word == "with" else None
+    def refuses(self, fingerprint: str) -> bool:
+        """Whether the day was refused as made from this, by whatever code; as a day that is only tied never was."""
+        return isinstance(self.refused, Attempt) and self.refused.fingerprint == fingerprint
 
 
 def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
@@ -196,24 +193,3 @@ def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
         if had is None or hold.is_of_good_content or not had.is_of_good_content:
             found[hold.table, hold.day] = hold
     return found
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a person decided.
-
-    Args:
-        id: counts up from 1.
-        kind: approval, override, and whatever else a room above lets people decide.
-        subject: what it is about, in that room's own words.
-        reason: for the next person.
-        who: user.
-        created_at: UTC.
-    """
-
-    id: int
-    kind: str
-    subject: str
-    reason: str
-    who: str
-    created_at: datetime

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from platform_assets.records.refused import Attempt
+
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
@@ -84,8 +86,8 @@ class TableChange(_Value):
             empty where the columns stay.
         software: version of what computed the days, by name: `platform`, and where it was used `spark` and `delta`;
             empty for days that are put back, and where nobody recorded it.
-        refuses: for each day that a rollback puts back, what must not be made of it again, as holds write it down;
-            nothing where the inputs went back too, so that nothing has to keep the day.
+        refuses: for each day that a rollback puts back, what must not be made of it again; nothing where the inputs
+            went back too, so that nothing has to keep the day.
     """
 
     table: str
@@ -97,7 +99,7 @@ class TableChange(_Value):
     configuration: dict[str, Any] = {}
     replaces_schema: str = ""
     software: dict[str, str] = {}
-    refuses: dict[date, tuple[str, ...]] = {}
+    refuses: dict[date, tuple[Attempt, ...]] = {}
 
 
 class Arrival(_Value):

@@ -16,13 +16,14 @@ from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.day_states import Blocked, DayState
-from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, PlannedStep
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.steps import Step
 from platform_assets.progress import no_progress
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import spark_schema
@@ -57,7 +58,8 @@ def gone(platform: Platform, table: str) -> None:
     publish_on_paper(
         platform, table, {DAY: computed(platform, table)[DAY].model_copy(update={"digest": "", "fingerprint": ""})}
     )
-    platform.ledger.hold([Hold(table, DAY, _mark(platform, table), "roll back", "rolled back", "r", datetime.now(UTC))])
+    made_from = Attempt(_mark(platform, table))
+    platform.ledger.hold([Hold(table, DAY, made_from, "roll back", "rolled back", "r", datetime.now(UTC))])
 
 
 def _mark(platform: Platform, table: str) -> str:
@@ -69,7 +71,7 @@ def _mark(platform: Platform, table: str) -> str:
 def hold_silver(platform: Platform) -> None:
     """New rows came for the day, and a gate refused what silver would become of them."""
     other(platform, RAW, "0-7-7-7-7")
-    refused = attempt(_mark(platform, SILVER), platform.version(SILVER))
+    refused = Attempt(_mark(platform, SILVER), platform.version(SILVER))
     platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "far too few", "r", datetime.now(UTC))])
 
 

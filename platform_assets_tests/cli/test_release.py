@@ -19,7 +19,7 @@ WHY = ("--reason", "the auditors read it [/b]", "--by", "Zoë")
 
 def decisions() -> list[tuple[str, str]]:
     with open_platform(load_settings()) as platform:
-        return [(one.kind, one.who) for one in platform.ledger.decisions() if one.kind in ("pin", "unpin")]
+        return [(one.kind, one.who) for one in platform.ledger.pin_decisions()]
 
 
 def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str) -> None:

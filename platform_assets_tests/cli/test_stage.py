@@ -15,6 +15,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.store import write_stage
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import spark_schema
@@ -49,6 +50,7 @@ def trial(platform: Platform) -> OpenStage:
         code_version=version.code,
         configuration=parts,
     )
+    held = Hold(SILVER, BAD, Attempt("f"), "contract", "[bold] is null", "r", now)
     stage = OpenStage(
         name="trial",
         release=release.number,
@@ -57,7 +59,7 @@ def trial(platform: Platform) -> OpenStage:
         changed_at=now,
         who="Zoë",
         why="a new rule [/b]",
-        staged=StagedDays().with_days([change], [Hold(SILVER, BAD, "f", "contract", "[bold] is null", "r", now)]),
+        staged=StagedDays().with_days([change], [held]),
         reasons={SILVER: {DAY: ("code",)}},
     )
     write_stage(platform.lake, stage)

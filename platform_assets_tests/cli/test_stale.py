@@ -18,6 +18,7 @@ from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DataFile, DayContent, new_publication
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, publish_on_paper
@@ -129,7 +130,7 @@ def test_held_days_are_left_alone_and_named(run, products):
     with open_platform(products) as platform:
         digests = {RAW: LakeSnapshot.now(platform).digests(RAW)}
         mark = fingerprints(platform.catalogue[SILVER], [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
-        refused = Hold(SILVER, DAYS[1], mark, "volume", "far too few", "r", datetime.now(UTC))
+        refused = Hold(SILVER, DAYS[1], Attempt(mark), "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])
     said = run("stale", SILVER)
     assert said.code == 0
@@ -144,7 +145,7 @@ def hold(platform: Platform, table: str, reason: str) -> None:
     contract = platform.catalogue[table]
     digests = {read.table: LakeSnapshot.now(platform).digests(read.table) for read in contract.inputs}
     mark = fingerprints(contract, [DAYS[1]], digests, platform.calendar, {})[DAYS[1]]
-    platform.ledger.hold([Hold(table, DAYS[1], mark, "volume", reason, "r", datetime.now(UTC))])
+    platform.ledger.hold([Hold(table, DAYS[1], Attempt(mark), "volume", reason, "r", datetime.now(UTC))])
 
 
 def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_takes(run, products):

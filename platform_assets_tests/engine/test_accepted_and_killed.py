@@ -9,8 +9,9 @@ from platform_assets.engine.pending import waiting as all_that_waits
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.operations.opening import open_platform
-from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import DAILY
@@ -30,7 +31,7 @@ def test_what_reads_an_accepted_day_follows_though_who_accepted_it_died_before_l
         publish(platform, RAW, [DAY], 2)
         snapshot = LakeSnapshot.now(platform)
         made = fingerprints(platform.catalogue[SILVER], [DAY], {RAW: snapshot.digests(RAW)}, platform.calendar, {})[DAY]
-        mark = attempt(made, platform.version(SILVER))
+        mark = Attempt(made, platform.version(SILVER))
         platform.ledger.hold([Hold(SILVER, DAY, mark, "volume", "too few rows", "r", datetime.now(UTC))])
         # Published by somebody who accepted it, and who was killed at "gate.before_holds"
         publish(platform, SILVER, [DAY], 2)
@@ -49,7 +50,7 @@ def test_a_hold_of_other_rows_stays_when_a_day_is_published(tmp_path: Path) -> N
     with open_platform(settings) as platform:
         for table in (RAW, "raw.products", SILVER, "silver.products", GOLD):
             publish(platform, table, DAYS, 1)
-        other = attempt("of other rows", platform.version(SILVER))
+        other = Attempt("of other rows", platform.version(SILVER))
         platform.ledger.hold([Hold(SILVER, DAY, other, "volume", "too few rows", "r", datetime.now(UTC))])
         publish(platform, RAW, [DAY], 2)
         publish(platform, SILVER, [DAY], 2)

@@ -21,7 +21,9 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.inspect import opened_stage
 from platform_assets.operations.stages.stages import publish_stage, refresh_stage
 from platform_assets.planning.steps import Step
+from platform_assets.records.code_version import Version
 from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import TILLS, no_session
@@ -79,14 +81,14 @@ def test_of_a_hold_and_a_publication_of_the_same_day_one_finds_the_other(tmp_pat
     with open_platform(settings) as platform:
         for name in ("raw.readings", table):
             publish(platform, name, [day], 1)
-        refused = Hold(table, day, "mark@code", "volume", "too few rows", "r", datetime.now(UTC))
+        refused = Hold(table, day, Attempt("mark", Version("code")), "volume", "too few rows", "r", datetime.now(UTC))
         before = LakeSnapshot.now(platform)
         publish(platform, table, [day], 2)
         assert write_holds(before, [refused], {}, ()) == (refused,)
         assert not platform.ledger.holds()
 
         assert write_holds(LakeSnapshot.now(platform), [refused], {}, ()) == ()
-        put_back = replace(refused, gate=ROLL_BACK, refused="other@code")
+        put_back = replace(refused, gate=ROLL_BACK, refused=Attempt("other", Version("code")))
         platform.ledger.hold([put_back])
         write_holds(LakeSnapshot.now(platform), [], {table: [day]}, ())
         assert platform.ledger.holds() == (put_back,), "a person put it back, and nobody overruled that"

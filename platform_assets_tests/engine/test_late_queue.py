@@ -122,7 +122,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
         published = platform.ledger.publication(platform.ledger.arrivals()[-1].publication)
         assert published is not None
         assert (published.kind, published.who, published.why) == ("approval", "Zoë", "checked with the till vendor")
-        assert [one.kind for one in platform.ledger.decisions()] == ["approval", "approval"]
+        assert [one.kind for one in platform.ledger.late_decisions()] == ["approval", "approval"]
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
             approve(platform, no_session, Selection(arrival=MIXED), person())
     assert late.refresh() == {}
@@ -186,7 +186,7 @@ def test_what_cannot_be_decided_is_said(story: History) -> None:
                 refuse(platform, selection, person())
             with pytest.raises(error, match=says):
                 approve(platform, no_session, selection, person())
-        assert platform.ledger.decisions() == ()
+        assert platform.ledger.late_decisions() == ()
 
 
 @pytest.mark.proof

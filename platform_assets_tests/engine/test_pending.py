@@ -16,6 +16,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange, new_publication
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.world import World, product, sale
@@ -80,7 +81,7 @@ def test_a_day_whose_same_day_input_is_held_is_no_work_yet(world: World) -> None
     load(world, "silver.products", *days(1))
     assert "gold.daily_sales" in look(world).stale
     refused = look(world).stale["silver.transactions"][days(1)[0]]
-    hold = Hold("silver.transactions", days(1)[0], refused, "gate", "for the test", "r", datetime.now(UTC))
+    hold = Hold("silver.transactions", days(1)[0], Attempt(refused), "gate", "for the test", "r", datetime.now(UTC))
     with world.open() as platform:
         platform.ledger.hold([hold])
         assert "silver.transactions" not in {step.table for step in plan_steps(platform).steps}

@@ -14,9 +14,9 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.stage import Stage
-from platform_assets.planning.fingerprints import attempt
 from platform_assets.records.history import DayRecord, Hold
 from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.days_on_paper import publish
@@ -96,7 +96,7 @@ def test_a_day_that_passed_the_gate_that_had_held_it_is_published_whatever_else_
         [known] = platform.ledger.holds(SILVER)
         platform.ledger.drop([known])
         by_gate = Hold(
-            SILVER, DAY, attempt(bad.fingerprint, platform.version(SILVER)), "volume", "few", "r", datetime.now(UTC)
+            SILVER, DAY, Attempt(bad.fingerprint, platform.version(SILVER)), "volume", "few", "r", datetime.now(UTC)
         )
         platform.ledger.hold([by_gate])
         stage = forced_into_a_stage(platform, bad)

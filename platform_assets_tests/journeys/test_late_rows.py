@@ -71,7 +71,7 @@ def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: Hi
     assert story.kept() == story.expected()
     assert len([row for row in story.world.rows("raw.transactions") if row["_kind"] == "record"]) == 4
     with story.world.open() as platform:
-        assert [decision.kind for decision in platform.ledger.decisions()] == ["approval", "approval"]
+        assert [decision.kind for decision in platform.ledger.late_decisions()] == ["approval", "approval"]
 
 
 @pytest.mark.proof

@@ -6,8 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.records.code_version import Version
+from platform_assets.records.decisions import Decision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, nth, simple
+from platform_assets.records.notes import CatchUp, HeldDay, Told
+from platform_assets.records.refused import Attempt, TiedTo
+from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, pinned, simple
 
 
 def test_a_hold_comes_back_as_it_was_written(ledger: Ledger) -> None:
@@ -25,7 +29,7 @@ def test_the_same_fingerprint_refused_again_renews_the_hold(ledger: Ledger) -> N
 
 
 def test_another_refused_fingerprint_or_gate_stands_beside_the_first(ledger: Ledger) -> None:
-    first, second, third = hold(nth(0)), hold(nth(0), refused="d" * 32), hold(nth(0), gate="conservation")
+    first, second, third = hold(nth(0)), hold(nth(0), refused=Attempt("d" * 32)), hold(nth(0), gate="conservation")
     ledger.hold([first])
     ledger.hold([second, third])
     assert set(ledger.holds()) == {first, second, third}
@@ -52,11 +56,11 @@ def test_a_hold_that_was_renewed_since_it_was_read_stays(ledger: Ledger) -> None
 
 def test_what_was_refused_and_somebody_publishes_or_puts_back_is_refused_no_more(ledger: Ledger) -> None:
     [day] = simple(1, 0).days
-    ends = (f"@{day.made_by}", "@code+configuration", "")
     back, by_todays_code, alone = (
-        replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{day.fingerprint}{end}") for end in ends
+        replace(hold(nth(0)), gate=ROLL_BACK, refused=Attempt(day.fingerprint, made_by))
+        for made_by in (day.made_by, Version("code", "configuration"), Version())
     )
-    other = replace(back, refused=f"{'e' * 32}@{day.made_by}")
+    other = replace(back, refused=Attempt("e" * 32, day.made_by))
     by_gate, another_day = replace(back, gate="contract"), replace(back, day=nth(1))
     ledger.hold([back, by_todays_code, alone, other, by_gate, another_day])
     ledger.record(simple(1, 0))
@@ -68,18 +72,47 @@ def test_what_was_refused_and_somebody_publishes_or_puts_back_is_refused_no_more
 
 def test_what_other_code_had_made_of_the_same_input_stays_refused(ledger: Ledger) -> None:
     [day] = simple(1, 0).days
-    refused = replace(hold(nth(0)), gate=ROLL_BACK, refused=f"{day.fingerprint}@wrong+configuration")
+    refused = replace(hold(nth(0)), gate=ROLL_BACK, refused=Attempt(day.fingerprint, Version("wrong", "configuration")))
     ledger.hold([refused])
     ledger.record(simple(1, 0))
     assert ledger.holds() == (refused,)
 
 
-def test_decisions_are_kept_in_order_and_found_by_kind_and_subject(ledger: Ledger) -> None:
-    first = ledger.decide("approval", "late rows of 2017-01-01", reason="agreed", who="Zoë", created_at=NOON)
-    second = ledger.decide("override", "gate contract", reason="known", who="Max", created_at=NOON)
-    third = ledger.decide("approval", "late rows of 2017-01-02", reason="agreed", who="Max", created_at=NOON)
-    assert [decision.id for decision in (first, second, third)] == [1, 2, 3]
-    assert ledger.decisions() == (first, second, third)
-    assert ledger.decisions("approval") == (first, third)
-    assert ledger.decisions("approval", "late rows of 2017-01-02") == (third,)
-    assert ledger.decisions(subject="gate contract") == (second,)
+def test_a_day_tied_to_another_comes_back_so_beside_what_is_refused_of_itself(ledger: Ledger) -> None:
+    """Whichever of the two days it is tied to, and though nothing is known of its own content."""
+    own = hold(nth(0))
+    tied = [replace(own, refused=TiedTo(nth(other))) for other in (1, 2)]
+    ledger.hold([own, *tied])
+    assert set(ledger.holds()) == {own, *tied}
+    ledger.drop(tied[:1])
+    assert set(ledger.holds()) == {own, tied[1]}
+    ledger.record(simple(1, 0))
+    assert set(ledger.holds()) == {own, tied[1]}, "no publication is what a tied day was refused for"
+
+
+def test_decisions_come_back_as_they_were_written_oldest_first(ledger: Ledger) -> None:
+    late = [approval("b.csv"), replace(approval("a file.csv"), kind="refusal"), approval("b.csv")]
+    pins = [pinned("p2", name="closed"), pinned("p1"), pinned("p2", "unpin")]
+    decisions: list[Decision] = [*late, *pins]
+    for decision in decisions:
+        ledger.decide(decision)
+    assert ledger.late_decisions() == tuple(late)
+    assert ledger.pin_decisions() == tuple(pins)
+
+
+def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: Ledger) -> None:
+    held = [HeldDay(TABLE, nth(0), refused) for refused in (Attempt("f", Version("c")), Attempt("f"), TiedTo(nth(1)))]
+    told = Told(frozenset(held), frozenset({"a run"}))
+    for _ in range(2):
+        ledger.notes.tell("log", told)
+    ledger.notes.tell("log", Told(runs=frozenset({"another"})))
+    assert ledger.notes.told("log") == Told(told.held, frozenset({"a run", "another"}))
+    assert ledger.notes.told("webhook") == Told()
+    assert (ledger.late_decisions(), ledger.pin_decisions()) == ((), ())
+
+
+def test_the_ledger_remembers_how_often_it_had_been_behind(ledger: Ledger) -> None:
+    notes = [CatchUp(1, 3, "was restored", NOON), CatchUp(9, 9, "was new", NOON)]
+    for note in notes:
+        ledger.notes.catch_up(note)
+    assert ledger.notes.catch_ups() == tuple(notes)

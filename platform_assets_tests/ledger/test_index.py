@@ -15,6 +15,7 @@ from platform_assets_tests.support.ledger_records import (
     NOON,
     RAW,
     TABLE,
+    approval,
     arrival_record,
     day_record,
     hold,
@@ -145,10 +146,10 @@ def test_forgetting_a_publication_shows_the_one_before(ledger: Ledger) -> None:
 def test_forgetting_everything_keeps_holds_and_decisions(ledger: Ledger) -> None:
     ledger.record(year(1, tables=1, files=3))
     ledger.hold([hold(nth(0))])
-    ledger.decide("approval", "late rows", reason="checked", who="Zoë", created_at=NOON)
+    ledger.decide(approval())
     ledger.forget(ledger.indexed())
     assert (ledger.indexed(), ledger.arrivals(), ledger.current_days("gold.table_0")) == ({}, (), {})
-    assert len(ledger.holds()) == len(ledger.decisions()) == 1
+    assert len(ledger.holds()) == len(ledger.late_decisions()) == 1
 
 
 def test_arrivals_are_listed_oldest_first_and_by_table(ledger: Ledger) -> None:

@@ -71,7 +71,7 @@ def test_of_two_publications_indexed_at_once_the_later_one_is_what_the_day_is(
         assert somebody_waits_for_a_lock(repeatable_read)
         goes_on.set()
         assert [first.result(ENDS_WITHIN_S), second.result(ENDS_WITHIN_S)] == [1, 1]
-        with other._engine.connect() as connection:
+        with other._database.engine.connect() as connection:
             asked = text('SELECT publication FROM ledger_days WHERE "table" = :table AND replaced_at IS NULL')
             assert [row[0] for row in connection.execute(asked, {"table": TABLE})] == [name_of(1)]
         assert other.current_days(TABLE)[nth(0)].digest == "4-a-b-c-d"

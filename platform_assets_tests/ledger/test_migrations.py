@@ -34,14 +34,14 @@ def test_files_are_named_after_the_revisions_alembic_sees() -> None:
 
 
 def test_migrations_make_the_schema_the_code_uses(ledger: Ledger) -> None:
-    with ledger._engine.connect() as connection:
+    with ledger._database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert compare_metadata(context, metadata) == []
 
 
 def test_foreign_keys_hold_on_both_databases(ledger: Ledger) -> None:
     ledger.record(simple(1, 0))
-    with writing(ledger._engine) as connection:
+    with writing(ledger._database.engine) as connection:
         connection.execute(text("DELETE FROM ledger_publications"))
         assert connection.execute(text("SELECT count(*) FROM ledger_days")).scalar() == 0
 
@@ -51,7 +51,7 @@ def test_a_ledger_of_any_earlier_revision_is_brought_up_to_date(url: str, revisi
     _migrated_to(url, revision)
     with Ledger.open(url) as ledger:
         ledger.hold([hold(nth(0))])
-        assert schema_state(ledger._engine) == "current"
+        assert schema_state(ledger._database.engine) == "current"
 
 
 def test_a_reader_of_an_older_schema_is_told_who_migrates_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_a_reader_of_an_older_schema_is_told_who_migrates_it(url: str, monkeypat
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_newer_schema_is_refused_and_left_alone(url: str, read_only: bool) -> None:
-    with Ledger.open(url) as ledger, writing(ledger._engine) as connection:
+    with Ledger.open(url) as ledger, writing(ledger._database.engine) as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(LedgerVersionError, match=r"schema 9999, which this code does not know.*\n.*upgrade"):
         Ledger.open(url, read_only=read_only)
@@ -78,7 +78,7 @@ def test_the_database_may_be_shared_with_dagster(url: str) -> None:
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('dagster')"))
     engine.dispose()
-    with Ledger.open(url) as ledger, ledger._engine.connect() as connection:
+    with Ledger.open(url) as ledger, ledger._database.engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "dagster"
         assert all(name.startswith(("ledger_", "alembic_")) for name in inspect(connection).get_table_names())
 

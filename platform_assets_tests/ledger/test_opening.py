@@ -24,8 +24,9 @@ from platform_assets.ledger.errors import (
     said,
 )
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.records.notes import Told
 from platform_assets.settings import load_settings
-from platform_assets_tests.support.ledger_records import NOON, TABLE, hold, name_of, nth, simple, year
+from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple, year
 
 SECRET = "s3cr/t%pw"
 SPELLINGS = ("s3cr/t%pw", "s3cr%2Ft%25pw", "s3cr")
@@ -72,7 +73,8 @@ def test_a_ledger_is_kept_from_one_opening_to_the_next(url: str) -> None:
         lambda ledger: ledger.forget([name_of(1)]),
         lambda ledger: ledger.hold([hold(nth(0))]),
         lambda ledger: ledger.drop([hold(nth(0))]),
-        lambda ledger: ledger.decide("a", "b", reason="c", who="d", created_at=NOON),
+        lambda ledger: ledger.decide(approval()),
+        lambda ledger: ledger.notes.tell("log", Told(runs=frozenset({"r"}))),
     ],
 )
 def test_a_reader_writes_nothing(url: str, write: object) -> None:
@@ -81,7 +83,7 @@ def test_a_reader_writes_nothing(url: str, write: object) -> None:
         with pytest.raises(LedgerReadOnlyError, match="opened for reading"):
             write(ledger)  # type: ignore[operator]
         # Not even behind our own check.
-        with pytest.raises(Exception, match=r"read-?only"), ledger._engine.begin() as connection:
+        with pytest.raises(Exception, match=r"read-?only"), ledger._database.engine.begin() as connection:
             connection.execute(text("DELETE FROM ledger_holds"))
 
 
@@ -90,7 +92,7 @@ def test_a_reader_where_no_ledger_is_yet_sees_an_empty_one_and_makes_nothing(url
         assert (ledger.indexed(), ledger.holds(), ledger.arrivals(), ledger.current_days(TABLE)) == ({}, (), (), {})
     assert list(tmp_path.iterdir()) == []
     with Ledger.open(url, read_only=True) as ledger:
-        assert ledger.decisions() == ()
+        assert (ledger.late_decisions(), ledger.notes.catch_ups()) == ((), ())
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
 
 
 def test_a_sqlite_ledger_is_in_wal_mode_and_synced(tmp_path: Path) -> None:
-    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger, ledger._engine.connect() as connection:
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger, ledger._database.engine.connect() as connection:
         pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         found = [connection.execute(text(f"PRAGMA {pragma}")).scalar() for pragma in pragmas]
     assert found == ["wal", 2, 1, 30_000]
@@ -144,7 +146,7 @@ def test_damage_found_while_reading_is_named_too(tmp_path: Path) -> None:
     with Ledger.open(f"sqlite:///{file}") as ledger:
         ledger.record(year(1))
     data = bytearray(file.read_bytes())
-    data[20 * 4096 :] = b"\xff" * (len(data) - 20 * 4096)
+    data[40 * 4096 :] = b"\xff" * (len(data) - 40 * 4096)
     file.write_bytes(data)
     with Ledger.open(f"sqlite:///{file}") as ledger, pytest.raises(LedgerCorruptError):
         ledger.publication(name_of(1))

@@ -13,9 +13,12 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger import sync as index
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import RebuildResult, SyncResult, flattened, rebuild, sync
+from platform_assets.records.code_version import Version
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
 from platform_assets.records.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
-from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, hold, name_of, nth
+from platform_assets.records.notes import Told
+from platform_assets.records.refused import Attempt
+from platform_assets_tests.support.ledger_records import FIRST, NOON, RAW, TABLE, approval, hold, name_of, nth, pinned
 
 
 def _content(release: int, n: int, fingerprint: str = "") -> DayContent:
@@ -154,12 +157,30 @@ def test_a_ledger_that_knows_what_the_lake_has_not_is_refused_and_follows_only_i
 def test_a_rollback_the_lake_has_not_holds_nothing_any_more(ledger: Ledger, releases: Releases) -> None:
     releases.publish(1)
     index.record(releases.lake, ledger, _manifest(1, fingerprint="bad"), 1)
-    undone = replace(hold(nth(1)), gate=ROLL_BACK, refused="bad@c")
-    kept = replace(hold(nth(2)), gate=ROLL_BACK, refused="worse@c")
+    undone = replace(hold(nth(1)), gate=ROLL_BACK, refused=Attempt("bad", Version("c")))
+    kept = replace(hold(nth(2)), gate=ROLL_BACK, refused=Attempt("worse", Version("c")))
     ledger.hold([undone, kept, hold(nth(1))])
     releases.fingerprint = "bad"
     assert rebuild(releases.lake, ledger).lifted == (undone,)
     assert ledger.holds() == (hold(nth(1)), kept)
+
+
+def test_a_ledger_made_anew_holds_what_rollbacks_refused_as_the_one_that_indexed_them(
+    ledger: Ledger, releases: Releases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = {nth(2): (Attempt("bad", Version("c", "d")), Attempt("bad", Version("e"))), nth(3): ()}
+    plain = _manifest(2)
+    change = plain.tables[0].model_copy(update={"refuses": refuses})
+    rollback = plain.model_copy(update={"kind": "roll back", "tables": (change,)})
+    releases.publish(1, 2)
+    index.record(releases.lake, ledger, _manifest(1), 1)
+    index.record(releases.lake, ledger, rollback, 2)
+    written = {name_of(1): _manifest(1).model_dump_json(), name_of(2): rollback.model_dump_json()}
+    monkeypatch.setattr(index, "manifest_of", lambda _, name: Manifest.model_validate_json(written[name]))
+    with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
+        rebuild(releases.lake, other)
+        assert other.holds() == ledger.holds()
+        assert [hold.refused for hold in other.holds()] == sorted(refuses[nth(2)])
 
 
 def test_rebuilding_from_nothing_equals_indexing_as_it_happened(
@@ -179,15 +200,19 @@ def test_rebuilding_from_nothing_equals_indexing_as_it_happened(
     assert _everything(ledger) == before
 
 
-def test_holds_and_decisions_survive_a_rebuild(ledger: Ledger, releases: Releases) -> None:
+def test_holds_decisions_and_notes_survive_a_rebuild(ledger: Ledger, releases: Releases) -> None:
     releases.publish(1)
     sync(releases.lake, ledger)
     ledger.hold([hold(nth(1))])
-    decision = ledger.decide("approval", "late rows", reason="checked", who="ada", created_at=NOON)
+    ledger.decide(approval())
+    ledger.decide(pinned(name_of(1)))
+    ledger.notes.tell("log", Told(runs=frozenset({"r"})))
     releases.publish(2)
     rebuild(releases.lake, ledger)
     assert ledger.indexed() == {name_of(1): 1, name_of(2): 2}
-    assert (ledger.holds(), ledger.decisions()) == ((hold(nth(1)),), (decision,))
+    assert ledger.holds() == (hold(nth(1)),)
+    assert (ledger.late_decisions(), ledger.pin_decisions()) == ((approval(),), (pinned(name_of(1)),))
+    assert ledger.notes.told("log").runs == {"r"}
 
 
 def test_a_publication_made_during_the_comparison_is_not_taken_for_gone(

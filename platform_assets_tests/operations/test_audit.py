@@ -128,6 +128,6 @@ def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story:
     assert arrivals[1] == [("approval", late)]
     assert ("withdrawal", late) in arrivals[2]
     decisions = [event for event in events if isinstance(event, Decided)]
-    assert {(event.table, event.arrival, event.decision.who) for event in decisions} == {(RAW, late, "Zoë")}
+    assert {(one.decision.table, one.decision.arrival, one.decision.who) for one in decisions} == {(RAW, late, "Zoë")}
     assert [kind for kind in kinds(life(story, SILVER)) if kind in ("refusal", "approval")] == ["refusal", "approval"]
     assert kinds(life(story, "late.transactions"))[:1] == ["ingest"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.recovery.backup import copy_lake
-from platform_assets.operations.recovery.catch_up import CAUGHT_UP, held_again
+from platform_assets.operations.recovery.catch_up import held_again
 from platform_assets.operations.recovery.recover import recover_installation
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
@@ -29,6 +29,7 @@ from platform_assets.records.history import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support import readings
 from platform_assets_tests.support.history import History, Version, person
+from platform_assets_tests.support.ledger_records import approval
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
@@ -89,13 +90,13 @@ def noticed(settings: Settings) -> list[str]:
 
 
 def state_of(platform: Platform) -> object:
-    return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.decisions()
+    return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.late_decisions()
 
 
 @pytest.mark.proof
 def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: History, tmp_path: Path) -> None:
     with story.world.open() as platform:
-        platform.ledger.decide("approval", "x", reason="r", who="w", created_at=datetime.now(UTC))
+        platform.ledger.decide(approval())
         before = state_of(platform)
     digests = story.world.digests()
     back_up(story.world.settings, tmp_path / "backup")
@@ -167,7 +168,7 @@ def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
     with story.world.open() as platform:
         [hold] = platform.ledger.holds()
         assert (hold.table, hold.day, hold.gate) == (SILVER, DAY, ROLL_BACK)
-        assert len(platform.ledger.decisions(CAUGHT_UP)) == (ledger != "rebuilt")
+        assert len(platform.ledger.notes.catch_ups()) == (ledger != "rebuilt")
     assert SILVER not in story.refresh(), "no tick undoes the rollback"
     assert story.world.digests()[SILVER] == good
 

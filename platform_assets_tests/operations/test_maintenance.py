@@ -29,6 +29,7 @@ from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.reading import read_files
 from platform_assets_tests.support.history import DAILY
 from platform_assets_tests.support.later import usage_later
@@ -147,7 +148,7 @@ def test_content_that_is_not_what_was_published_is_left_alone(world: World, monk
 def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of the module waits for days of four arrivals each; then it compacts twice."""
     with world.open() as platform:
-        platform.ledger.hold([Hold(RAW, DAY, "f", "volume", "a test", "r", datetime.now(UTC))])
+        platform.ledger.hold([Hold(RAW, DAY, Attempt("f"), "volume", "a test", "r", datetime.now(UTC))])
         assert [str(one.day) for one in plan_maintenance(platform, ["compaction"]).compaction] == [DAYS[1]]
         platform.ledger.drop(platform.ledger.holds(RAW))
         monkeypatch.setattr(compaction, "_INGEST_WAIT_S", 0.1)

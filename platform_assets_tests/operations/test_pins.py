@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from platform_assets.operations.maintenance import deletion
 from platform_assets.operations.maintenance.deletion import delete, deletions
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import Pin, pin, pinned_releases
+from platform_assets.records.decisions import Decision
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.later import usage_later
 from platform_assets_tests.support.meanwhile import once_at
@@ -117,11 +117,11 @@ def test_who_lost_the_lock_while_pinning_has_pinned_nothing(
 
     decide = Ledger.decide
 
-    def suspended(self: Ledger, kind: str, *subject: Any, **values: Any) -> Any:
+    def suspended(self: Ledger, decision: Decision) -> None:
         if not lost:
             lost.append(True)
             assert delete_history(platform)
-        return decide(self, kind, *subject, **values)
+        decide(self, decision)
 
     monkeypatch.setattr(pins, "publish_lock", lock)
     monkeypatch.setattr(Ledger, "decide", suspended)

@@ -17,6 +17,8 @@ from pydantic import SecretStr
 from platform_assets.orchestration.automation.announcements import FailedRun, announcements
 from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.records.history import Hold
+from platform_assets.records.notes import Told
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.world import World
 
@@ -26,7 +28,7 @@ SECRET = "t0ken"
 
 
 def hold(day: int, refused: str = "f1", run: str = "a run", table: str = "silver.readings") -> Hold:
-    return Hold(table, date(2017, 1, day), refused, "conservation", f"3 rows of day {day} are lost", run, NOW)
+    return Hold(table, date(2017, 1, day), Attempt(refused), "conservation", f"3 rows of day {day} are lost", run, NOW)
 
 
 class Hook:
@@ -188,8 +190,8 @@ def test_a_webhook_that_is_not_there_is_named_without_its_address() -> None:
 
 def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
     many = [hold(1 + n % 28, refused=f"f{n}", run="r") for n in range(200)]
-    [message] = announcements(many, [], [], ["r"], UI)
-    assert len(message.subjects) == 200
+    [message] = announcements(many, [], Told(), ["r"], UI)
+    assert len(message.about.held) == 200
     assert len(message.payload["days"]) == 50
     assert len(message.text) < 2200
     assert message.text.endswith(f"{UI}/runs/r")
@@ -197,6 +199,6 @@ def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
 
 def test_a_run_that_held_days_and_broke_besides_is_told_by_itself() -> None:
     broke = FailedRun("r", "refresh", "disk full", by_gates=False, is_tried_again=True)
-    found = announcements([hold(1, run="r")], [broke], [], [], UI)
+    found = announcements([hold(1, run="r")], [broke], Told(), [], UI)
     assert [message.payload["what"] for message in found] == ["held", "failed"]
     assert "It is tried once more." in found[1].text

@@ -101,7 +101,7 @@ def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatemen
         assert daemon.materialized(run)["silver.readings"] == published(world, run)["silver.readings"] == {2, 3}
         with world.open() as platform:
             [left] = late_queue(platform)
-            decisions = {(decision.who, decision.reason) for decision in platform.ledger.decisions("approval")}
+            decisions = {(decision.who, decision.reason) for decision in platform.ledger.late_decisions()}
         assert (left.day.day, left.days_late, left.state) == (1, 180, "waiting")
         assert decisions == {("deep restatement", run.tags["platform/why"])}
         daemon.schedules((due + timedelta(days=32)).replace(day=1, hour=3, second=30))

@@ -12,6 +12,7 @@ from dagster._core.test_utils import create_run_for_test
 from platform_assets.engine.pending import waiting
 from platform_assets.orchestration.automation import refresh_requests
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.orchestration.daemon import Daemon, idle, published, run_one
 from platform_assets_tests.support.orchestration.readings import DAYS, ingest_only, land
 from platform_assets_tests.support.world import World
@@ -114,7 +115,7 @@ def test_a_day_held_for_what_it_would_become_again_starts_no_run(readings: World
     with readings.open() as platform:
         [(day, refused)] = waiting(platform, 1).stale["silver.readings"].items()
         now = datetime.now(UTC)
-        platform.ledger.hold([Hold("silver.readings", day, refused, "gate", "for the test", "a run", now)])
+        platform.ledger.hold([Hold("silver.readings", day, Attempt(refused), "gate", "for the test", "a run", now)])
     assert idle(daemon)
     land(readings, DAYS[0], DAYS[0], name="correction.jsonl")
     assert published(readings, run_one(daemon))["silver.readings"] == {1}

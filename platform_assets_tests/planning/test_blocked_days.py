@@ -9,11 +9,12 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Contract, Domain, Input, LandingFiles, Span
 from platform_assets.planning.day_states import Held, TableStates, day_states
-from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Plan, left_to_do
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.catalogues import (
     AT,
     CALENDAR,
@@ -49,7 +50,7 @@ TWO = two_inputs()
 def refused(tables: TableStates, table: str, day: date, catalogue: Catalogue = CHAIN) -> Hold:
     """A gate refused just what the day would be made of now."""
     mark = fingerprints(catalogue[table], [day], tables.digests, CALENDAR, {})[day]
-    return hold(table, day, attempt(mark, NOW))
+    return hold(table, day, Attempt(mark, NOW))
 
 
 def named(plan: Plan) -> dict[str, set[date]]:
@@ -92,7 +93,7 @@ def test_an_input_that_is_gone_is_not_hidden_by_another_one_that_is_held() -> No
 def test_nothing_is_planned_on_a_day_of_which_another_input_is_gone() -> None:
     """The hold of the one input is about to be lifted, since it has other input now."""
     tables = computed(TWO, changed={"raw.a": nths(3)}, lacking={"raw.b": nths(3), "silver.b": nths(3)})
-    plan = planned(TWO, replace(tables, holds={"silver.a": [hold("silver.a", nth(3), "before")]}))
+    plan = planned(TWO, replace(tables, holds={"silver.a": [hold("silver.a", nth(3), Attempt("before"))]}))
     assert days_of(plan) == {"silver.a": {nth(3)}}
     assert plan.bereft["gold.g"].keys() == {nth(3)}
 
@@ -103,8 +104,8 @@ def test_a_day_tied_to_a_tied_day_is_left_alone_whichever_is_older(numbers: tupl
     tables = computed(CHAIN, changed={"raw.t0": [first, second, third]})
     holds = [
         refused(tables, SILVER, first),
-        hold(SILVER, second, f"with {first}"),
-        hold(SILVER, third, f"with {second}"),
+        hold(SILVER, second, TiedTo(first)),
+        hold(SILVER, third, TiedTo(second)),
     ]
     tables = replace(tables, holds={SILVER: sorted(holds, key=lambda each: each.day)})
     states = day_states(CHAIN[SILVER], [first, second, third], tables)

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, MonthToDate, Span
-from platform_assets.planning.fingerprints import attempt, fingerprints
+from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.plan import Intake, Plan, make_plan, reason_counts
 from platform_assets.planning.reasons import Past
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.records.code_version import Version
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.catalogues import (
     CALENDAR,
     FIRST,
@@ -89,7 +90,7 @@ def test_a_day_that_was_refused_is_left_alone_until_it_would_become_something_el
     catalogue = chain()
     tables = computed(catalogue, changed={"raw.t0": nths(0)})
     refused = fingerprints(catalogue["silver.t1"], [FIRST], tables.digests, CALENDAR, {})
-    held = {"silver.t1": [hold("silver.t1", FIRST, attempt(refused[FIRST], NOW))]}
+    held = {"silver.t1": [hold("silver.t1", FIRST, Attempt(refused[FIRST], NOW))]}
     assert days_of(planned(catalogue, replace(tables, holds=held))) == {}
     corrected = replace(computed(catalogue), holds=held)
     assert days_of(planned(catalogue, corrected)) == {"silver.t1": {FIRST}}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Catalogue, Contract, Domain, Input, LandingFiles, Span, as_of
 from platform_assets.planning.reasons import Past, Revision, changed_days, digest_at, through_data, what_happened
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.catalogues import AT, CALENDAR, KEY, chain, computed, hold, nth, nths, planned
 
 READ_AT = 3
@@ -87,6 +88,6 @@ def test_a_changed_history_of_what_is_read_as_of_the_day_is_reference_data():
 
 def test_a_held_day_whose_input_came_back_is_a_correction():
     catalogue = chain()
-    tables = computed(catalogue, holds=[hold("silver.t1", nth(3), "bad")])
+    tables = computed(catalogue, holds=[hold("silver.t1", nth(3), Attempt("bad"))])
     [step] = planned(catalogue, tables).steps
     assert step.reasons == {nth(3): ("correction",)}

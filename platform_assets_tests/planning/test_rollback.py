@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from platform_assets.planning.rollback import NEVER, back_again, following, refusals, restoration
 from platform_assets.records.code_version import Version
+from platform_assets.records.refused import Attempt
 
 DAY = ("gold.daily_sales", date(2017, 1, 1))
 NAMES = st.sampled_from("abcdef")
@@ -58,18 +59,18 @@ MADE, TODAY, UNKNOWN = Version("code", "configuration"), Version("code, later", 
 
 
 def test_what_was_rolled_back_is_refused_as_it_was_made_and_as_it_would_be_today():
-    assert refusals([("f", MADE)], MADE) == {"f@code+configuration"}
+    assert refusals([("f", MADE)], MADE) == {Attempt("f", MADE)}
     assert refusals([("f", MADE), ("g", UNKNOWN), ("", MADE)], TODAY) == {
-        "f@code+configuration",
-        "f@code, later+configuration",
-        "g@code, later+configuration",
+        Attempt("f", MADE),
+        Attempt("f", TODAY),
+        Attempt("g", TODAY),
     }
 
 
 def test_a_day_is_what_was_refused_if_input_and_code_are_with_all_that_was_refused_of_that_input():
-    refused = {"f@code+configuration", "f@code, later+configuration", "g@code+configuration"}
-    assert back_again(refused, "f", MADE) == {"f@code+configuration", "f@code, later+configuration"}
-    assert back_again(refused, "f", UNKNOWN) == {"f@code+configuration", "f@code, later+configuration"}
+    refused = {Attempt("f", MADE), Attempt("f", TODAY), Attempt("g", MADE)}
+    assert back_again(refused, "f", MADE) == {Attempt("f", MADE), Attempt("f", TODAY)}
+    assert back_again(refused, "f", UNKNOWN) == {Attempt("f", MADE), Attempt("f", TODAY)}
     assert back_again(refused, "f", Version("before", "configuration")) == set()
-    assert back_again({"f"}, "f", MADE) == {"f"}
+    assert back_again({Attempt("f")}, "f", MADE) == {Attempt("f")}
     assert back_again(refused, "h", MADE) == set()

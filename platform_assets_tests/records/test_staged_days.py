@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 
 FIRST = date(2017, 1, 1)
@@ -29,7 +30,7 @@ def change(table: str, days: dict[date, int]) -> TableChange:
 
 
 def hold(table: str, day: date, n: int) -> Hold:
-    return Hold(table, day, f"{n}", "volume", "too few rows", "r", datetime(2017, 1, 1, tzinfo=UTC))
+    return Hold(table, day, Attempt(f"{n}"), "volume", "too few rows", "r", datetime(2017, 1, 1, tzinfo=UTC))
 
 
 @given(steps)
@@ -39,8 +40,8 @@ def test_it_holds_what_came_last_of_every_day_and_nothing_of_days_taken_out(
     """Against plain dictionaries."""
     staged = StagedDays()
     good: dict[tuple[str, date], int] = {}
-    held: dict[tuple[str, date], int] = {}
-    over: set[tuple[str, date, int]] = set()
+    held: dict[tuple[str, date], Hold] = {}
+    over: set[Hold] = set()
     for n, (what, days) in enumerate(done):
         by_table = {table: {day: n for name, day in days if name == table} for table in TABLES}
         match what:
@@ -49,19 +50,19 @@ def test_it_holds_what_came_last_of_every_day_and_nothing_of_days_taken_out(
                 good |= dict.fromkeys(days, n)
             case "held":
                 staged = staged.with_days([], [hold(*each, n) for each in days])
-                held |= dict.fromkeys(days, n)
+                held |= {each: hold(*each, n) for each in days}
             case "over":
                 staged = staged.with_days([], [], [hold(*each, n) for each in days])
-                over |= {(*each, n) for each in days}
+                over |= {hold(*each, n) for each in days}
             case _:
                 for table, day in days:
                     staged = staged.without([table], [day])
                     good.pop((table, day), None)
                     held.pop((table, day), None)
-                    over = {each for each in over if each[:2] != (table, day)}
+                    over = {each for each in over if (each.table, each.day) != (table, day)}
         assert {(t, d): c.rows for t in TABLES for d, c in staged.of(t).items()} == good
-        assert {(h.table, h.day): int(h.refused) for h in staged.holds} == held
-        assert {(h.table, h.day, int(h.refused)) for h in staged.over} == over
+        assert {(h.table, h.day): h for h in staged.holds} == held
+        assert set(staged.over) == over
         assert staged.days == {t: tuple(sorted(d for name, d in good if name == t)) for t in {t for t, _ in good}}
     assert StagedDays.model_validate_json(staged.model_dump_json()) == staged
     assert staged.without(TABLES).days == {}

@@ -14,6 +14,7 @@ from platform_assets.planning.selection import AUTOMATIC, Request
 from platform_assets.planning.windows import Calendar, days_read
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayMark, Hold
+from platform_assets.records.refused import Refused
 
 FIRST = date(2017, 1, 1)
 CALENDAR = Calendar(FIRST, FIRST + timedelta(days=59))
@@ -86,7 +87,7 @@ def computed(
     return TableStates(marks, by_table, CALENDAR, dict.fromkeys(names, NOW))
 
 
-def hold(table: str, day: date, refused: str, gate: str = "volume") -> Hold:
+def hold(table: str, day: date, refused: Refused, gate: str = "volume") -> Hold:
     """A hold by a gate, or what `gate` says instead."""
     return Hold(table, day, refused, gate, "too few rows", "run", datetime(2017, 6, 1, tzinfo=UTC))
 

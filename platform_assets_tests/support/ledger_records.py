@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from typing import Literal
 
+from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.refused import Attempt, Refused
 
 FIRST = date(2017, 1, 1)
 NOON = datetime(2017, 1, 2, 12, 30, 15, 123456, tzinfo=UTC)
 TABLE = "silver.transactions"
 RAW = "raw.transactions"
+_BAD = Attempt("e" * 32)
 
 
 def nth(n: int) -> date:
@@ -89,6 +93,16 @@ def year(release: int, *, tables: int = 9, files: int = 1_500) -> PublicationRec
     return publication_record(release, days, arrivals)
 
 
-def hold(day: date, *, refused: str = "e" * 32, gate: str = "contract", reason: str = "2 rows have no key") -> Hold:
+def hold(day: date, *, refused: Refused = _BAD, gate: str = "contract", reason: str = "2 rows have no key") -> Hold:
     """A held day."""
     return Hold(TABLE, day, refused, gate, reason, "run", NOON)
+
+
+def approval(arrival: str = "transactions/2017-01-09/late.csv") -> LateDecision:
+    """That somebody approved late rows."""
+    return LateDecision("approval", RAW, arrival, FIRST, "checked", "Zoë", NOON)
+
+
+def pinned(publication: str, kind: Literal["pin", "unpin"] = "pin", name: str = "") -> PinDecision:
+    """That somebody pinned a release, or let it go."""
+    return PinDecision(kind, publication, name, "closed books", "Max", NOON)

@@ -23,7 +23,6 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.readers import released
-from platform_assets.operations.recovery.catch_up import CAUGHT_UP
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import Finding, check_spark
 
@@ -115,7 +114,7 @@ def _history(settings: Settings) -> Finding:
     try:
         lake = Lake.at(settings.lake)
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            indexed, mended = ledger.indexed(), ledger.decisions(CAUGHT_UP)
+            indexed, mended = ledger.indexed(), ledger.notes.catch_ups()
         shown = {publication: release for release, publication in published(lake)}
         require_one_history(lake, indexed, shown)
     except PlatformError as error:
@@ -124,7 +123,7 @@ def _history(settings: Settings) -> Finding:
         return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
     lacking = len(shown) - len(indexed)
     said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
-    last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].reason}" if mended else ""
+    last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].text}" if mended else ""
     return Finding(name, True, said + last)
 
 

@@ -31,7 +31,7 @@ def life_json(event: Event) -> dict[str, Any]:
     if isinstance(event, Held):
         return {"event": "hold", **asdict(event.hold)}
     if isinstance(event, Decided):
-        return {**asdict(event.decision), "event": event.decision.kind, "table": event.table, "arrival": event.arrival}
+        return {"event": event.decision.kind, **asdict(event.decision)}
     head, record = event.head, event.record
     return {
         "event": head.kind,
@@ -56,8 +56,9 @@ def _lines(event: Event) -> Iterator[str]:
         yield "held"
         yield f"by {event.hold.gate}, run {event.hold.run}: {event.hold.reason}"
     elif isinstance(event, Decided):
-        yield event.decision.kind
-        yield f"of waiting rows of {event.arrival} for {event.table}, by {event.decision.who}: {event.decision.reason}"
+        decision = event.decision
+        yield decision.kind
+        yield f"of waiting rows of {decision.arrival} for {decision.table}, by {decision.who}: {decision.reason}"
     else:
         yield from _published(event)
 

@@ -22,16 +22,18 @@ from platform_assets.planning.late_queue import (
     LateRows,
     Selection,
     State,
-    Verdict,
     deep_restatement,
     due_rows,
     late_table,
     open_to,
 )
-from platform_assets.records.history import Decision
+from platform_assets.records.decisions import LateDecision, Verdict
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
+
+_About = tuple[str, str, date]
+"""Raw table, arrival and day."""
 
 _SMALL_DIGITS = 29
 """Digits of an amount of which a billion have a sum of 38, the most there are."""
@@ -125,9 +127,9 @@ def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], a
     standing = _decisions(platform)
     now = datetime.now(UTC)
     for rows in chosen:
-        found = standing.get(rows.subject)
+        found = standing.get(_about(rows))
         if found is None or found.kind != verdict:
-            platform.ledger.decide(verdict, rows.subject, reason=author.why, who=author.who, created_at=now)
+            platform.ledger.decide(LateDecision(verdict, *_about(rows), author.why, author.who, now))
 
 
 def _queue(platform: Platform, contract: Contract, release: Release) -> list[LateRows]:
@@ -167,8 +169,8 @@ def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 
-def _with_state(found: LateRows, decisions: Mapping[str, Decision], gone: Collection[str | None]) -> LateRows:
-    decision = decisions.get(found.subject)
+def _with_state(found: LateRows, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]) -> LateRows:
+    decision = decisions.get(_about(found))
     state: State = "ahead" if found.is_ahead else "waiting"
     decided = ""
     if found.arrival in gone:
@@ -178,10 +180,13 @@ def _with_state(found: LateRows, decisions: Mapping[str, Decision], gone: Collec
     return replace(found, state=state, decided=decided)
 
 
-def _decisions(platform: Platform) -> dict[str, Decision]:
-    """The newest decision about each subject."""
-    found = [*platform.ledger.decisions("approval"), *platform.ledger.decisions("refusal")]
-    return {decision.subject: decision for decision in sorted(found, key=lambda decision: decision.id)}
+def _decisions(platform: Platform) -> dict[_About, LateDecision]:
+    """The newest decision about the rows that each arrival brought for each day."""
+    return {_about(decision): decision for decision in platform.ledger.late_decisions()}
+
+
+def _about(one: LateRows | LateDecision) -> _About:
+    return one.table, one.arrival, one.day
 
 
 def _because(platform: Platform, queue: Collection[LateRows], selection: Selection) -> str:

@@ -36,7 +36,6 @@ from platform_assets.engine.step.published_diff import effects
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
-from platform_assets.planning.fingerprints import attempt
 from platform_assets.planning.reads import read_for_day, read_in_all
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
@@ -44,6 +43,7 @@ from platform_assets.quality.findings import ACCEPTABLE, Check, DayChecks, Findi
 from platform_assets.quality.gates import tie_finding
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
@@ -245,8 +245,8 @@ def compute(
         read=read_in_all(staged.read),
     )
     version = platform.version(contract.name)
-    refused = {day: attempt(state.made_from[day], version) for day in held}
-    holds = _holds(work, held, refused | {day: f"with {root}" for day, root in tied.held.items()})
+    refused: dict[date, Refused] = {day: Attempt(state.made_from[day], version) for day in held}
+    holds = _holds(work, held, refused | {day: TiedTo(root) for day, root in tied.held.items()})
     over = tuple(hold for hold in state.known_holds if hold.day in done and hold.day not in held)
     return Computed(publication if good else "", changes, result, holds, over, tied.moves, tied.put_off)
 
@@ -298,7 +298,7 @@ def _read_figures(platform: Platform, contract: Contract, day: date, staged: Sta
     return {"days_read": read.days, "files_read": read.files}
 
 
-def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, str]) -> tuple[Hold, ...]:
+def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, Refused]) -> tuple[Hold, ...]:
     now = datetime.now(UTC)
     return tuple(
         Hold(work.contract.name, day, refused[day], found[0].check, found[0].message, work.author.run, now)

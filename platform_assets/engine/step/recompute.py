@@ -17,7 +17,6 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, Work, begin, compute, refused_before
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.planning.fingerprints import parse_attempt
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Check
@@ -158,5 +157,5 @@ def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) 
         if hold.is_of_good_content
         and hold not in known
         and hold.day in change.days
-        and parse_attempt(hold.refused)[0] == change.days[hold.day].fingerprint
+        and hold.refuses(change.days[hold.day].fingerprint)
     }

@@ -26,7 +26,6 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.releases import Release, release
-from platform_assets.planning.fingerprints import parse_attempt
 from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
@@ -221,9 +220,7 @@ class Stage:
         return tuple(
             hold.day
             for hold in self.platform.ledger.holds(table)
-            if hold not in self.staged.over
-            and hold.day in staged
-            and parse_attempt(hold.refused)[0] == staged[hold.day].fingerprint
+            if hold not in self.staged.over and hold.day in staged and hold.refuses(staged[hold.day].fingerprint)
         )
 
     def _over(self, now: Release, change: TableChange) -> dict[date, DayContent]:

@@ -9,8 +9,9 @@ from datetime import date, datetime
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import arrivals_in
-from platform_assets.planning.late_queue import late_table, parsed_subject
-from platform_assets.records.history import ArrivalRecord, DayRecord, Decision, Hold, PublicationRecord
+from platform_assets.planning.late_queue import late_table
+from platform_assets.records.decisions import LateDecision
+from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, change_of
 
 
@@ -62,17 +63,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a person decided about late rows of the day.
+    """What a person decided about late rows of the day."""
 
-    Args:
-        decision: approval or refusal.
-        table: the raw table of the rows.
-        arrival: that brought them.
-    """
-
-    decision: Decision
-    table: str
-    arrival: str
+    decision: LateDecision
 
     @property
     def moment(self) -> datetime:
@@ -99,10 +92,11 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
         table = platform.catalogue[table].name
     events += [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
     raw = _raw_tables_of(platform, table)
-    for decision in (*platform.ledger.decisions("approval"), *platform.ledger.decisions("refusal")):
-        about = parsed_subject(decision.subject)
-        if about and about[0] in raw and about[2] == day:
-            events.append(Decided(decision, about[0], about[1]))
+    events += [
+        Decided(decision)
+        for decision in platform.ledger.late_decisions()
+        if decision.table in raw and decision.day == day
+    ]
     return tuple(sorted(events, key=lambda event: event.moment))
 
 

@@ -11,9 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import SyncResult
-
-CAUGHT_UP = "caught up"
-"""The kind under which the ledger remembers that it had been behind."""
+from platform_assets.records.notes import CatchUp
 
 _MEANWHILE = timedelta(minutes=1)
 """What another process published since is indexed by that process, in less than that."""
@@ -40,13 +38,7 @@ def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
         "are not in it, unless it is a copy from after."
     )
     said = (lacked, *held)
-    ledger.decide(
-        CAUGHT_UP,
-        f"releases {first.release} to {last.release}",
-        reason=" ".join(said),
-        who="platform",
-        created_at=datetime.now(UTC),
-    )
+    ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(said), datetime.now(UTC)))
     return said
 
 

@@ -18,6 +18,7 @@ from platform_assets.planning.rollback import TableDay, refusals
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import TableChange
+from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 
 
@@ -39,7 +40,7 @@ def with_refusals(
     """
     then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
 
-    def refused(change: TableChange) -> dict[date, tuple[str, ...]]:
+    def refused(change: TableChange) -> dict[date, tuple[Attempt, ...]]:
         gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
         if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
             return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}

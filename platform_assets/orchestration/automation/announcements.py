@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 from dagster import DagsterEventType as Event
 
-from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.history import Hold
+from platform_assets.records.notes import HeldDay, Told
 
 _LOOK_BACK = timedelta(days=7)
 """Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
@@ -27,12 +27,12 @@ class Announcement:
     """One message.
 
     Args:
-        subjects: what it is about; each is announced once.
+        about: what is announced once.
         text: for a person, with the link.
         payload: for a program; `text` is part of it, as chat systems want it.
     """
 
-    subjects: tuple[str, ...]
+    about: Told
     text: str
     payload: dict[str, Any]
 
@@ -59,7 +59,7 @@ class FailedRun:
 def announcements(
     holds: Collection[Hold],
     failed: Collection[FailedRun],
-    told: Collection[str],
+    told: Told,
     known_runs: Collection[str],
     ui_url: str,
 ) -> list[Announcement]:
@@ -71,13 +71,13 @@ def announcements(
     Args:
         holds: all that stand.
         failed: runs.
-        told: subjects that were announced before.
+        told: what was announced before.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
     for hold in holds:
-        if _subject(hold) not in told:
+        if _held_day(hold) not in told.held:
             together[hold.table, hold.run].append(hold)
     found = [
         _of_holds(table, run, group, f"{ui_url}/{_page(table, run, known_runs)}")
@@ -87,28 +87,16 @@ def announcements(
     return found + [
         _of_run(run, ui_url)
         for run in failed
-        if f"run {run.run_id}" not in told and not (run.by_gates and run.run_id in held_by)
+        if run.run_id not in told.runs and not (run.by_gates and run.run_id in held_by)
     ]
 
 
-def told_on(channel: str, ledger: Ledger) -> set[str]:
-    """Subjects that were announced on a channel."""
-    return {decision.subject for decision in ledger.decisions(_kind(channel))}
-
-
-def remember(channel: str, announced: Announcement, ledger: Ledger) -> None:
-    """Write down that something was announced, so that it is known after every restart."""
-    now = datetime.now(UTC)
-    for subject in announced.subjects:
-        ledger.decide(_kind(channel), subject, reason=announced.text, who="platform", created_at=now)
-
-
 def failed_runs(instance: dg.DagsterInstance, told: Collection[str]) -> list[FailedRun]:
-    """Runs that failed within the last week and were not announced, oldest first."""
+    """Runs that failed within the last week and are not among those announced, oldest first."""
     since = datetime.now(UTC) - _LOOK_BACK
     failure = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
     runs = [record.dagster_run for record in instance.get_run_records(failure, limit=_MOST_RUNS)]
-    return [_failed(instance, run) for run in reversed(runs) if f"run {run.run_id}" not in told]
+    return [_failed(instance, run) for run in reversed(runs) if run.run_id not in told]
 
 
 def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
@@ -135,8 +123,8 @@ def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
     )
 
 
-def _subject(hold: Hold) -> str:
-    return f"hold {hold.table} {hold.day} {hold.refused}"
+def _held_day(hold: Hold) -> HeldDay:
+    return HeldDay(hold.table, hold.day, hold.refused)
 
 
 def _of_holds(table: str, run: str, holds: Sequence[Hold], link: str) -> Announcement:
@@ -145,7 +133,7 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], link: str) -> Announc
     several = f"{len(days)} days" if len(days) > 1 else f"{days[0]}"
     text = f"{table}: {several} held; readers keep the last good content.\n" + "\n".join(lines)
     return Announcement(
-        subjects=tuple(dict.fromkeys(map(_subject, holds))),
+        about=Told(held=frozenset(map(_held_day, holds))),
         text=_with_link(text, link),
         payload={
             "text": _with_link(text, link),
@@ -167,7 +155,7 @@ def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     again = " It is tried once more." if run.is_tried_again else ""
     text = _with_link(f"Run {run.run_id[:8]} of {run.job} failed.{again}\n{run.reason}", link)
     payload = {"text": text, "what": "failed", "job": run.job, "reason": run.reason[:_MOST_TEXT]}
-    return Announcement((f"run {run.run_id}",), text, payload | {"run": run.run_id, "link": link})
+    return Announcement(Told(runs=frozenset({run.run_id})), text, payload | {"run": run.run_id, "link": link})
 
 
 def _with_link(text: str, link: str) -> str:
@@ -177,7 +165,3 @@ def _with_link(text: str, link: str) -> str:
 
 def _page(table: str, run: str, known_runs: Collection[str]) -> str:
     return f"runs/{run}" if run in known_runs else f"assets/{table.replace('.', '/')}?view=partitions"
-
-
-def _kind(channel: str) -> str:
-    return f"announced: {channel}"

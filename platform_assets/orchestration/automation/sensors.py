@@ -13,8 +13,6 @@ from platform_assets.orchestration.automation.announcements import (
     Announcement,
     announcements,
     failed_runs,
-    remember,
-    told_on,
 )
 from platform_assets.orchestration.automation.refresh_requests import (
     asset_runs_at_work,
@@ -103,16 +101,17 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         WebhookError: something could not be sent; it is sent with a later tick.
     """
     with platform.open() as opened:
-        logged = told_on("log", opened.ledger)
-        sent = told_on("webhook", opened.ledger) if opened.settings.webhook_url else logged
+        notes = opened.ledger.notes
+        logged = notes.told("log")
+        sent = notes.told("webhook") if opened.settings.webhook_url else logged
         holds = opened.ledger.holds()
-        failed = failed_runs(context.instance, logged & sent)
+        failed = failed_runs(context.instance, logged.runs & sent.runs)
         known = {hold.run for hold in holds if context.instance.has_run(hold.run)}
         ui_url = opened.settings.ui_url
         to_log = announcements(holds, failed, logged, known, ui_url)
         for found in to_log:
             context.log.error(found.text)
-            remember("log", found, opened.ledger)
+            notes.tell("log", found.about)
         to_send = announcements(holds, failed, sent, known, ui_url) if opened.settings.webhook_url else []
         _send(opened, to_send)
     news = to_log or to_send
@@ -135,7 +134,7 @@ def _send(platform: Platform, found: Sequence[Announcement]) -> None:
         except WebhookError as error:
             failures.append(error)
         else:
-            remember("webhook", announced, platform.ledger)
+            platform.ledger.notes.tell("webhook", announced.about)
     if failures:
         last = failures[-1]
         raise WebhookError(f"{len(failures)} of {len(found)} announcements were not sent. {last.what}", last.todo)

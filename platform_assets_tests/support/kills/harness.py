@@ -19,6 +19,7 @@ from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.refused import Refused
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.kills.reader import Reader, Watched
 from platform_assets_tests.support.kills.story import Command, Story, Sums, sums
@@ -46,7 +47,7 @@ class Seen:
     sums: Sums
     releases: tuple[Sums | None, ...]
     digests: dict[str, dict[date, str]]
-    holds: frozenset[tuple[str, date, str, str]]
+    holds: frozenset[tuple[str, date, Refused, str]]
     publications: tuple[str, ...]
 
 

@@ -1,6 +1,8 @@
-"""The index of the lake, and what only the ledger knows: holds and people's decisions."""
+"""The index of the lake, and what only the ledger knows: holds, people's decisions, the platform's own notes."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -71,22 +73,66 @@ def upgrade() -> None:
         "ledger_holds",
         sa.Column("table", sa.Text, primary_key=True),
         sa.Column("day", sa.Date, primary_key=True),
-        sa.Column("refused", sa.Text, primary_key=True),
+        *_refused(),
         sa.Column("gate", sa.Text, primary_key=True),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("run", sa.Text, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_table(
-        "ledger_decisions",
+        "ledger_late_decisions",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("subject", sa.Text, nullable=False),
+        sa.Column("table", sa.Text, nullable=False),
+        sa.Column("arrival", sa.Text, nullable=False),
+        sa.Column("day", sa.Date, nullable=False),
+        *_decided(),
+    )
+    op.create_table(
+        "ledger_pin_decisions",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("publication", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        *_decided(),
+    )
+    op.create_table(
+        "ledger_told_held",
+        sa.Column("channel", sa.Text, primary_key=True),
+        sa.Column("table", sa.Text, primary_key=True),
+        sa.Column("day", sa.Date, primary_key=True),
+        *_refused(),
+    )
+    op.create_table(
+        "ledger_told_runs",
+        sa.Column("channel", sa.Text, primary_key=True),
+        sa.Column("run", sa.Text, primary_key=True),
+    )
+    op.create_table(
+        "ledger_catch_ups",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("first_release", sa.BigInteger, nullable=False),
+        sa.Column("last_release", sa.BigInteger, nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+    )
+
+
+def _refused() -> list[sa.Column[Any]]:
+    return [
+        sa.Column("refused_day", sa.Date, primary_key=True),
+        sa.Column("fingerprint", sa.Text, primary_key=True),
+        sa.Column("code_version", sa.Text, primary_key=True),
+        sa.Column("configuration", sa.Text, primary_key=True),
+    ]
+
+
+def _decided() -> list[sa.Column[Any]]:
+    return [
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("who", sa.Text, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-    )
-    op.create_index("ix_ledger_decisions_kind_subject", "ledger_decisions", ["kind", "subject"])
+    ]
 
 
 def _publication() -> sa.Column[str]:

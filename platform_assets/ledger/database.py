@@ -1,0 +1,86 @@
+"""An open database with the ledger's tables: questions, and transactions that nobody else writes beside."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Select
+
+from platform_assets.ledger import schema
+from platform_assets.ledger.connection import (
+    memory_engine,
+    open_engine,
+    parse_url,
+    prepare_folder,
+    reading,
+    sqlite_file,
+    writing,
+)
+from platform_assets.ledger.errors import LedgerVersionError, masked, read_only_error
+from platform_assets.ledger.migrate import schema_state, upgrade
+
+
+class Database:
+    """Where the ledger's tables are.
+
+    Args:
+        engine: with the schema that this code knows.
+        read_only: whether writing is refused.
+    """
+
+    def __init__(self, engine: Engine, *, read_only: bool) -> None:
+        self.engine = engine
+        self.read_only = read_only
+
+    def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        """The answer to one question."""
+        with self.reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction for questions."""
+        return reading(self.engine)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction nobody else writes beside.
+
+        Raises:
+            LedgerReadOnlyError: the database was opened for reading.
+        """
+        if self.read_only:
+            raise read_only_error(self.engine.url, "it was opened for reading")
+        return writing(self.engine)
+
+
+def open_database(url: str, *, read_only: bool) -> Database:
+    """Open the database and bring its schema up to date; see `Ledger.open`."""
+    parsed = parse_url(url)
+    file = sqlite_file(parsed)
+    if not read_only:
+        prepare_folder(parsed)
+    elif file is not None and not file.exists():
+        return _empty()
+    engine = open_engine(parsed, writable=not read_only)
+    try:
+        state = schema_state(engine)
+        if not read_only and state != "current":
+            upgrade(engine)
+        elif state == "old":
+            raise LedgerVersionError(
+                f"The ledger {masked(parsed)} has an older schema than this code reads.",
+                "Run any command that writes, for example `platform-assets ledger rebuild`; it migrates it.",
+            )
+    except BaseException:
+        engine.dispose()
+        raise
+    if read_only and state == "blank":
+        engine.dispose()
+        return _empty()
+    return Database(engine, read_only=read_only)
+
+
+def _empty() -> Database:
+    engine = memory_engine()
+    schema.metadata.create_all(engine)
+    return Database(engine, read_only=True)

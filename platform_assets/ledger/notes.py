@@ -1,0 +1,47 @@
+"""What the platform itself wrote down: what was announced on which channel, and that the ledger had been behind."""
+
+from __future__ import annotations
+
+from sqlalchemy import insert, select
+
+from platform_assets.ledger.database import Database
+from platform_assets.ledger.queries import insert_new
+from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.schema import catch_ups, told_held, told_runs
+from platform_assets.records.notes import CatchUp, Channel, HeldDay, Told
+
+
+class Notes:
+    """Kept beside what people decided, and through every rebuild; where they are lost, something is told twice.
+
+    Args:
+        database: of the ledger.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def told(self, channel: Channel) -> Told:
+        """What was announced on a channel."""
+        of_days = [column for column in told_held.c if column.name != "channel"]
+        held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
+        runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))
+        return Told(frozenset(HeldDay(**without_columns(row)) for row in held), frozenset(row["run"] for row in runs))
+
+    def tell(self, channel: Channel, told: Told) -> None:
+        """Write down that something was announced on a channel; again is harmless."""
+        with self._database.writing() as connection:
+            for day in told.held:
+                insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
+            for run in told.runs:
+                insert_new(connection, told_runs, {"channel": channel, "run": run})
+
+    def catch_up(self, note: CatchUp) -> None:
+        """Write down that the ledger had been behind."""
+        with self._database.writing() as connection:
+            connection.execute(insert(catch_ups).values(**vars(note)))
+
+    def catch_ups(self) -> tuple[CatchUp, ...]:
+        """How often it had been behind, oldest first."""
+        fields = [column for column in catch_ups.c if column.name != "id"]
+        return tuple(CatchUp(**row) for row in self._database.rows(select(*fields).order_by(catch_ups.c.id)))
