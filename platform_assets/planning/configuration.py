@@ -51,11 +51,13 @@ class ContractChange:
         needs: `nothing` where days of both contracts can lie side by side; `any days` where the table gets other
             columns with the first days that are computed anew, and the others read right; `all days` where it has to
             get all of them in one publication; `another table` where it cannot follow.
+        is_of_column: whether it is a column that differs.
     """
 
     what: str
     compatible: bool
     needs: Need = "nothing"
+    is_of_column: bool = False
 
     def __str__(self) -> str:
         means = "compatible" if self.compatible else "another content"
@@ -149,7 +151,7 @@ def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) ->
         elif old_nulls != new_nulls:
             what = f"column {name!r} {'may' if new_nulls else 'may not'} be null now"
             found.append(ContractChange(what, compatible=new_nulls))
-    return sorted(found, key=lambda change: change.what)
+    return sorted((replace(change, is_of_column=True) for change in found), key=lambda change: change.what)
 
 
 def is_wider(new: str, old: str) -> bool:
@@ -181,11 +183,12 @@ def _orders(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Con
 
     Raw rows keep how they were ordered when they were delivered; only how far apart they are compared can change.
     """
-    for name in sorted(before.keys() | after.keys()):
-        table, _, part = name.rpartition(" ")
-        kept = table.startswith("raw.") and part != "moves_within_days" and name in before and name in after
-        for change in _named("order", *({name: of[name]} if name in of else {} for of in (before, after))):
-            yield replace(change, needs="another table") if kept else change
+    for table in sorted(before.keys() | after.keys()):
+        had, has = before.get(table, {}), after.get(table, {})
+        for part in sorted(had.keys() | has.keys()):
+            kept = table.startswith("raw.") and part != "moves_within_days" and part in had and part in has
+            for change in _named("order", *({f"{table} {part}": of[part]} if part in of else {} for of in (had, has))):
+                yield replace(change, needs="another table") if kept else change
 
 
 def _whole(noun: str, before: Any, after: Any, shown: Callable[[Any], str]) -> list[ContractChange]:
@@ -200,20 +203,20 @@ def _listed(names: list[str]) -> str:
     return f"({', '.join(names)})"
 
 
-def _order(catalogue: Catalogue, contract: Contract) -> dict[str, Any]:
+def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
     """How the rows of inputs are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {}
     for read in contract.inputs:
         source = catalogue[read.table]
         if source.layer == "raw":
-            found |= {
-                f"{read.table} key": list(source.key),
-                f"{read.table} event_time": source.event_time,
-                f"{read.table} updated_at": source.updated_at,
-                f"{read.table} voided": source.voided,
-                f"{read.table} moves_within_days": source.moves_within_days,
+            found[read.table] = {
+                "key": list(source.key),
+                "event_time": source.event_time,
+                "updated_at": source.updated_at,
+                "voided": source.voided,
+                "moves_within_days": source.moves_within_days,
             }
         elif isinstance(read.window, AsOf):
-            found[f"{read.table} key"] = list(source.key)
-            found[f"{read.table} effective"] = catalogue[source.inputs[0].table].event_time
+            effective = catalogue[source.inputs[0].table].event_time
+            found[read.table] = {"key": list(source.key), "effective": effective}
     return found

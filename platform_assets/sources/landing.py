@@ -67,15 +67,24 @@ class Known:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in the landing area that is not taken, and why; it is looked at again next time."""
+    """Something in the landing area that is not taken; it is looked at again next time.
+
+    Args:
+        path: below the landing root, or that root itself.
+        what: why.
+        todo: what a person can do, where that is not plain.
+        is_growing: whether it is only to be waited for.
+    """
 
     path: str
-    message: str
+    what: str
+    todo: str = ""
+    is_growing: bool = False
 
     @property
-    def is_growing(self) -> bool:
-        """Whether it is only to be waited for."""
-        return self.message.startswith("is still")
+    def message(self) -> str:
+        """All of it, after the path."""
+        return f"{self.what}; {self.todo}" if self.todo else self.what
 
 
 @dataclass(frozen=True)
@@ -120,14 +129,14 @@ def list_landing(
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
-                growing.append(Problem(f"{folder}/{entry.name}", _not_complete(source.complete)))
+                growing.append(_not_complete(f"{folder}/{entry.name}", source.complete))
             continue
         left = len(problems) > known_problems
         for file in files:
             path = f"{folder}/{entry.name}/{file.name}"
             had = known.get(path)
             if had is None and source.marks_files and not _is_there(entry / f"{file.name}{source.complete}"):
-                growing.append(Problem(path, _not_complete(f"{file.name}{source.complete}")))
+                growing.append(_not_complete(path, f"{file.name}{source.complete}"))
                 left = True
                 continue
             outcome = _look(root, path, file, day, had, settle_s)
@@ -157,8 +166,8 @@ def _without_markers(files: Iterable[Path], source: LandingFiles) -> list[Path]:
     return [file for file in files if file.name != source.complete]
 
 
-def _not_complete(marker: str) -> str:
-    return f"is still being delivered: {marker} is not there yet"
+def _not_complete(path: str, marker: str) -> Problem:
+    return Problem(path, f"is still being delivered: {marker} is not there yet", is_growing=True)
 
 
 def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
@@ -166,7 +175,7 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:
-        problems.append(Problem(path, f"cannot be listed: {error.strerror}; give this user the right to read it"))
+        problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
     found: list[Path] = []
     for entry in entries:
@@ -174,7 +183,7 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
             found.append(entry)
         else:
             shown = entry.name.encode("utf-8", "backslashreplace").decode()
-            problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8; rename it"))
+            problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8", "rename it"))
     return found
 
 
@@ -220,6 +229,7 @@ def _look(
             return Problem(
                 path,
                 f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
+                is_growing=True,
             )
         found = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
         if known is None or (known.refused and known.size != found.size):
@@ -236,7 +246,8 @@ def _look(
         return Problem(
             path,
             f"was replaced: {known.size} bytes with sha256 {known.sha256[:12]} were taken, now there are "
-            f"{found.size} bytes with {sha256[:12]}; deliver a correction under a new name",
+            f"{found.size} bytes with {sha256[:12]}",
+            "deliver a correction under a new name",
         )
     return found
 
@@ -275,7 +286,7 @@ def _unreadable(path: str, error: OSError) -> Problem:
 
 
 def _changed(path: str) -> Problem:
-    return Problem(path, "is still growing, changed while it was read")
+    return Problem(path, "is still growing, changed while it was read", is_growing=True)
 
 
 def unchanged(landed: LandedFile) -> bool:

@@ -52,7 +52,9 @@ def test_a_file_that_changes_between_being_listed_and_read_waits_and_the_others_
         patch.setattr(ingesting, "failpoint", meanwhile)
         first = taken(world)
     assert [arrival.path for arrival in first.arrivals] == [f"transactions/{DAY}/a.jsonl"]
-    assert first.growing == (Problem(f"transactions/{DAY}/b.jsonl", "is still growing, changed while it was read"),)
+    assert first.growing == (
+        Problem(f"transactions/{DAY}/b.jsonl", "is still growing, changed while it was read", is_growing=True),
+    )
     assert first.arrivals[0].sha256 == sha256(whole.read_bytes()).hexdigest()
     second = taken(world)
     assert [(arrival.taken, arrival.sha256) for arrival in second.arrivals] == [

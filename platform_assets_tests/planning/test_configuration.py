@@ -89,7 +89,8 @@ def test_how_raw_rows_are_ordered_counts_for_the_silver_table_that_orders_them(c
 def test_rows_that_were_ordered_otherwise_when_they_were_delivered_stay_so(changed, needs):
     after = parts(SILVER_TRANSACTIONS, replace(RAW_TRANSACTIONS, **changed)).parts
     [change] = contract_changes(parts(SILVER_TRANSACTIONS).parts, after)
-    assert change.needs == needs
+    assert (change.needs, change.is_of_column) == (needs, False)
+    assert change.what.startswith(f"order 'raw.transactions {next(iter(changed))}' changed from ")
 
 
 def test_changes_are_told_apart():

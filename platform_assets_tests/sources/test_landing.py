@@ -149,7 +149,7 @@ def test_a_file_of_the_same_size_and_time_in_place_of_one_that_was_looked_at_is_
     os.utime(other, ns=(when, when))
     other.replace(first)
     assert not unchanged(listed)
-    assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read")]
+    assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read", is_growing=True)]
 
 
 def test_a_file_whose_name_leaves_no_room_for_its_marker_keeps_no_other_from_being_taken(root):
@@ -197,7 +197,10 @@ def test_a_file_that_grows_while_it_is_read_is_left_for_later(root):
     finally:
         stop.set()
         writer.join()
-    assert taken == ([], [Problem(f"sales/{DAY}/a.csv", "is still growing, changed while it was read")])
+    assert taken == (
+        [],
+        [Problem(f"sales/{DAY}/a.csv", "is still growing, changed while it was read", is_growing=True)],
+    )
 
 
 def test_a_file_replaced_after_it_was_taken_is_not_taken_and_both_versions_are_named(root):

@@ -80,8 +80,8 @@ def _landing(settings: Settings) -> Finding:
     except PlatformError:  # a finding of its own
         problem = None
     if problem:
-        what, _, todo = problem.message.partition("; ")
-        return Finding(name, False, f"{problem.path} {what}.", f"{todo[0].upper()}{todo[1:]}.")
+        todo = problem.todo
+        return Finding(name, False, f"{problem.path} {problem.what}.", f"{todo[0].upper()}{todo[1:]}.")
     return _folder(name, settings.landing)
 
 

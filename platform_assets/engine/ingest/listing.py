@@ -27,10 +27,10 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
         return None
     todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
     if root.exists():
-        return Problem(str(root), f"is the landing root and no folder; {todo}")
+        return Problem(str(root), "is the landing root and no folder", todo)
     if root == settings.state / "landing":
         return None
-    return Problem(str(root), f"is the landing root and is not there; {todo}")
+    return Problem(str(root), "is the landing root and is not there", todo)
 
 
 def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:

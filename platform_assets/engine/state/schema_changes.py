@@ -47,7 +47,7 @@ def changes_of_contract(
             before = made_by(platform.lake, record.publication, contract.name, day).configuration
             for change in contract_changes(before, now.parts):
                 # Columns are as the table has them: what days were computed under may be long in it.
-                in_table = change.what.startswith("column ") and change.needs != "nothing"
+                in_table = change.is_of_column and change.needs != "nothing"
                 found.setdefault(change.what, replace(change, needs="nothing") if in_table else change)
     return tuple(found.values())
 
