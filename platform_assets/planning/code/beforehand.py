@@ -12,11 +12,11 @@ from functools import cached_property
 
 from platform_assets.contracts.table import LAYERS
 from platform_assets.planning.code.bindings import bound_in, packages, statements_in
-from platform_assets.planning.code.lookup import Lookup
+from platform_assets.planning.code.lookup import Lookup, Variable
 from platform_assets.planning.code.on_import import OnImport, bindings
 from platform_assets.planning.code.source import Module, Statement, parse_module
 
-Changing = tuple[Statement, frozenset[str] | None]
+Changing = tuple[Statement, frozenset[Variable] | None]
 """A statement and the user's variables that it may change; None where it may change what belongs to others."""
 
 _OWN_NAMES = frozenset({"globals", "locals"})
@@ -68,7 +68,7 @@ class Beforehand:
             self._changing[module.name] = [one for one in (*effects.items(), *values.items()) if one[1] != frozenset()]
         return self._changing[module.name]
 
-    def _by_effect(self, module: Module, statement: Statement) -> frozenset[str] | None:
+    def _by_effect(self, module: Module, statement: Statement) -> frozenset[Variable] | None:
         """All that it touches, as it is there to change something."""
         if any(self._changes_others(module, one) for one in statements_in(statement) if isinstance(one, ast.stmt)):
             return None
@@ -76,21 +76,20 @@ class Beforehand:
         names = {chain[0] for chain in module.names(statement, at_once=True).used} | bound_in([statement])
         return self._by_value(module, statement).union(*(self._variables(module, name) for name in names))
 
-    def _by_value(self, module: Module, statement: Statement) -> frozenset[str]:
+    def _by_value(self, module: Module, statement: Statement) -> frozenset[Variable]:
         """What it is known to change, and of what that may be a part, or another name."""
         changed = frozenset(self.on_import.changed_by(module, statement))
         return changed.union(*(self._made_from(one) for one in changed))
 
-    def _made_from(self, variable: str) -> Iterator[str]:
-        name, _, bound = variable.partition(":")
-        if (module := self.lookup.find(name)) and module.is_variable(bound):
-            yield from self._variables(module, bound)
+    def _made_from(self, variable: Variable) -> Iterator[Variable]:
+        if (module := self.lookup.find(variable.module)) and module.is_variable(variable.name):
+            yield from self._variables(module, variable.name)
 
-    def _variables(self, module: Module, name: str) -> Iterator[str]:
+    def _variables(self, module: Module, name: str) -> Iterator[Variable]:
         """What the use of a name touches of the user's that may be changed."""
-        for variable in (f"{module.name}:{name}", *self.on_import.called(module, (name,)).touched):
-            of, _, bound = variable.partition(":")
-            if (found := self.lookup.find(of)) and found.is_variable(bound) and found.may_hold(bound):
+        for variable in (Variable(module.name, name), *self.on_import.called(module, (name,)).touched):
+            found = self.lookup.find(variable.module)
+            if found and found.is_variable(variable.name) and found.may_hold(variable.name):
                 yield variable
 
     def _changes_others(self, module: Module, statement: Statement) -> bool:

@@ -33,6 +33,21 @@ class Target(NamedTuple):
         return f"{self.module.name}:{self.name}" if self.module else self.name
 
 
+class Variable(NamedTuple):
+    """A name at the top of one of the user's modules.
+
+    Args:
+        module: its name.
+        name: in it.
+    """
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}"
+
+
 class Lookup:
     """Looks names up, each once.
 
@@ -76,19 +91,19 @@ class Lookup:
             self._resolved[key] = found
         return found
 
-    def variables(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> Iterator[str]:
+    def variables(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> Iterator[Variable]:
         """What in the user's modules a name stands for, where it can be changed."""
         for target in self.resolve(module, chain, imports):
             if target.module and target.name and target.module.may_be_changed(target.name, target.attribute):
-                yield str(target)
+                yield Variable(target.module.name, target.name)
 
-    def containers(self, module: Module, chain: Chain) -> Iterator[str]:
+    def containers(self, module: Module, chain: Chain) -> Iterator[Variable]:
         """The lists, and the like, of the user's modules that a name stands for, where they are filled later."""
         for target in self.resolve(module, chain):
             if target.module and target.module.is_empty_container(target.name):
-                yield str(target)
+                yield Variable(target.module.name, target.name)
 
-    def given_away(self, module: Module, names: Names) -> Iterator[str]:
+    def given_away(self, module: Module, names: Names) -> Iterator[Variable]:
         """What of the user's some code hands to a function that may change what it is given.
 
         Args:
@@ -96,7 +111,7 @@ class Lookup:
             names: of the code.
         """
         given = {
-            (chain, str(target))
+            (chain, Variable(target.module.name, target.name))
             for chain in names.passed
             for target in self.resolve(module, chain, names.imports)
             if target.module and target.name and self._may_be_changed(target.module, target.name)
@@ -142,11 +157,15 @@ class Lookup:
         return self._change_given[key]
 
     def _hands_on(self, module: Module, chain: Chain, imports: Sequence[Import]) -> bool:
-        seen: set[str] = set()
+        seen: set[Variable] = set()
         todo = [(module, chain, imports)]
         while todo:
             for target in self.resolve(*todo.pop()):
-                if target.module is None or not target.name or (of := f"{target.module.name}:{target.name}") in seen:
+                if (
+                    target.module is None
+                    or not target.name
+                    or (of := Variable(target.module.name, target.name)) in seen
+                ):
                     continue
                 seen.add(of)
                 for statement in target.module.bound[target.name]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Protocol
 
 from platform_assets.planning.code.bindings import Chain, chain_of
-from platform_assets.planning.code.lookup import Lookup, Target
+from platform_assets.planning.code.lookup import Lookup, Target, Variable
 from platform_assets.planning.code.names import READING
 from platform_assets.planning.code.source import Module, Statement
 
@@ -16,12 +16,12 @@ class Called(Protocol):
     """What the call of something reaches."""
 
     @property
-    def changed(self) -> Set[str]:
+    def changed(self) -> Set[Variable]:
         """Variables of the user's that it may change."""
         ...
 
     @property
-    def touched(self) -> Set[str]:
+    def touched(self) -> Set[Variable]:
         """Names in the user's modules that it uses."""
         ...
 
@@ -53,7 +53,7 @@ class OnImport:
             if any(True for _ in self.changed_by(module, statement)):
                 yield statement
 
-    def changed_by(self, module: Module, statement: Statement) -> Iterator[str]:
+    def changed_by(self, module: Module, statement: Statement) -> Iterator[Variable]:
         """The variables of the user's that a statement at the top of a module may change, besides those it binds."""
         at_once = module.names(statement, at_once=True)
         for chain in at_once.changed:
@@ -64,10 +64,10 @@ class OnImport:
         for part in module.makers(statement):
             yield from self._changed_by_calling(module, part)
 
-    def _changed_by_calling(self, module: Module, maker: ast.expr) -> Iterator[str]:
-        def uses(node: ast.expr) -> list[Target]:
-            found = (one for chain in module.names(node).used for one in self._lookup.resolve(module, chain))
-            return [one for one in found if one.module]
+    def _changed_by_calling(self, module: Module, maker: ast.expr) -> Iterator[Variable]:
+        def uses(node: ast.expr) -> Iterator[tuple[Module, Target]]:
+            for chain in module.names(node).used:
+                yield from ((one.module, one) for one in self._lookup.resolve(module, chain) if one.module)
 
         function = maker.func if isinstance(maker, ast.Call) else maker
         if isinstance(function, ast.Attribute) and function.attr not in READING and (owner := chain_of(function.value)):
@@ -78,9 +78,9 @@ class OnImport:
         if changed or not any(one.is_own for one in called):
             return
         if any(one.changes_own for one in called):
-            yield from (str(one) for one in uses(function) if one.module and one.module.is_variable(one.name))
+            yield from (Variable(of.name, one.name) for of, one in uses(function) if of.is_variable(one.name))
         yield from (
-            str(one) for one in uses(maker) if one.module and not one.attribute and one.module.is_filled_later(one.name)
+            Variable(of.name, one.name) for of, one in uses(maker) if not one.attribute and of.is_filled_later(one.name)
         )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from platform_assets.planning.code.bindings import Import, bound_in, held_in, packages
 from platform_assets.planning.code.canonical import canonical
-from platform_assets.planning.code.lookup import Lookup
+from platform_assets.planning.code.lookup import Lookup, Variable
 from platform_assets.planning.code.on_import import OnImport
 from platform_assets.planning.code.source import Module, Statement
 
@@ -53,8 +53,8 @@ class Order:
         self._lookup, self._on_import, self._reached = lookup, on_import, reached
         self._begun: set[str] = set()
         self._stars: dict[str, frozenset[str]] = {}
-        self._watched = {f"{module.name}:{name}" for module in reached.modules for name in self._rebound(module)}
-        self._changed: dict[Statement, set[str]] = {}
+        self._watched = {Variable(module.name, name) for module in reached.modules for name in self._rebound(module)}
+        self._changed: dict[Statement, set[Variable]] = {}
         for module in reached.modules:
             for statement, _ in module.executed:
                 if statement in reached.doing:
@@ -94,7 +94,7 @@ class Order:
     def _by_variable(self, steps: Iterable[_Step]) -> Iterator[str]:
         if not self._watched:
             return
-        found: dict[str, list[str]] = {}
+        found: dict[Variable, list[str]] = {}
         for step in steps:
             for key, text in self._parts(step):
                 found.setdefault(key, []).append(text)
@@ -102,13 +102,13 @@ class Order:
             if len(texts) > 1:
                 yield f"{key} on import: {' '.join(texts)}"
 
-    def _parts(self, step: _Step) -> Iterator[tuple[str, str]]:
+    def _parts(self, step: _Step) -> Iterator[tuple[Variable, str]]:
         """The watched variables that a step binds, uses or changes, each with what of the step counts for it."""
         imported = [
             (key, f"{name} is {one.name} of {one.module}")
             for one in step.imports
             for name in ((one.bound,) if one.bound != "*" else self._given_by_star(one.module))
-            if (key := f"{step.module.name}:{name}") in self._watched
+            if (key := Variable(step.module.name, name)) in self._watched
         ]
         if step.statement in self._reached.taken or step.module.name in self._reached.whole:
             touched = self._watched.intersection(self._touched(step.module, step.statement))
@@ -117,21 +117,21 @@ class Order:
         else:
             yield from imported
 
-    def _touched(self, module: Module, statement: Statement) -> Iterator[str]:
+    def _touched(self, module: Module, statement: Statement) -> Iterator[Variable]:
         """What a statement changes, binds or uses when it runs."""
         yield from self._changed.get(statement, ())
         for name in bound_in([statement]):
-            yield f"{module.name}:{name}"
+            yield Variable(module.name, name)
         for node in _at_once(statement):
             for chain in module.names(node, at_once=True).used:
-                yield f"{module.name}:{chain[0]}"
+                yield Variable(module.name, chain[0])
                 # By a call, a property or an operator, or because it is that by another name.
                 yield from self._on_import.called(module, chain).touched
 
-    def _named(self, module: Module) -> Iterator[str]:
+    def _named(self, module: Module) -> Iterator[Variable]:
         """What watched variables of a module are other names for, or have within."""
         for name, statements in module.bound.items():
-            if f"{module.name}:{name}" in self._watched:
+            if Variable(module.name, name) in self._watched:
                 values = (one.value for one in statements if isinstance(one, ast.Assign | ast.AnnAssign) and one.value)
                 for chain in (chain for value in values for chain in held_in(value)):
                     yield from self._lookup.variables(module, chain)

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from platform_assets.planning.code.beforehand import Beforehand, imports_before
 from platform_assets.planning.code.bindings import Chain, Import, packages
 from platform_assets.planning.code.canonical import canonical, canonical_body
-from platform_assets.planning.code.lookup import Find, Lookup, Target
+from platform_assets.planning.code.lookup import Find, Lookup, Target, Variable
 from platform_assets.planning.code.on_import import OnImport, bindings
 from platform_assets.planning.code.order import Order, Reached
 from platform_assets.planning.code.source import Module, Statement
@@ -84,8 +84,8 @@ class _Reach:
     def __init__(self, lookup: Lookup, below: Below, before: Beforehand | None = None) -> None:
         self._lookup, self._below, self._before = lookup, below, before
         self.texts: set[str] = set()
-        self.changed: set[str] = set()
-        self.touched: set[str] = set()
+        self.changed: set[Variable] = set()
+        self.touched: set[Variable] = set()
         self.changes_own = False
         self.is_own = False
         self._subclasses = False
@@ -118,7 +118,7 @@ class _Reach:
         key = ("follow", module.name, *chain, "", *(str(one) for one in imports if one.bound == chain[0]))
         if not self._is_new(key):
             return
-        self.touched.add(f"{module.name}:{chain[0]}")
+        self.touched.add(Variable(module.name, chain[0]))
         found = self._lookup.resolve(module, chain, imports)
         for target in found:
             self._take(module, chain, target)
@@ -175,7 +175,7 @@ class _Reach:
                 self._takes_package(module)
             return
         self.is_own = True
-        self.touched.add(str(target))
+        self.touched.add(Variable(target.module.name, target.name))
         if not target.name:
             self.takes_whole(target.module)
             if target.module.is_package and target.attribute in ("", "__dict__"):
@@ -255,8 +255,8 @@ class _Reach:
                 if statement not in self._doing and (changed is None or any(map(self._is_reached, changed))):
                     self._does(module, statement)
 
-    def _is_reached(self, variable: str) -> bool:
-        return variable in self.touched or variable.partition(":")[0] in self._whole
+    def _is_reached(self, variable: Variable) -> bool:
+        return variable in self.touched or variable.module in self._whole
 
 
 def _is_called_later(node: Statement | None) -> bool:
