@@ -28,11 +28,13 @@ class Announcement:
 
     Args:
         about: what is announced once.
+        title: in a line.
         text: for a person, with the link.
         payload: for a program; `text` is part of it, as chat systems want it.
     """
 
     about: Told
+    title: str
     text: str
     payload: dict[str, Any]
 
@@ -131,12 +133,14 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], link: str) -> Announc
     days = sorted({hold.day for hold in holds})
     lines = [f"{hold.day}: {hold.reason}" for hold in holds[:_MOST_DAYS]]
     several = f"{len(days)} days" if len(days) > 1 else f"{days[0]}"
-    text = f"{table}: {several} held; readers keep the last good content.\n" + "\n".join(lines)
+    title = f"{table}: {several} held; readers keep the last good content."
+    text = _with_link("\n".join([title, *lines]), link)
     return Announcement(
         about=Told(held=frozenset(map(_held_day, holds))),
-        text=_with_link(text, link),
+        title=title,
+        text=text,
         payload={
-            "text": _with_link(text, link),
+            "text": text,
             "what": "held",
             "table": table,
             "days": [
@@ -153,9 +157,10 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], link: str) -> Announc
 def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     link = f"{ui_url}/runs/{run.run_id}"
     again = " It is tried once more." if run.is_tried_again else ""
-    text = _with_link(f"Run {run.run_id[:8]} of {run.job} failed.{again}\n{run.reason}", link)
+    title = f"Run {run.run_id[:8]} of {run.job} failed.{again}"
+    text = _with_link(f"{title}\n{run.reason}", link)
     payload = {"text": text, "what": "failed", "job": run.job, "reason": run.reason[:_MOST_TEXT]}
-    return Announcement(Told(runs=frozenset({run.run_id})), text, payload | {"run": run.run_id, "link": link})
+    return Announcement(Told(runs=frozenset({run.run_id})), title, text, payload | {"run": run.run_id, "link": link})
 
 
 def _with_link(text: str, link: str) -> str:

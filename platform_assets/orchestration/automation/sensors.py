@@ -117,7 +117,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
-    return dg.SkipReason("announced: " + "; ".join(found.text.partition("\n")[0] for found in news))
+    return dg.SkipReason("announced: " + "; ".join(found.title for found in news))
 
 
 def _send(platform: Platform, found: Sequence[Announcement]) -> None:
