@@ -105,9 +105,9 @@ def sync(lake: Lake, ledger: Ledger) -> SyncResult:
 def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> RebuildResult:
     """Index the whole lake from nothing, in one transaction: the ledger follows the lake, whatever it knew.
 
-    Decisions stay, all of them. Holds stay unless they are about something that is gone: a rollback that the lake does
-    not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not indexed
-    before hold their days.
+    Decisions and notes stay, all of them. Holds stay unless they are about something that is gone: a rollback that the
+    lake does not have and whose day is again what was rolled back, or anything of another lake. Rollbacks that were not
+    indexed before hold their days.
 
     Args:
         lake: the lake.
