@@ -45,6 +45,17 @@ def test_migrations_which_the_linter_cannot_see_know_the_ledger_alone() -> None:
         assert name.split(".")[0] in known or name.startswith("platform_assets.ledger."), name
 
 
+def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there() -> None:
+    """By the command line, Dagster's code location, scripts, and what Dagster makes by its name."""
+    loading = {
+        module.relative_to(PACKAGE)
+        for module in PACKAGE.rglob("*.py")
+        if not {"platform_assets.settings", "platform_assets.settings.load_settings"}.isdisjoint(imports(module))
+    }
+    begin = {"__init__.py", "definitions.py", "orchestration/instance/launcher.py"}
+    assert {module.as_posix() for module in loading if module.parts[0] != "cli"} == begin
+
+
 def test_importing_the_package_imports_no_room_and_no_library() -> None:
     found = run(
         sys.executable, "-c",

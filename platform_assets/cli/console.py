@@ -73,11 +73,16 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
 
 
 @contextmanager
-def opened_platform() -> Iterator[Platform]:
-    """The platform for a command; what had to be mended to open it is told on standard error."""
+def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
+    """The platform for a command; what had to be mended to open it is told on standard error.
+
+    Args:
+        settings: those that the command has loaded for something else already.
+    """
     from platform_assets.operations.opening import open_platform
 
-    with open_platform(load_settings(), lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:
+    settings = settings or load_settings()
+    with open_platform(settings, lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:
         yield platform
 
 

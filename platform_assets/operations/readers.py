@@ -14,7 +14,7 @@ from platform_assets.lakehouse.releases import Release, newest_release
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.pins import release_number
-from platform_assets.settings import Settings, load_settings
+from platform_assets.settings import Settings
 
 Engine = Literal["arrow", "polars", "pandas", "duckdb", "spark"]
 Days = Iterable[date | str] | date | str
@@ -27,7 +27,7 @@ def read(
     days: Days | None = None,
     release: int | Release | None = None,
     engine: Engine = "arrow",
-    settings: Settings | None = None,
+    settings: Settings,
     declared: Collection[str] = (),
 ) -> Any:
     """Read a table as readers see it.
@@ -38,7 +38,7 @@ def read(
         release: number of a release, or a release resolved once for several tables; the current one by default.
         engine: what to return: a `pyarrow.Table`, a Polars or pandas frame, a DuckDB relation, or a Spark frame of
             the active session.
-        settings: where the lake is; read from the environment by default.
+        settings: where the lake is.
         declared: tables that contracts declare, to tell a misspelt name from one never published.
 
     Raises:
@@ -50,7 +50,6 @@ def read(
         DamagedTableError: files of that release are gone.
         LakeError: the engine is unknown, a day is none, or there is no active Spark session.
     """
-    settings = settings or load_settings()
     lake = Lake.at(settings.lake)
     now = released(settings, release)
     version_in(lake, table, now, declared)

@@ -40,6 +40,10 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         jobs=[refresh_job, maintenance_job],
         schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
         sensors=[late_data, announce, show_published_elsewhere],
-        resources={"platform": PlatformResource(), "spark": SparkResource(), "progress": progress},
+        resources={
+            "platform": PlatformResource(settings=settings),
+            "spark": SparkResource(settings=settings),
+            "progress": progress,
+        },
         executor=dg.in_process_executor,
     )

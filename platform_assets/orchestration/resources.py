@@ -1,7 +1,5 @@
 """What a Dagster run works with: a Spark session that lives as long as the run, and the opened platform."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +15,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.opening import open_platform
 from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, take
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.settings import load_settings
+from platform_assets.settings import Settings
 from platform_assets.spark.session.session import create_session, stop_session
 
 
@@ -28,6 +26,7 @@ class SparkResource(PySparkResource):
     run unless it was there before.
     """
 
+    settings: dg.ResourceDependency[Settings]
     spark_config: dict[str, Any] = {}
     _started: bool = PrivateAttr(default=False)
 
@@ -47,7 +46,7 @@ class SparkResource(PySparkResource):
         """The session, started on first use; who waits for it is told so."""
         if self._spark_session is None:
             self._started = SparkContext._active_spark_context is None
-            self._spark_session = create_session(load_settings(), progress=progress)
+            self._spark_session = create_session(self.settings, progress=progress)
         session: SparkSession = self._spark_session
         return session
 
@@ -65,12 +64,13 @@ class PlatformResource(dg.ConfigurableResource[None]):
     use it too, without a lock.
     """
 
+    settings: dg.ResourceDependency[Settings]
     _lock: FileLock | None = PrivateAttr(default=None)
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Take the run's lock."""
         if context.run is not None:
-            self._lock = take(lock_folder(load_settings()), context.run.run_id)
+            self._lock = take(lock_folder(self.settings), context.run.run_id)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Give the run's lock back."""
@@ -81,5 +81,5 @@ class PlatformResource(dg.ConfigurableResource[None]):
     @contextmanager
     def open(self) -> Iterator[Platform]:
         """The platform, closed at the end."""
-        with open_platform(load_settings()) as platform:
+        with open_platform(self.settings) as platform:
             yield platform

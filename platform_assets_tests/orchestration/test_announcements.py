@@ -64,12 +64,13 @@ class Hook:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+def hook(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
     """A webhook that the settings name."""
     hook = Hook()
     thread = threading.Thread(target=hook.server.serve_forever, args=(0.01,))
     thread.start()
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
+    daemon.reload()
     yield hook
     hook.server.shutdown()
     thread.join()
@@ -171,12 +172,14 @@ def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
     readings: World, daemon: Daemon, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", "")
+    daemon.reload()
     hold_days(readings, hold(1))
     assert tick(daemon).skip_reason == (
         "announced: silver.readings: 2017-01-01 held; readers keep the last good content."
     )
     assert tick(daemon).skip_reason == "nothing to announce"
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
+    daemon.reload()
     tick(daemon)
     assert len(hook.taken) == 1
 

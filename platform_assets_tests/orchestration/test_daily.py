@@ -30,6 +30,7 @@ def test_missed_days_are_caught_up_in_one_run_and_those_never_delivered_are_name
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLATFORM_TODAY", "2017-01-06")
+    daemon.reload()
     for day in (*DAYS[:2], *DAYS[3:5]):
         land(readings, day, day)
     daemon.schedules(MIDNIGHT)
@@ -50,6 +51,7 @@ def test_a_finished_calendar_has_nothing_to_do(
         ingest_only(readings, day)
     run_one(daemon)
     monkeypatch.setenv("PLATFORM_TODAY", "2024-01-01")
+    daemon.reload()
     daemon.schedules(MIDNIGHT)
     daemon.schedules(ONE)
     tick = daemon.ticks("daily")[0]

@@ -119,6 +119,7 @@ def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
     land(readings, DAYS[0], DAYS[0], DAYS[1])
     first = readings.on(DAYS[0])
     monkeypatch.setenv("PLATFORM_TODAY", DAYS[0])
+    daemon.reload()
     refresh(first, "refresh-1")
     daemon.tick("published_elsewhere")
     assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:1]

@@ -35,6 +35,7 @@ def test_a_run_takes_no_more_than_it_may_oldest_first(
     readings: World, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLATFORM_FILES_PER_RUN", "3")
+    daemon.reload()
     for day in DAYS[:2]:
         for name in ("r.jsonl", "rr.jsonl"):
             land(readings, day, day, name=name)
@@ -55,6 +56,7 @@ def test_what_grows_or_cannot_be_taken_is_left_and_named(
 ) -> None:
     """A run, started by the sensor."""
     monkeypatch.setenv("PLATFORM_SETTLE_S", "50")  # what is landed has rested for a minute
+    daemon.reload()
     land(readings, DAYS[0], DAYS[0])
     land(readings, DAYS[0], DAYS[0], name="growing.jsonl")
     readings.deliver("readings", DAYS[0], "notes.txt", "by hand")

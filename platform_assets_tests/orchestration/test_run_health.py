@@ -29,6 +29,7 @@ WORKING = """
 import sys, time
 import dagster as dg
 from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.settings import load_settings
 
 @dg.op
 def work(context: dg.OpExecutionContext, platform: PlatformResource):
@@ -40,7 +41,8 @@ def long_work():
     work()
 
 with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
-    long_work.execute_in_process(instance=instance, resources={"platform": PlatformResource()})
+    resources = {"platform": PlatformResource(settings=load_settings())}
+    long_work.execute_in_process(instance=instance, resources=resources)
 """
 
 

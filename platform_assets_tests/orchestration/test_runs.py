@@ -23,12 +23,9 @@ def instance() -> Iterator[dg.DagsterInstance]:
 
 
 @pytest.fixture
-def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Three days of sales, found by Dagster's resources through the environment."""
+def world(make_world: MakeWorld) -> World:
+    """Three days of sales; no file and no variable says so: runs find them by the settings that are handed to them."""
     world = make_world(days=3, domains=TWO_GOLDS)
-    monkeypatch.setenv("PLATFORM_DOMAINS", TWO_GOLDS)
-    for name in ("state", "jars", "calendar_first", "calendar_last", "today"):
-        monkeypatch.setenv(f"PLATFORM_{name.upper()}", str(getattr(world.settings, name)))
     world.deliver_rows("products", "2017-01-01", "p.jsonl", [product(1, "2017-01-01", "MEAT")])
     for day in ("2017-01-01", "2017-01-02", "2017-01-03"):
         world.deliver_rows("transactions", day, "t.jsonl", [sale(1, 1, day, basket_id=int(day[-2:]))])

@@ -40,6 +40,7 @@ def days_pass(
     """
     for number, today in enumerate(DAYS[:days], start=1):
         patch.setenv("PLATFORM_TODAY", today)
+        daemon.reload()
         land(readings, today, today)
         touched = {number}
         if number in late:
@@ -51,6 +52,7 @@ def days_pass(
         assert touched_by(run) == {"raw.readings": touched, "silver.readings": touched, "gold.sensor_week": week}
         assert idle(daemon)
     patch.setenv("PLATFORM_TODAY", "2024-01-01")
+    daemon.reload()
     assert idle(daemon)
     assert {day.day for day in readings.digests()["gold.sensor_week"]} == set(range(1, days + 1))
 

@@ -123,6 +123,7 @@ def test_days_of_sales_with_late_corrected_and_moved_rows(
         for number in range(1, days + 1):
             today = FIRST + timedelta(days=number - 1)
             monkeypatch.setenv("PLATFORM_TODAY", str(today))
+            daemon.reload()
             land(sales, world.settings.landing, today)
             run = run_by_schedule(daemon, number) if number in BY_SCHEDULE else run_one(daemon)
             assert run.status == dg.DagsterRunStatus.SUCCESS

@@ -54,7 +54,8 @@ def demo(
     ):
         for name, today in (("first load", last), ("late corrections", last + timedelta(days=LATE_DAYS))):
             if seen_until is None or today >= seen_until:
-                phases.append(_phase(settings, simulation, name, last, today, spark, progress))
+                settings = set_clock(settings, last, today)
+                phases.append(_phase(settings, simulation, name, today, spark, progress))
                 if phases[-1].failures:
                     break
     if phases and phases[-1].failures:
@@ -62,7 +63,7 @@ def demo(
             errors.print(failure, soft_wrap=True, highlight=False)
         errors.print("What was published stays. Run the same command again to go on from there.")
         raise typer.Exit(EXIT_FAILED)
-    with opened_platform() as platform:
+    with opened_platform(settings) as platform:
         summary, day = summarise(platform), day_to_look_at(platform)
     seconds = time.monotonic() - started
     if as_json:
@@ -76,7 +77,6 @@ def _phase(
     settings: Settings,
     simulation: Simulation,
     name: str,
-    last: date,
     today: date,
     spark: Callable[[], object],
     progress: OnProgress,
@@ -87,17 +87,16 @@ def _phase(
     from platform_assets.engine.state.planner import plan_steps
 
     started = time.monotonic()
-    set_clock(settings, last, today)
     failures: tuple[str, ...] = ()
     landed = land(simulation, settings.landing, today, progress)
     since = new_publication()
-    with meanwhile(progress, "planning"), opened_platform() as platform:
+    with meanwhile(progress, "planning"), opened_platform(settings) as platform:
         empty = not any(platform.ledger.current_days(table) for table in platform.catalogue.names)
         idle = not empty and plan_steps(platform, intakes=intakes(platform)).is_empty
     if not idle:
         spark()
-        failures = _run(settings, name, (simulation.first, last) if empty else None, progress)
-    with opened_platform() as platform:
+        failures = _run(settings, name, (simulation.first, simulation.last) if empty else None, progress)
+    with opened_platform(settings) as platform:
         changed = {
             table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
             for table in platform.catalogue.names
@@ -118,7 +117,7 @@ def _run(settings: Settings, name: str, whole: tuple[date, date] | None, progres
         from platform_assets.orchestration.build import build_definitions
         from platform_assets.orchestration.in_process import materialize_range, run_job
 
-        definitions = build_definitions(load_settings(), progress)
+        definitions = build_definitions(settings, progress)
     with dg.DagsterInstance.get() as instance:
         if whole:
             outcome = materialize_range(definitions, instance, *whole)

@@ -11,7 +11,7 @@ from pathlib import Path
 from platform_assets.cli.console import UsageError, console
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.connection import parse_url
-from platform_assets.settings import Settings
+from platform_assets.settings import Settings, load_settings
 
 _SETTINGS = (
     "# Written by the demo, so that every command sees the same calendar and clock.\n"
@@ -61,13 +61,14 @@ def holds_demo(settings: Settings) -> bool:
     return False
 
 
-def set_clock(settings: Settings, last: date, today: date) -> None:
-    """Have every command see the demo's calendar and clock."""
+def set_clock(settings: Settings, last: date, today: date) -> Settings:
+    """Have every command see the demo's calendar and clock; returns the settings that they see from now on."""
     file = _clock_file(settings)
     settings.state.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".unfinished")
     unfinished.write_text(_SETTINGS.format(last=last, today=today), encoding="utf-8")
     unfinished.replace(file)
+    return load_settings()
 
 
 def remove_demo(settings: Settings) -> None:

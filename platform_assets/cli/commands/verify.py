@@ -74,7 +74,7 @@ def _verified(
     from platform_assets.operations.verify.verdicts import Choice
     from platform_assets.operations.verify.verify import verify as verify_days
 
-    with _ended_by_a_signal(), opened_platform() as platform:
+    with _ended_by_a_signal(), opened_platform(settings) as platform:
         tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
         # The session inside of the folder: nobody writes there any more when it is removed.
         with (

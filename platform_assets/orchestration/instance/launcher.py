@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import time
+from functools import cached_property
+from pathlib import Path
 
 import dagster as dg
 from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
@@ -41,10 +43,15 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Whether the process of a started run lives, by its lock."""
-        found = run_process(lock_folder(load_settings()), run.run_id)
+        found = run_process(self._locks, run.run_id)
         if found == "dead" or (found == "unknown" and self._should_have_locked(run)):
             return CheckRunHealthResult(WorkerStatus.FAILED, _DEAD)
         return CheckRunHealthResult(WorkerStatus.RUNNING)
+
+    @cached_property
+    def _locks(self) -> Path:
+        # Dagster makes the launcher by its name, in processes without definitions: nobody could hand it the settings.
+        return lock_folder(load_settings())
 
     def _should_have_locked(self, run: dg.DagsterRun) -> bool:
         origin = run.remote_job_origin

@@ -20,6 +20,7 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.definitions.reconstruct import ReconstructableJob
 from dagster._core.execution.api import execute_run
 from dagster._core.launcher import LaunchRunContext
 from dagster._core.launcher.sync_in_memory_run_launcher import SyncInMemoryRunLauncher
@@ -60,7 +61,14 @@ class InThisProcess(SyncInMemoryRunLauncher):
         assert context.job_code_origin is not None
         run = context.dagster_run
         quiet = run._replace(run_config={**run.run_config, **QUIET})
+        _forget_definitions()
         execute_run(recon_job_from_origin(context.job_code_origin), quiet, self._instance)
+
+
+def _forget_definitions() -> None:
+    """A run has a process of its own, which loads settings and definitions anew."""
+    ReconstructableJob.get_repository_definition.cache_clear()
+    ReconstructableJob.get_definition.cache_clear()
 
 
 class Daemon:
@@ -83,6 +91,10 @@ class Daemon:
         for location in self.workspace.create_request_context().code_locations:
             for repository in location.get_repositories().values():
                 self.instance.start_schedule(repository.get_schedule(name))
+
+    def reload(self) -> None:
+        """Reload the definitions, as a person does in the UI who has changed a setting."""
+        self.workspace.reload_code_location(CODE_LOCATION)
 
     def tick(self, sensor: str = "late_data", *, fails: bool = False) -> InstigatorTick:
         """Evaluate the sensors now; what one of them said."""
