@@ -47,7 +47,7 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 HELP = """Correct the past of a data platform safely.
 
-Exit codes: 0 done; 1 done, and something needs a look (held or missing days, refused files, a failed check);
+Exit codes: 0 done; 1 done, and something needs a look (held, missing or stale days, refused files, a failed check);
 2 the command line is wrong; 3 it could not be done, the message says why and what to do.
 """
 

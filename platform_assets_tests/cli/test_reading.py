@@ -5,53 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import time
 from decimal import Decimal
 
 import pytest
 
-from platform_assets_tests.support.cli.commands import REASON, TABLE
-
-
-def test_status_of_a_new_installation_says_what_is_missing(run):
-    said = run("status", "--json")
-    assert said.code == 1
-    assert {table["missing"] for table in said.json["tables"]} == {3}
-    assert said.json["refused_files"] == []
-    assert "gold.daily_sales" in run("status").out
-
-
-def test_status_shows_refused_files_with_their_reasons_whatever_they_contain(run, published):
-    said = run("status", "--json")
-    assert said.code == 1
-    assert said.json["refused_files"] == [{"path": "transactions/2017-01-01/a[/b].csv", "reason": REASON}]
-    [sales] = [table for table in said.json["tables"] if table["table"] == TABLE]
-    assert (sales["newest"], sales["days"], sales["missing"]) == ("2017-01-02", 2, 1)
-    text = run("status")
-    assert text.code == 1
-    assert f"refused transactions/2017-01-01/a[/b].csv {REASON}" in text.out
-
-
-def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, published):
-    folder = published.landing / "transactions" / "2017-01-01"
-    folder.mkdir(parents=True)
-    (folder / "notes [b].txt").write_text("")
-    (folder / "growing.csv").write_text("")
-    (folder / "whole.csv").write_text("")
-    os.utime(folder / "whole.csv", (time.time() - 60,) * 2)
-    (published.landing / "products").write_text("")
-    said = run("status", "--json")
-    assert {problem["path"] for problem in said.json["landing"]} == {
-        "transactions/2017-01-01/notes [b].txt",
-        "transactions/2017-01-01/growing.csv",
-        "products",
-    }
-    assert said.json["pending_files"] == 1
-    text = run("status").out
-    assert "not taken transactions/2017-01-01/notes [b].txt has the unknown ending '.txt'" in text
-    assert "not taken products cannot be listed: Not a directory" in text
-    assert "1 files wait" in text
+from platform_assets_tests.support.cli.commands import TABLE
 
 
 def test_rows_as_csv_parse_back(run, published):

@@ -1,20 +1,22 @@
-"""`status`: what is loaded, missing, held and set aside, per table."""
+"""`status`: what is loaded, missing, stale, held and set aside, per table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import all_states, table_states
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import days_later
@@ -31,7 +33,9 @@ class TableStatus:
         newest: newest loaded day.
         days: loaded days, empty ones included.
         missing: days of the calendar that are not loaded and should be.
-        held: days whose newest content was refused.
+        stale: days that would become something else, and can be computed; those that never were among them.
+        held: days that are left alone, because they would come out as they were refused.
+        blocked: days that should be computed, and wait for days that they read.
         rows: rows readers see.
         quarantined: rows of published days that broke a rule.
         refused: rows refused at parsing, for raw tables.
@@ -43,7 +47,9 @@ class TableStatus:
     newest: date | None
     days: int
     missing: int
+    stale: int
     held: int
+    blocked: int
     rows: int
     quarantined: int
     refused: int
@@ -51,20 +57,32 @@ class TableStatus:
     days_outside: tuple[date, date] | None = None
 
 
-def table_status(snapshot: LakeSnapshot, contract: Contract, holds: Sequence[Hold]) -> TableStatus:
-    """Where one table stands, from the ledger alone."""
+def table_status(
+    snapshot: LakeSnapshot, contract: Contract, tables: TableStates, states: Mapping[date, DayState]
+) -> TableStatus:
+    """Where one table stands.
+
+    Args:
+        snapshot: to look at.
+        contract: of the table.
+        tables: what is known of all of them there.
+        states: of its days; none of a raw table, whose days are there or are not.
+    """
     platform = snapshot.platform
-    days, loaded = snapshot.days(contract.name), snapshot.digests(contract.name)
+    days, loaded = snapshot.days(contract.name), tables.marks.get(contract.name, {})
     delay = delays(platform.catalogue)[contract.name]
-    due = [day for day in platform.calendar.days() if days_later(day, delay) <= platform.settings.current_day()]
+    due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
+    blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
     outside = [day for day in days if day not in platform.calendar] if contract.source else []
     arrivals = platform.ledger.arrivals(contract.name) if contract.source else []
     return TableStatus(
         table=contract.name,
         newest=max(loaded, default=None),
         days=len(loaded),
-        missing=len(set(due) - loaded.keys()),
-        held=len({hold.day for hold in holds if hold.table == contract.name}),
+        missing=len(due.intersection(missing_days(contract.name, tables))),
+        stale=sum(isinstance(state, Stale) for state in states.values()),
+        held=sum(isinstance(state, Held) for state in states.values()),
+        blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
         rows=sum(day.delivered for day in days.values()),
         quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
         refused=sum(arrival.refused for arrival in arrivals),
@@ -74,11 +92,13 @@ def table_status(snapshot: LakeSnapshot, contract: Contract, holds: Sequence[Hol
 
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
-    """Show what is loaded, missing, held and set aside; exit code 1 if something needs a look."""
+    """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with opened_platform() as platform:
         holds = platform.ledger.holds()
         snapshot = LakeSnapshot.now(platform)
-        tables = [table_status(snapshot, contract, holds) for contract in platform.catalogue]
+        known = table_states(snapshot)
+        states = all_states(platform, known)
+        tables = [table_status(snapshot, one, known, states.get(one.name, {})) for one in platform.catalogue]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
         queue = late_queue(platform)
         late, ahead = waiting_rows(queue), rows_ahead(queue)
@@ -101,7 +121,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         )
     else:
         _print(tables, holds, refused, problems, pending, late, ahead)
-    if holds or refused or problems or late or any(table.missing for table in tables):
+    if holds or refused or problems or late or any(table.missing or table.stale for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -130,6 +150,12 @@ def _print(
     console.print(grid)
     for hold in holds:
         say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
+    for found in tables:
+        if found.stale:
+            say("[yellow]stale[/]", f"{found.table}: {counted(found.stale, 'day')}; platform-assets stale says why")
+        if found.blocked:
+            waits = f"{counted(found.blocked, 'day')} cannot be computed: days that they read are missing or held"
+            say("[yellow]blocked[/]", f"{found.table}: {waits}")
     for arrival in refused:
         say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
     for problem in problems:

@@ -115,7 +115,7 @@ def print_summary(
     )
     for command, shows in (
         ("up", "the Dagster UI, on loopback"),
-        ("status", "what is loaded, missing, held, set aside"),
+        ("status", "what is loaded, missing, stale, held, set aside"),
         ("stale", "which days are no longer what they would be now, and why"),
         *(of_a_day if day else ()),
         ("read quarantine.transactions", "rows that broke a rule, and why"),

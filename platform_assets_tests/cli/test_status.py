@@ -1,0 +1,99 @@
+"""`status`: what is loaded, missing, stale, held and set aside, as every other command has it."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+
+from platform_assets.engine.day_contents import loaded_empty
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.history import Hold
+from platform_assets.settings import Settings
+from platform_assets_tests.support.cli.commands import REASON, TABLE, Run
+from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, publish_on_paper
+
+
+def test_status_of_a_new_installation_says_what_is_missing(run):
+    said = run("status", "--json")
+    assert said.code == 1
+    assert {table["missing"] for table in said.json["tables"]} == {3}
+    assert said.json["refused_files"] == []
+    assert "gold.daily_sales" in run("status").out
+
+
+def test_status_shows_refused_files_with_their_reasons_whatever_they_contain(run, published):
+    said = run("status", "--json")
+    assert said.code == 1
+    assert said.json["refused_files"] == [{"path": "transactions/2017-01-01/a[/b].csv", "reason": REASON}]
+    [sales] = [table for table in said.json["tables"] if table["table"] == TABLE]
+    assert (sales["newest"], sales["days"], sales["missing"]) == ("2017-01-02", 2, 1)
+    text = run("status")
+    assert text.code == 1
+    assert f"refused transactions/2017-01-01/a[/b].csv {REASON}" in text.out
+
+
+def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, published):
+    folder = published.landing / "transactions" / "2017-01-01"
+    folder.mkdir(parents=True)
+    (folder / "notes [b].txt").write_text("")
+    (folder / "growing.csv").write_text("")
+    (folder / "whole.csv").write_text("")
+    os.utime(folder / "whole.csv", (time.time() - 60,) * 2)
+    (published.landing / "products").write_text("")
+    said = run("status", "--json")
+    assert {problem["path"] for problem in said.json["landing"]} == {
+        "transactions/2017-01-01/notes [b].txt",
+        "transactions/2017-01-01/growing.csv",
+        "products",
+    }
+    assert said.json["pending_files"] == 1
+    text = run("status").out
+    assert "not taken transactions/2017-01-01/notes [b].txt has the unknown ending '.txt'" in text
+    assert "not taken products cannot be listed: Not a directory" in text
+    assert "1 files wait" in text
+
+
+def counts(run: Run, table: str) -> dict[str, int]:
+    [found] = [found for found in run("status", "--json").json["tables"] if found["table"] == table]
+    return {name: found[name] for name in ("days", "missing", "stale", "held", "blocked")}
+
+
+def deliver_other_rows(products: Settings) -> None:
+    with open_platform(products) as platform:
+        other = loaded_empty([DAY])[DAY].model_copy(update={"digest": "0-1-1-1-1"})
+        publish_on_paper(platform, RAW, {DAY: other})
+
+
+def hold_what_would_come(products: Settings) -> None:
+    """A gate refused of a day what it would be made from today."""
+    with open_platform(products) as platform:
+        refused = platform.ledger.current_days(SILVER)[DAY].fingerprint
+        now = datetime.now(UTC)
+        platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "half of the rows are lost", "a run", now)])
+
+
+def test_days_are_in_the_state_in_which_stale_has_them(run: Run, products: Settings) -> None:
+    assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 0, "held": 0, "blocked": 0}
+    deliver_other_rows(products)
+    assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 1, "held": 0, "blocked": 0}
+    [table] = run("stale", SILVER, "--json").json["tables"]
+    assert table["days"] == 1
+    said = run("status")
+    assert said.code == 1
+    assert f"stale {SILVER}: 1 day; platform-assets stale says why" in said.out
+
+
+def test_a_held_day_is_stale_and_held_no_more_once_it_would_be_made_from_something_else(
+    run: Run, products: Settings
+) -> None:
+    hold_what_would_come(products)
+    assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 0, "held": 1, "blocked": 0}
+    assert f"held {SILVER} {DAY}: half of the rows are lost" in run("status").out
+    deliver_other_rows(products)
+    assert counts(run, SILVER) == {"days": 3, "missing": 0, "stale": 1, "held": 0, "blocked": 0}
+
+
+def test_days_that_wait_for_what_they_read_are_blocked(run: Run, products: Settings) -> None:
+    assert counts(run, TABLE) == {"days": 0, "missing": len(DAYS), "stale": 0, "held": 0, "blocked": len(DAYS)}
+    assert f"blocked {TABLE}: 3 days cannot be computed" in run("status").out
