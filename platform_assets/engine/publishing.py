@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import stage_lock
-from platform_assets.lakehouse.publish import Conflict, publish
+from platform_assets.lakehouse.publish import Conflict, OvertakenError, publish
 from platform_assets.lakehouse.staging_folders import discard
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.ledger.sync import record
@@ -23,8 +24,43 @@ from platform_assets.records.manifest import (
     platform_version,
 )
 
-TURNS = 20
+_TURNS = 20
 """How often what others overtook is put on the newest release before that is passed on."""
+
+_T = TypeVar("_T")
+Met = Conflict | OvertakenError
+"""What a publication meets where others were faster; nothing of it was published then."""
+
+
+class Rest(NamedTuple):
+    """What is still to be published where others were faster: all but some days, on the release that was looked at."""
+
+    left_out: Collection[date]
+    on_release: int | None = None
+
+
+def replaced(met: Met, changes: Sequence[TableChange] = ()) -> Rest:
+    """All but the days that others replaced, on whatever release is current."""
+    return Rest(met.days if isinstance(met, Conflict) else ())
+
+
+def in_turns(publish: Callable[[], _T], faster: Callable[[Met], object] = lambda met: None) -> _T:
+    """Publish, and where others were faster once more, until they have been so twenty times.
+
+    Args:
+        publish: what is to be shown, laid over what is there when it is called.
+        faster: told what others did, before the next turn; raises it where no other turn is wanted.
+
+    Raises:
+        Conflict: others kept replacing days of it.
+        OvertakenError: others kept publishing.
+    """
+    for _ in range(_TURNS - 1):
+        try:
+            return publish()
+        except (Conflict, OvertakenError) as met:
+            faster(met)
+    return publish()
 
 
 def publish_changes(
@@ -77,17 +113,49 @@ def publish_changes(
     return release
 
 
-def publish_unless_replaced(
-    platform: Platform, publication: str, kind: Kind, tables: Sequence[TableChange], author: Author
+def publish_rest(
+    platform: Platform,
+    publication: str,
+    kind: Kind,
+    tables: Sequence[TableChange],
+    author: Author,
+    rest: Callable[[Met, Sequence[TableChange]], Rest] = replaced,
+    *,
+    on_release: int | None = None,
 ) -> tuple[date, ...]:
-    """Publish the days that nobody else replaced since they were read; returns those that somebody did."""
-    try:
-        publish_changes(platform, publication, kind, tables, author)
-    except Conflict as conflict:
-        if rest := without(tables, conflict.days):
-            publish_changes(platform, new_publication(), kind, rest, author)
-        return conflict.days
-    return ()
+    """Publish days without those of which others have made something else; what was staged goes if none is left.
+
+    Args:
+        platform: what to work with.
+        publication: its name; a later turn has another one.
+        kind: what kind of work it is.
+        tables: changes, of which only this publication's folders hold staged files.
+        author: on whose behalf.
+        rest: what of the changes still holds after others were faster; raises that where none of them do.
+        on_release: the release that must still be current at first.
+
+    Returns:
+        The days that were left out, oldest first.
+
+    Raises:
+        Conflict: others kept replacing days.
+        OvertakenError: others kept publishing.
+    """
+    left, name = without(tables, ()), publication
+
+    def publish_left() -> None:
+        if left:
+            publish_changes(platform, name, kind, left, author, on_release=on_release)
+        else:
+            discard_stage(platform, publication, [table.table for table in tables])
+
+    def leave_out(met: Met) -> None:
+        nonlocal left, name, on_release
+        days, on_release = rest(met, left)
+        left, name = without(left, days), new_publication()  # the manifest of the one before is written
+
+    in_turns(publish_left, leave_out)
+    return tuple(sorted({day for table in tables for day in table.days} - {day for one in left for day in one.days}))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.platform import Author
-from platform_assets.engine.publishing import publish_unless_replaced
+from platform_assets.engine.publishing import publish_rest
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import live_files
@@ -159,14 +159,14 @@ def test_held_days_and_tables_at_work_are_left_for_the_next_time(world: World, m
         )
 
     def after_somebody_else(*args: Any) -> Any:
-        monkeypatch.setattr(compaction, "publish_unless_replaced", publish_unless_replaced)
+        monkeypatch.setattr(compaction, "publish_rest", publish_rest)
         world.deliver_rows("transactions", DAYS[2], "new.jsonl", [sale(8, 1, DAYS[0])])
         monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
         world.refresh()
-        return publish_unless_replaced(*args)
+        return publish_rest(*args)
 
     monkeypatch.setattr(compaction, "_ingested_with", lambda *_: [])
-    monkeypatch.setattr(compaction, "publish_unless_replaced", after_somebody_else)
+    monkeypatch.setattr(compaction, "publish_rest", after_somebody_else)
     done = maintenance_of(world, "compaction")
     assert done.busy == {RAW: {DAY: "it was published again meanwhile"}}
     assert not stale(world)

@@ -16,9 +16,9 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 from pyspark.sql import SparkSession
 
+from platform_assets.engine import publishing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.engine.step import recompute
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.orchestration.instance.pools import create_pools
@@ -175,7 +175,7 @@ def test_two_backfills_that_work_at_the_same_time_publish_every_day_once(
                 wide.launch()
             return publish_changes(platform, publication, kind, tables, author, **how)
 
-        monkeypatch.setattr(recompute, "publish_changes", overtaken)
+        monkeypatch.setattr(publishing, "publish_changes", overtaken)
         runs = [run for backfill in backfills for run in complete(wide, backfill)]
     assert len(overtaking) == 1
     assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes, without
+from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, Work, begin, compute, refused_before
 from platform_assets.engine.step.holds import write_holds
-from platform_assets.lakehouse.errors import Conflict, OvertakenError
+from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import TableChange, new_publication
+from platform_assets.records.manifest import TableChange
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.failures import full_disk_explained
 
@@ -123,30 +123,21 @@ def _publish(work: Work, computed: Computed, snapshot: LakeSnapshot, *, last: bo
     somebody put back meanwhile: the files that this batch found are there again then, as if nothing had been. Whatever
     else others did leaves the days that they did not replace as good as they were.
     """
-    platform, publication, changes = work.platform, computed.publication, computed.changes
-    now, again, put_back = snapshot, set[date](), dict[date, Hold]()
-    for turn in range(1, TURNS + 1):
-        try:
-            publish_changes(platform, publication, "recompute", changes, work.author, on_release=now.number)
-        except Conflict as conflict:
-            if last:
-                raise
-            again.update(changes[0].days if computed.moves else conflict.days)
-        except OvertakenError:
-            now = LakeSnapshot.now(platform)
-            put_back |= _put_back(platform, changes[0], computed.over)
-            half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, snapshot, now)
-            if turn == TURNS or (half and last):
-                raise
-            again.update(changes[0].days if half else ())
-        else:
-            return _Met(frozenset(again - put_back.keys()), put_back)
-        changes = without(changes, again | put_back.keys())
-        if not changes:
-            discard_stage(platform, computed.publication, [change.table for change in computed.changes])
-            return _Met(frozenset(again - put_back.keys()), put_back)
-        publication = new_publication()  # the manifest of the first is written
-    raise AssertionError("unreachable")
+    platform, again, put_back = work.platform, set[date](), dict[date, Hold]()
+
+    def rest(met: Met, changes: Sequence[TableChange]) -> Rest:
+        now = LakeSnapshot.now(platform)
+        put_back.update(_put_back(platform, changes[0], computed.over))
+        half = computed.moves or moved_meanwhile(platform, work.contract, changes[0].days, snapshot, now)
+        if last and (half or isinstance(met, Conflict)):
+            raise met
+        again.update(changes[0].days if half else replaced(met).left_out)
+        return Rest(again | put_back.keys(), now.number)
+
+    publish_rest(
+        platform, computed.publication, "recompute", computed.changes, work.author, rest, on_release=snapshot.number
+    )
+    return _Met(frozenset(again - put_back.keys()), put_back)
 
 
 def _put_back(platform: Platform, change: TableChange, known: Collection[Hold]) -> dict[date, Hold]:

@@ -16,7 +16,7 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.moves.half_moves import moved_meanwhile
 from platform_assets.engine.moves.ties import partners
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import TURNS, discard_stage, publish_changes
+from platform_assets.engine.publishing import discard_stage, in_turns, publish_changes
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
@@ -24,7 +24,6 @@ from platform_assets.engine.step.compute import Computed, begin, compute
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
-from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.lakehouse.releases import Release, release
 from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
@@ -133,7 +132,7 @@ class Stage:
             OvertakenError: others kept publishing.
         """
         failpoint("stage.before_publish")
-        number = self._publish(spark, progress)
+        number = in_turns(lambda: self._publish(spark, progress))
         staged = self.staged
         write_holds(LakeSnapshot(self.platform, self.release), staged.holds, staged.days, staged.over)
         return number
@@ -144,35 +143,29 @@ class Stage:
             discard_stage(self.platform, publication, tables)
 
     def _publish(self, spark: SparkOnDemand, progress: OnProgress) -> int | None:
-        for turn in range(1, TURNS + 1):
-            now = self.platform.current_release()
-            if now.number != self.release.number:
-                refused = {table: self._refused_since(table) for table in self.staged.tables}
-                for table, days in self._rebase(now).items():
-                    self.again.setdefault(table, set()).update(days)
-                    why = self.results[table].reasons if table in self.results else {}
-                    # What somebody put back since they were asked for is not.
-                    wanted = set(days).difference(refused.get(table, ()))
-                    asked = [day for day in wanted if "asked for" in why.get(day, ())]
-                    self.step(spark, Step(table, days), progress, forced=asked)
-            if not self.staged.days:  # or others published just what was staged
-                return None
-            publication = new_publication()
-            self._keep(self, publication)
-            try:
-                with meanwhile(progress, "publishing"):
-                    return publish_changes(
-                        self.platform,
-                        publication,
-                        "recompute",
-                        tuple(self.staged.tables.values()),
-                        self.author,
-                        on_release=self.release.number,
-                    )
-            except (OvertakenError, Conflict):
-                if turn == TURNS:
-                    raise
-        raise AssertionError("unreachable")
+        now = self.platform.current_release()
+        if now.number != self.release.number:
+            refused = {table: self._refused_since(table) for table in self.staged.tables}
+            for table, days in self._rebase(now).items():
+                self.again.setdefault(table, set()).update(days)
+                why = self.results[table].reasons if table in self.results else {}
+                # What somebody put back since they were asked for is not.
+                wanted = set(days).difference(refused.get(table, ()))
+                asked = [day for day in wanted if "asked for" in why.get(day, ())]
+                self.step(spark, Step(table, days), progress, forced=asked)
+        if not self.staged.days:  # or others published just what was staged
+            return None
+        publication = new_publication()
+        self._keep(self, publication)
+        with meanwhile(progress, "publishing"):
+            return publish_changes(
+                self.platform,
+                publication,
+                "recompute",
+                tuple(self.staged.tables.values()),
+                self.author,
+                on_release=self.release.number,
+            )
 
     def _rebase(self, now: Release) -> dict[str, tuple[date, ...]]:
         """Lie over another release; returns the days that have to be computed again, inputs first."""

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from platform_assets.engine.day_contents import staged_at
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import discard_stage, new_stage, publish_unless_replaced
+from platform_assets.engine.publishing import new_stage, publish_rest
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import LockTimeoutError
@@ -149,10 +149,6 @@ def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], com
 
 def _publish(platform: Platform, publication: str, change: TableChange, author: Author) -> tuple[date, ...]:
     """Publish what nobody else replaced meanwhile; returns the days that somebody did."""
-    met: tuple[date, ...] = ()
-    if change.days:
-        met = publish_unless_replaced(platform, publication, "compact", [change], author)
-        failpoint("compact.published")
-    if change.days.keys() <= set(met):
-        discard_stage(platform, publication, [change.table])
+    met = publish_rest(platform, publication, "compact", [change], author)
+    failpoint("compact.published")
     return met

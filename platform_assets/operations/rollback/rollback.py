@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import TURNS, publish_changes
+from platform_assets.engine.publishing import in_turns, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.delta.schema import types_in
-from platform_assets.lakehouse.errors import OvertakenError, StagedFileError
+from platform_assets.lakehouse.errors import StagedFileError
 from platform_assets.lakehouse.layout import DELIVERED
 from platform_assets.lakehouse.releases import Release, manifest_of
 from platform_assets.operations.rollback.columns import refuse_what_would_not_read, schema_before
@@ -98,10 +97,10 @@ def rollback(
         BeyondWindowError: a day was last as it is to be before the rollback window, and its files were deleted.
         StagedFileError: a file of before is gone.
     """
-    for _ in range(TURNS - 1):
-        with suppress(OvertakenError):  # decided anew: what was published may be half of a move, or build on it
-            return _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
-    return _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
+    # In each turn decided anew: what others published may be half of a move, or build on it.
+    return in_turns(
+        lambda: _roll_back(platform, publications, author, days, progress, cascade=cascade, dry_run=dry_run)
+    )
 
 
 def _roll_back(
