@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from platform_assets.errors import PlatformError
+from platform_assets.planning.selection import Selection
 from platform_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -70,6 +71,17 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
             raise UsageError(f"The range {part.strip()!r} ends before it starts.", "Write the older day first.")
         found.update(start + timedelta(days=n) for n in range((end - start).days + 1))
     return frozenset(found)
+
+
+def selected(table: str | None, days: str | None, settings: Settings) -> Selection:
+    """The table and the days that a person names with a command; all of what is not named.
+
+    Raises:
+        UsageError: as for `parse_days`.
+    """
+    return Selection(
+        frozenset() if table is None else frozenset({table}), None if days is None else parse_days(days, settings)
+    )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from platform_assets.planning.day_states import Blocked
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
+from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import Calendar, day_range, ranges
 
 _SHOWN = 3
@@ -165,23 +166,20 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
     }
 
 
-def blocked_lines(
-    plan: Plan, tables: Collection[str], days: Collection[date] | None = None, *, are_there: bool | None = None
-) -> Iterator[str]:
+def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool | None = None) -> Iterator[str]:
     """Days that are to be recomputed and cannot be: why they are to be, and what keeps them.
 
     One line for each table and kind of cause.
 
     Args:
         plan: with them.
-        tables: only of these.
-        days: only these; all by default.
+        only: of its tables and days.
         are_there: only those that are kept by a day that has content, or by one that has none; all by default.
     """
-    for table in (table for table in plan.blocked if table in tables):
+    for table in (table for table in plan.blocked if only.has_table(table)):
         causes: dict[tuple[bool, Reasons], dict[date, Blocked]] = {}
         for day, (state, reasons) in plan.blocked[table].items():
-            if are_there in (None, state.is_there) and (days is None or day in days):
+            if are_there in (None, state.is_there) and only.has_day(day):
                 causes.setdefault((state.is_there, reasons), {})[day] = state
         for (_, reasons), some in causes.items():
             day, first = next(iter(some.items()))
@@ -196,22 +194,22 @@ def cause(state: Blocked) -> str:
     return f"{state.table} has never been loaded for {state.day}"
 
 
-def blocked_json(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> list[dict[str, Any]]:
+def blocked_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
     """The same for programs, day by day."""
     return [
         {"table": table, "day": day, "reasons": list(reasons), "reads": state.table}
         | ({"held": state.day} if state.is_there else {"never_loaded": state.day})
         for table, blocked in plan.blocked.items()
         for day, (state, reasons) in blocked.items()
-        if table in tables and (days is None or day in days)
+        if only.has_table(table) and only.has_day(day)
     ]
 
 
-def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> Iterator[str]:
+def bereft_lines(plan: Plan, only: Selection = EVERYTHING) -> Iterator[str]:
     """Days that nothing brings up to date while what they read is gone, one line for each table."""
     for table, lost in plan.bereft.items():
-        shown = {day: blocked for day, blocked in lost.items() if days is None or day in days}
-        if shown and table in tables:
+        shown = {day: blocked for day, blocked in lost.items() if only.has_day(day)}
+        if shown and only.has_table(table):
             gone = next(iter(shown.values()))
             yield (
                 f"{table} {which(shown)}: made from more than is there; {gone.table} has nothing of {gone.day}. "
@@ -219,13 +217,13 @@ def bereft_lines(plan: Plan, tables: Collection[str], days: Collection[date] | N
             )
 
 
-def bereft_json(plan: Plan, tables: Collection[str], days: Collection[date] | None = None) -> list[dict[str, Any]]:
+def bereft_json(plan: Plan, only: Selection = EVERYTHING) -> list[dict[str, Any]]:
     """The same for programs, day by day."""
     return [
         {"table": table, "day": day, "reads": blocked.table, "gone": blocked.day}
         for table, lost in plan.bereft.items()
         for day, blocked in lost.items()
-        if table in tables and (days is None or day in days)
+        if only.has_table(table) and only.has_day(day)
     ]
 
 
@@ -245,8 +243,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "steps": [step_json(step) for step in plan.steps],
         "days": plan.days,
         "estimate": estimate_json(plan.estimate),
-        "cannot_be_computed": blocked_json(plan, plan.blocked),
-        "bereft": bereft_json(plan, plan.bereft),
+        "cannot_be_computed": blocked_json(plan),
+        "bereft": bereft_json(plan),
     }
 
 

@@ -65,7 +65,7 @@ class LateRows:
 
 
 @dataclass(frozen=True)
-class Selection:
+class LateSelection:
     """Which late rows a decision is about: those of an arrival, or those of a table on some days.
 
     Args:
@@ -94,7 +94,7 @@ class Selection:
         return f"{self.table} on {', '.join(spans)}"
 
 
-def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection) -> tuple[LateRows, ...]:
+def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelection) -> tuple[LateRows, ...]:
     """The selected rows that can still be decided so, by table, day and arrival.
 
     Those that wait, for a decision or for their day; and, since a refusal may have been a mistake, those refused if
@@ -107,10 +107,10 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: Selection)
     return tuple(sorted(found, key=lambda rows: (rows.table, rows.day, rows.arrival)))
 
 
-def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> Selection | None:
+def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> LateSelection | None:
     """What the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
     days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting"}
-    found = Selection(table=table, days=frozenset(days), most_days_late=most_days_late)
+    found = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
     return found if open_to("approval", queue, found) else None
 
 

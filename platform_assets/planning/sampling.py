@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date
 
 
@@ -28,15 +29,21 @@ def days_to_probe(rows: Mapping[date, int], together: int) -> tuple[date, ...]:
     return (max(inner, key=lambda day: (rows[day], day)),) if inner else tuple(ordered)
 
 
-def days_to_verify(days: Collection[date], most: int, seed: int) -> tuple[date, ...]:
-    """The newest of some days and others drawn at random, oldest first.
+@dataclass(frozen=True)
+class Draw:
+    """How days are drawn that are verified in place of all.
 
     Args:
-        days: to choose from.
-        most: how many to draw besides the newest; fewer where there are not so many.
+        most: how many besides the newest; fewer where there are not so many.
         seed: the same one draws the same days.
     """
-    ordered = sorted(days)
-    older, newest = ordered[:-1], ordered[-1:]
-    drawn = random.Random(seed).sample(older, min(most, len(older)))  # noqa: S311
-    return (*sorted(drawn), *newest)
+
+    most: int = 3
+    seed: int = 0
+
+    def of(self, days: Collection[date]) -> tuple[date, ...]:
+        """The newest of some days and others drawn at random, oldest first."""
+        ordered = sorted(days)
+        older, newest = ordered[:-1], ordered[-1:]
+        drawn = random.Random(self.seed).sample(older, min(self.most, len(older)))  # noqa: S311
+        return (*sorted(drawn), *newest)

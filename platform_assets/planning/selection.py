@@ -1,4 +1,4 @@
-"""What somebody wants to be brought up to date."""
+"""Which tables and days a person names, and what is to be brought up to date of them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,41 @@ from platform_assets.planning.windows import Calendar, day_range, union_read
 
 
 @dataclass(frozen=True)
-class Request:
-    """Tables and days, and how far.
+class Selection:
+    """Tables and days that somebody names.
 
     Args:
-        tables: these and what they are made from; all by default.
-        days: of these tables, with the days that they are made from; all by default.
-        by_person: days stale only through code or configuration are taken as well.
-        force: the days asked for are recomputed whatever their state.
+        tables: only these; all by default.
+        days: only these; all by default.
     """
 
     tables: frozenset[str] = frozenset()
     days: frozenset[date] | None = None
+
+    def has_table(self, table: str) -> bool:
+        """Whether a table is among them."""
+        return not self.tables or table in self.tables
+
+    def has_day(self, day: date | None) -> bool:
+        """Whether a day is among them; where any is, so is what lies on none."""
+        return self.days is None or day in self.days
+
+
+EVERYTHING = Selection()
+"""What whoever names nothing means."""
+
+
+@dataclass(frozen=True)
+class Request(Selection):
+    """A selection that is to be brought up to date with all that it is made from, and how far.
+
+    Args:
+        tables: as of every selection.
+        days: as of every selection.
+        by_person: days stale only through code or configuration are taken as well.
+        force: the days asked for are recomputed whatever their state.
+    """
+
     by_person: bool = False
     force: bool = False
 

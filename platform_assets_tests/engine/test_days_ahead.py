@@ -12,7 +12,7 @@ from platform_assets.engine.late.queue import late_queue, refuse
 from platform_assets.engine.late.withdrawals import WithdrawalError, withdraw
 from platform_assets.engine.pending import intakes, waiting
 from platform_assets.engine.results import IngestResult
-from platform_assets.planning.late_queue import Selection
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.history import GOODS, TILLS, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
@@ -103,7 +103,7 @@ def test_what_is_ahead_of_the_contract_waits_for_its_day_and_enters_by_itself(wo
 
 def test_a_person_keeps_out_what_came_ahead(world: World) -> None:
     with world.open() as platform:
-        [refused] = refuse(platform, Selection(arrival=FILE), person())
+        [refused] = refuse(platform, LateSelection(arrival=FILE), person())
     assert refused.rows == 1
     assert days_due(world, "2017-01-06") == {}
     assert ingested(world, "2017-01-06").due == ()
@@ -184,7 +184,7 @@ def test_days_at_either_end_of_all_years_can_be_taken_and_withdrawn(make_world: 
     assert queue(world) == [("0001-01-01", "waiting", 1), ("9999-12-31", "ahead", 1)]
     path = "transactions/2017-01-02/wild.jsonl"
     with world.open() as platform:
-        [done] = approve(platform, lambda: world.spark, Selection(arrival=path), person())
+        [done] = approve(platform, lambda: world.spark, LateSelection(arrival=path), person())
         assert set(done.published) == {date.min, date.max}
         assert platform.ledger.current_days("raw.transactions").keys() >= {date.min, date(2017, 1, 2), date.max}
     world.refresh()

@@ -15,7 +15,7 @@ import pytest
 from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.late.approvals import Approval, approve
 from platform_assets.engine.late.queue import LateQueueError, added_up, late_queue, refuse
-from platform_assets.planning.late_queue import LateRows, Selection
+from platform_assets.planning.late_queue import LateRows, LateSelection
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld
@@ -63,7 +63,7 @@ def january(first: int, last: int) -> frozenset[date]:
     return frozenset(date(2017, 1, day) for day in range(first, last + 1))
 
 
-def approved(story: History, selection: Selection) -> tuple[Approval, ...]:
+def approved(story: History, selection: LateSelection) -> tuple[Approval, ...]:
     with story.world.open() as platform:
         return approve(platform, lambda: story.world.spark, selection, person())
 
@@ -109,7 +109,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
     late: History,
 ) -> None:
     """An approval, and a refresh of the days it reaches."""
-    [done] = approved(late, Selection(arrival=MIXED))
+    [done] = approved(late, LateSelection(arrival=MIXED))
     [arrival] = done.arrivals
     assert (arrival.kind, arrival.origin, arrival.landed, arrival.taken) == ("approval", MIXED, 3, 3)
     assert arrival.path.startswith("late/transactions/")
@@ -124,7 +124,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
         assert (published.kind, published.who, published.why) == ("approval", "Zoë", "checked with the till vendor")
         assert [one.kind for one in platform.ledger.late_decisions()] == ["approval", "approval"]
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
-            approve(platform, no_session, Selection(arrival=MIXED), person())
+            approve(platform, no_session, LateSelection(arrival=MIXED), person())
     assert late.refresh() == {}
 
 
@@ -137,7 +137,7 @@ def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make
         path = story.deliver(arrival, "c.jsonl", Version(4, 2, 3), Version(3, 3, 4, voided=True), Version(7, 1, 1))
         story.refresh()
         if story is late:
-            approved(late, Selection(arrival=path))
+            approved(late, LateSelection(arrival=path))
             # A correction in time, of a line that an approved row moved before it came.
         story.deliver("2017-01-09", "after.jsonl", Version(4, 5, 2, "3.00"))
         story.refresh()
@@ -149,9 +149,9 @@ def test_what_came_late_and_was_approved_is_what_it_would_have_been_in_time(make
 
 @pytest.mark.proof
 def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_taken_back(late: History) -> None:
-    [done] = approved(late, Selection(table="raw.transactions", days=january(3, 8)))
+    [done] = approved(late, LateSelection(table="raw.transactions", days=january(3, 8)))
     assert sum(arrival.taken for arrival in done.arrivals) == 1
-    rest = Selection(table="raw.transactions", days=january(1, 8))
+    rest = LateSelection(table="raw.transactions", days=january(1, 8))
     with late.world.open() as platform:
         [refused] = refuse(platform, rest, replace(person(), why="a test till"))
         assert refused.rows == 2
@@ -164,7 +164,7 @@ def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_take
     assert (9, "2017-01-02", "9.25") not in late.kept()
     assert (4, "2017-01-03", "8.00") in late.kept()
 
-    approved(late, Selection(arrival=MIXED))
+    approved(late, LateSelection(arrival=MIXED))
     late.refresh()
     assert late.kept() == late.expected()
     with late.world.open() as platform:
@@ -173,12 +173,12 @@ def test_days_of_a_table_can_be_approved_and_the_rest_refused_and_a_refusal_take
 
 
 def test_what_cannot_be_decided_is_said(story: History) -> None:
-    cases: list[tuple[Selection, type[Exception], str]] = [
-        (Selection(arrival="transactions/2017-01-02/none.jsonl"), LateQueueError, "no such arrival was ever taken"),
-        (Selection(arrival="transactions/2017-01-02/sold.jsonl"), LateQueueError, "none of its rows came late"),
-        (Selection(table="raw.transactions"), LateQueueError, "Nothing of raw.transactions"),
-        (Selection(table="raw.nothing"), UnknownTableError, "There is no table 'raw.nothing'"),
-        (Selection(table="silver.transactions"), LateQueueError, "silver.transactions takes no arrivals"),
+    cases: list[tuple[LateSelection, type[Exception], str]] = [
+        (LateSelection(arrival="transactions/2017-01-02/none.jsonl"), LateQueueError, "no such arrival was ever taken"),
+        (LateSelection(arrival="transactions/2017-01-02/sold.jsonl"), LateQueueError, "none of its rows came late"),
+        (LateSelection(table="raw.transactions"), LateQueueError, "Nothing of raw.transactions"),
+        (LateSelection(table="raw.nothing"), UnknownTableError, "There is no table 'raw.nothing'"),
+        (LateSelection(table="silver.transactions"), LateQueueError, "silver.transactions takes no arrivals"),
     ]
     with story.world.open() as platform:
         for selection, error, says in cases:
@@ -194,8 +194,8 @@ def test_two_who_approve_and_one_who_ingests_at_once_take_every_row_once(late: H
     late.deliver("2017-04-06", "more.jsonl", Version(2, 6, 5, "6.00"), Version(3, 3, 5, "6.00"))
     said: list[str] = []
     work: list[Callable[[], object]] = [
-        lambda: approved(late, Selection(arrival=MIXED)),
-        lambda: approved(late, Selection(arrival=MIXED)),
+        lambda: approved(late, LateSelection(arrival=MIXED)),
+        lambda: approved(late, LateSelection(arrival=MIXED)),
         late.world.refresh,
     ]
     together = threading.Barrier(len(work))

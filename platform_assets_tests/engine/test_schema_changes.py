@@ -27,9 +27,8 @@ from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.operations.verify.verdicts import Choice
 from platform_assets.operations.verify.verify import verify
-from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
+from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request, Selection
 from platform_assets_tests.support.domains.sensors.transforms import gold, silver
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World
@@ -102,7 +101,8 @@ class Later:
             spark = self.world.spark
             found = audit_installation(platform.settings, Scope(), lambda *_: None, lambda: spark).found
             every = frozenset(platform.calendar.days())
-            verified = verify(platform, lambda: spark, Choice((SILVER, GOLD), every), located(folder))
+            only = Selection(frozenset({SILVER, GOLD}), every)
+            verified = verify(platform, lambda: spark, only, located(folder))
         different = [f"{t.table} {d.day}: {d.reason}" for t in verified for d in t.days if d.verdict == "different"]
         return [*(str(fault) for fault in found.faults), *different]
 

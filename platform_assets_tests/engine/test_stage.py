@@ -14,8 +14,8 @@ from platform_assets.engine.step import stage as staging
 from platform_assets.lakehouse.errors import OvertakenError
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
-from platform_assets.operations.verify.verdicts import Choice
 from platform_assets.operations.verify.verify import verify
+from platform_assets.planning.selection import Selection
 from platform_assets_tests.support.history import RETAIL
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Lakes, Prepared
@@ -70,8 +70,8 @@ def test_days_read_as_staged_can_be_verified_and_explained(prepared: Prepared) -
         record = platform.ledger.current_days(GOLD)[date.fromisoformat(DAYS[1])]
         assert record.reads[SILVER] == current_release(platform.lake).versions[SILVER]
         folder = platform.lake.private_path
-        choice = Choice((SILVER, GOLD, "gold.sales_month_to_date"), frozenset(platform.calendar.days()))
-        found = verify(platform, lambda: world.spark, choice, folder)
+        every = Selection(frozenset({SILVER, GOLD, "gold.sales_month_to_date"}))
+        found = verify(platform, lambda: world.spark, every, folder)
     assert {day.verdict for table in found for day in table.days} == {"equal"}
 
 

@@ -12,7 +12,7 @@ from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.late.withdrawals import Withdrawal, WithdrawalError, withdraw
-from platform_assets.planning.late_queue import Selection
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Prepared
@@ -141,7 +141,7 @@ def test_approved_late_rows_go_with_their_file_and_what_waits_can_be_approved_no
     bad = story.deliver("2017-04-05", "bad.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4), Version(3, 3, 4, "4.00"))
     story.refresh()
     with story.world.open() as platform:
-        only = Selection(table="raw.transactions", days=frozenset({date(2017, 1, 4)}))
+        only = LateSelection(table="raw.transactions", days=frozenset({date(2017, 1, 4)}))
         [approval] = approve(platform, lambda: story.world.spark, only, person())
     story.refresh()
     assert (2, "2017-01-04", "2.50") in story.kept()
@@ -159,7 +159,7 @@ def test_an_approval_can_be_withdrawn_by_itself(story: History) -> None:
     late = story.deliver("2017-04-05", "late.jsonl", Version(6, 6, 4, "4.00"), Version(2, 4, 4))
     story.refresh()
     with story.world.open() as platform:
-        [approval] = approve(platform, lambda: story.world.spark, Selection(arrival=late), person())
+        [approval] = approve(platform, lambda: story.world.spark, LateSelection(arrival=late), person())
     story.refresh()
     withdrawn(story, approval.arrivals[0].path)
     story.refresh()

@@ -21,7 +21,7 @@ from platform_assets.operations.audit.installation import Audit, audit_installat
 from platform_assets.operations.lineage.day_history import Decided, Event, Held, Published, life_of
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
-from platform_assets.planning.late_queue import Selection
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.history import History, Version, person
 from platform_assets_tests.support.places import on_disk
@@ -117,9 +117,9 @@ def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story:
     late = story.deliver("2017-04-05", "late.jsonl", Version(3, 3, 3, "7.00"), Version(2, 2, 3, "7.00"))
     story.refresh()
     with story.world.open() as platform:
-        rows = Selection(table=RAW, days=frozenset({DAY}))
+        rows = LateSelection(table=RAW, days=frozenset({DAY}))
         refuse(platform, rows, person("a test till"))
-        approve(platform, lambda: story.world.spark, Selection(arrival=late), person("it was real"))
+        approve(platform, lambda: story.world.spark, LateSelection(arrival=late), person("it was real"))
         withdraw(platform, lambda: story.world.spark, late, person("it was not"))
     events = life(story, RAW)
     assert kinds(events) == ["ingest", "refusal", "approval", "approval", "withdrawal"]

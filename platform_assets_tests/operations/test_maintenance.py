@@ -24,10 +24,9 @@ from platform_assets.operations.maintenance.maintenance import Maintenance, dele
 from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.operations.verify.verdicts import Choice
 from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.retention import TASKS, Task
-from platform_assets.planning.selection import BY_PERSON
+from platform_assets.planning.selection import BY_PERSON, Selection
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.spark.tables.reading import read_files
@@ -205,8 +204,8 @@ def test_beyond_the_window_files_go_and_everybody_who_asks_is_told(world: World)
         with pytest.raises(StillNeededError, match="the current one, needs"):
             delete_publication(platform, first)
         with private_folder(platform.lake) as folder:
-            choice = Choice((SILVER,), frozenset({DAY}), 0, 0)
-            [verified, *_] = verify(platform, lambda: world.spark, choice, folder)
+            only = Selection(frozenset({SILVER}), frozenset({DAY}))
+            [verified, *_] = verify(platform, lambda: world.spark, only, folder)
         assert "of raw.transactions is beyond the rollback window" in verified.days[0].reason
     assert arrivals_read(world) == came_from
 

@@ -14,7 +14,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
-from platform_assets.planning.late_queue import Selection
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.history import GOODS, TILLS, History, Version, history, person
 from platform_assets_tests.support.world import MakeWorld, World, product
 
@@ -72,13 +72,13 @@ def test_who_rolls_back_an_approval_lets_no_row_enter_twice(make_world: MakeWorl
     story, path = with_a_late_row(make_world)
     spark = story.world.spark
     with story.world.open() as platform:
-        approve(platform, lambda: spark, Selection(arrival=path), person())
+        approve(platform, lambda: spark, LateSelection(arrival=path), person())
         made = platform.ledger.arrivals(RAW)[-1]
         assert made.kind == "approval"
         undo(platform, made.publication)
     assert accounted_for(story.world) == (2, 2)
     with story.world.open() as platform, suppress(LateQueueError):
-        approve(platform, lambda: spark, Selection(arrival=path), person())
+        approve(platform, lambda: spark, LateSelection(arrival=path), person())
     assert delivered(story.world, RAW) == 2, "each row that landed is in raw once"
 
 

@@ -22,8 +22,10 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.verify.verdicts import Choice, Verified
+from platform_assets.operations.verify.verdicts import Verified
 from platform_assets.operations.verify.verify import VerifyError, verify
+from platform_assets.planning.sampling import Draw
+from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.domains import sensors
@@ -37,7 +39,6 @@ __all__ = ["run", "state"]
 DAYS = 6
 DOMAIN = sensors.__name__
 RAW, SILVER, GOLD, LETTERS = "raw.readings", "silver.readings", "gold.sensor_week", "quarantine.readings"
-EVERY = frozenset(date(2017, 1, number) for number in range(1, DAYS + 1))
 
 
 def day(number: int) -> date:
@@ -71,15 +72,16 @@ def no_session() -> SparkSession:
 def verified(
     world: World,
     *tables: str,
-    choice: Choice | None = None,
+    days: frozenset[date] | None = None,
+    draw: Draw | None = None,
     session: Callable[[], SparkSession] | None = None,
     prepare: Callable[[Platform], None] = lambda platform: None,
     progress: OnProgress = no_progress,
 ) -> Mapping[str, Mapping[int, Verified]]:
     with world.open() as platform, private_folder(platform.lake) as folder:
         prepare(platform)
-        chosen = replace(choice or Choice((), EVERY), tables=tables or platform.catalogue.names)
-        found = verify(platform, session or (lambda: world.spark), chosen, folder, progress)
+        only = Selection(frozenset(tables), days)
+        found = verify(platform, session or (lambda: world.spark), only, folder, progress, draw)
     return {table.table: {one.day.day: one for one in table.days} for table in found}
 
 
@@ -173,17 +175,14 @@ def test_files_that_are_gone_or_have_another_length_are_named_without_spark(worl
     longer, gone = file_of(world, SILVER, 6), file_of(world, SILVER, 1)
     longer.write_bytes(longer.read_bytes() + b"PAR1")
     gone.unlink()
-    found = verified(world, GOLD, SILVER, choice=Choice((), frozenset([day(6)])), session=no_session)
+    found = verified(world, GOLD, SILVER, days=frozenset([day(6)]), session=no_session)
     assert found[SILVER][6].verdict == "different"
     assert longer.name in found[SILVER][6].reason
     assert "bytes" in found[SILVER][6].reason
     assert found[GOLD][6].verdict == "not verifiable"
     assert "what it was made from is not there any more" in found[GOLD][6].reason
     assert gone.name in found[GOLD][6].reason
-    assert (
-        "is gone"
-        in verified(world, SILVER, choice=Choice((), frozenset([day(1)])), session=no_session)[SILVER][1].reason
-    )
+    assert "is gone" in verified(world, SILVER, days=frozenset([day(1)]), session=no_session)[SILVER][1].reason
 
 
 def test_what_other_code_made_cannot_be_verified_and_says_which(world: World) -> None:
@@ -211,7 +210,7 @@ def test_what_was_made_under_another_contract_cannot_be_verified_and_says_which(
 
 
 def test_a_sample_is_the_newest_day_and_some_others(world: World) -> None:
-    found = verified(world, SILVER, choice=Choice((), sample=2, seed=1))[SILVER]
+    found = verified(world, SILVER, draw=Draw(2, seed=1))[SILVER]
     assert len(found) == 3
     assert DAYS in found
 

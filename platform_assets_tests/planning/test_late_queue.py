@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from platform_assets.planning.late_queue import (
     LateRows,
-    Selection,
+    LateSelection,
     State,
     days_late,
     deep_restatement,
@@ -47,8 +47,8 @@ def test_lateness_is_the_arrival_date_less_the_day() -> None:
 
 @given(queues)
 def test_only_what_waits_can_be_decided_but_a_refusal_is_taken_back_by_name(queue: list[LateRows]) -> None:
-    by_table = Selection(table="raw.products", days=days(0, 4))
-    by_name = Selection(arrival="a")
+    by_table = LateSelection(table="raw.products", days=days(0, 4))
+    by_name = LateSelection(arrival="a")
     assert {rows.state for rows in open_to("refusal", queue, by_name)} <= {"waiting", "ahead"}
     assert {rows.state for rows in open_to("approval", queue, by_table)} <= {"waiting", "ahead"}
     assert {rows.state for rows in open_to("approval", queue, by_name)} <= {"waiting", "ahead", "refused"}
@@ -60,17 +60,17 @@ def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[L
     parts = [
         part
         for table in ("raw.transactions", "raw.products")
-        for part in (Selection(table=table, days=days(0, cut)), Selection(table=table, days=days(cut + 1, 9)))
+        for part in (LateSelection(table=table, days=days(0, cut)), LateSelection(table=table, days=days(cut + 1, 9)))
     ]
     decided = [rows for part in parts for rows in open_to("refusal", queue, part)]
     assert sum(rows.rows for rows in decided) == waiting_rows(queue) + rows_ahead(queue)
 
 
 def test_what_a_decision_is_about_is_told_in_words() -> None:
-    assert str(Selection(arrival="a/2017-01-01/b.csv")) == "a/2017-01-01/b.csv"
-    assert str(Selection(table="raw.x", days=days(0, 0))) == "raw.x on 2017-01-01"
-    assert str(Selection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01 to 2017-01-03"
-    assert str(Selection(table="raw.x", days=days(0, 2) - days(1, 1))) == "raw.x on 2017-01-01, 2017-01-03"
+    assert str(LateSelection(arrival="a/2017-01-01/b.csv")) == "a/2017-01-01/b.csv"
+    assert str(LateSelection(table="raw.x", days=days(0, 0))) == "raw.x on 2017-01-01"
+    assert str(LateSelection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01 to 2017-01-03"
+    assert str(LateSelection(table="raw.x", days=days(0, 2) - days(1, 1))) == "raw.x on 2017-01-01, 2017-01-03"
 
 
 def test_the_deep_restatement_takes_what_waits_and_did_not_come_later_than_it_goes_deep() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from platform_assets.planning.sampling import days_to_probe, days_to_verify
+from platform_assets.planning.sampling import Draw, days_to_probe
 
 
 def day(number: int) -> date:
@@ -39,12 +39,12 @@ def test_a_day_beside_an_empty_one_is_tried_until_two_with_rows_were():
 
 def test_the_newest_day_is_always_verified_and_the_seed_chooses_the_others():
     days = [day(number) for number in range(1, 31)]
-    found = days_to_verify(days, 3, seed=1)
+    found = Draw(3, seed=1).of(days)
     assert len(found) == 4
     assert found[-1] == day(30)
     assert list(found) == sorted(set(found))
-    assert found == days_to_verify(days[::-1], 3, seed=1)
-    assert len({days_to_verify(days, 3, seed) for seed in range(10)}) > 1
-    assert days_to_verify(days, 0, seed=1) == (day(30),)
-    assert days_to_verify(days[:2], 9, seed=1) == (day(1), day(2))
-    assert days_to_verify([], 3, seed=1) == ()
+    assert found == Draw(3, seed=1).of(days[::-1])
+    assert len({Draw(3, seed).of(days) for seed in range(10)}) > 1
+    assert Draw(0, seed=1).of(days) == (day(30),)
+    assert Draw(9, seed=1).of(days[:2]) == (day(1), day(2))
+    assert Draw(3, seed=1).of([]) == ()

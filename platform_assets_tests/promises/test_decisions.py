@@ -9,7 +9,7 @@ import pytest
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.late.withdrawals import withdraw
-from platform_assets.planning.late_queue import Selection
+from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.history import CALENDAR_DAYS, History, Version, history, person
 from platform_assets_tests.support.world import MakeWorld
 
@@ -58,7 +58,7 @@ def decide(story: History, random: Random, taken: list[str], gone: set[str], lat
     with story.world.open() as platform:
         if waiting := sorted({rows.arrival for rows in late_queue(platform) if rows.state == "waiting"}):
             chosen = random.choice(waiting)
-            approve(platform, lambda: story.world.spark, Selection(arrival=chosen), person())
+            approve(platform, lambda: story.world.spark, LateSelection(arrival=chosen), person())
             late.discard(chosen)
         bad = random.choice([path for path in taken if path not in gone])
         withdraw(platform, lambda: story.world.spark, bad, person())

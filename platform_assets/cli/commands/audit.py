@@ -17,9 +17,9 @@ from platform_assets.cli.console import (
     counted,
     opened_platform,
     parse_day,
-    parse_days,
     print_json,
     say,
+    selected,
 )
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
@@ -57,12 +57,8 @@ def verify(
     settings = load_settings()
     if fast and (every_release or digests):
         raise UsageError("--fast looks at no files.", "Leave out --fast, or --all and --digests.")
-    scope = Scope(
-        tables=None if table is None else [_known(settings, table)],
-        days=None if days is None else parse_days(days, settings),
-        fast=fast,
-        every_release=every_release,
-    )
+    only = selected(None if table is None else _known(settings, table), days, settings)
+    scope = Scope(only.tables, only.days, fast=fast, every_release=every_release)
     with (
         telling(context, "audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,

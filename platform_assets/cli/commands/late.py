@@ -13,7 +13,7 @@ from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.planning.late_queue import LateRows, Selection, rows_ahead, waiting_rows
+from platform_assets.planning.late_queue import LateRows, LateSelection, rows_ahead, waiting_rows
 
 if TYPE_CHECKING:
     from platform_assets.engine.late.approvals import Approval
@@ -107,11 +107,11 @@ def refuse(
     console.print(f"{rows:,} rows of {len({one.day for one in done}):,} days stay out.")
 
 
-def _selection(arrival: str | None, table: str | None, days: str | None) -> Selection:
+def _selection(arrival: str | None, table: str | None, days: str | None) -> LateSelection:
     if arrival is not None and table is None and days is None:
-        return Selection(arrival=arrival)
+        return LateSelection(arrival=arrival)
     if arrival is None and table is not None and days is not None:
-        return Selection(table=table, days=parse_days(days))
+        return LateSelection(table=table, days=parse_days(days))
     raise UsageError(
         "Say which rows: those of one arrival, or those of a table on some days.",
         "Name an arrival as `late list` shows it, or give --table raw.x and --days 2017-01-02..2017-01-05.",

@@ -24,7 +24,7 @@ def read(
 ) -> None:
     """Print rows of a table as readers see them, now or at a release, oldest days first."""
     settings = load_settings()
-    days = [parse_day(day, settings)] if day else None
+    days = None if day is None else [parse_day(day, settings)]
     lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
     version_in(lake, table, shown, load_catalogue(settings).names)

@@ -72,7 +72,8 @@ def refresh(
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         if not as_json:
-            _print_plan(plan, [hold for hold in snapshot.holds() if _is_asked(request, hold)], root)
+            held = [one for one in snapshot.holds() if request.has_table(one.table) and request.has_day(one.day)]
+            _print_plan(plan, held, root)
         landing = {"landing": [asdict(root)]} if root else {}
         if explain or plan.is_empty:
             if as_json:
@@ -111,7 +112,7 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
             )
     return Request(
         tables=frozenset(tables),
-        days=parse_days(days, settings) if days else None,
+        days=None if days is None else parse_days(days, settings),
         by_person=True,
         force=force,
     )
@@ -119,14 +120,10 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
 
 def _refuse_blocked(plan: Plan) -> None:
     """Days named one by one are wanted: that they read what was never loaded is no plan."""
-    if line := next(blocked_lines(plan, plan.blocked, are_there=False), None):
+    if line := next(blocked_lines(plan, are_there=False), None):
         raise NotReadyError(
             f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
         )
-
-
-def _is_asked(request: Request, hold: Hold) -> bool:
-    return (not request.tables or hold.table in request.tables) and (request.days is None or hold.day in request.days)
 
 
 def _execute(
@@ -154,9 +151,9 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
             say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
     if root:
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
-    for line in blocked_lines(plan, plan.blocked):
+    for line in blocked_lines(plan):
         say("[yellow]cannot be computed[/]", line)
-    for line in bereft_lines(plan, plan.bereft):
+    for line in bereft_lines(plan):
         say("[yellow]out of date[/]", line)
     for line in intake_lines(plan.intakes):
         say("[bold]take[/]", line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
-from platform_assets.cli.console import console, opened_platform, parse_days, print_json
+from platform_assets.cli.console import console, opened_platform, print_json, selected
 from platform_assets.cli.decisions import decided_by
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
@@ -71,8 +71,7 @@ def diff(
 
     with opened_platform() as platform:
         one, other = _chosen(platform, before), _chosen(platform, after)
-        only = parse_days(days, platform.settings) if days else None
-        changes = changed_days(platform, one, other, table=table, days=only)
+        changes = changed_days(platform, one, other, selected(table, days, platform.settings))
         shown = {number for change in changes for number in change.releases}
         names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
         heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]

@@ -44,7 +44,7 @@ def rollback(
 
     with opened_platform() as platform:
         chosen = chosen_publications(platform, publication, run, to)
-        only = parse_days(days, platform.settings) if days else None
+        only = None if days is None else parse_days(days, platform.settings)
         with telling(context, "rollback") as progress:
             done = roll_back(platform, chosen, author, days=only, cascade=cascade, dry_run=dry_run, progress=progress)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say, selected
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import Format, print_rows
 from platform_assets.cli.session import session_on_demand
@@ -76,14 +76,14 @@ def read(
     from platform_assets.operations.stages.inspect import opened_stage, stage_basis
 
     with opened_platform() as platform:
-        only = parse_days(days, platform.settings) if days else None
+        only = selected(table, days, platform.settings)
         snapshot = stage_basis(platform, opened_stage(platform, name))
         if table not in snapshot.staged.tables:
             version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
         schema = snapshot.schema_string(table)
         files = {day: [file.path for file in found] for day, found in snapshot.files(table).items()}
         folder = platform.lake.table_path(table)
-    chosen = {day: paths for day, paths in files.items() if only is None or day in only}
+    chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
     print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
 
 
@@ -106,9 +106,9 @@ def compare(
         if table is not None and table not in stage.staged.days:
             holds = f"It holds days of {', '.join(stage.staged.days)}." if stage.staged.days else "It holds no day."
             raise UsageError(f"The stage {name} holds no day of {table}.", holds)
-        only = parse_days(days, platform.settings) if days else None
+        only = selected(table, days, platform.settings)
         with telling(context, "comparing") as progress:
-            found = list(compared(platform, stage, table, only, progress))
+            found = list(compared(platform, stage, only, progress))
     if as_json:
         print_json({"release": stage.release, "days": [comparison_json(day) for day in found]})
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_days, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say, selected
 from platform_assets.cli.plan_view import (
     bereft_json,
     bereft_lines,
@@ -24,6 +24,7 @@ from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import Outlook, outlook
 from platform_assets.planning.configuration import ContractChange, need_of
 from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.selection import Selection
 from platform_assets.planning.windows import Calendar
 
 
@@ -34,18 +35,17 @@ def stale(
 ) -> None:
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
     with opened_platform() as platform:
-        only = parse_days(days, platform.settings) if days else None
-        tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
+        only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
         found = outlook(platform, intakes(platform))
         calendar = platform.calendar
-        held = [hold for hold in platform.ledger.holds() if hold.table in tables]
-    steps = [shown for step in found.everything.steps if step.table in tables and (shown := _only(step, only))]
+        held = [hold for hold in platform.ledger.holds() if only.has_table(hold.table)]
+    steps = [shown for step in found.everything.steps if (shown := _only(step, only))]
     waits = _waits(found)
     planned = {(step.table, day) for step in steps for day in step.days}
     left_alone = len({(hold.table, hold.day) for hold in held} - planned)
-    changes = {name: some for name, some in found.changes.items() if name in tables}
-    blocked = list(blocked_lines(found.everything, tables, only))
-    bereft = list(bereft_lines(found.everything, tables, only))
+    changes = {name: some for name, some in found.changes.items() if only.has_table(name)}
+    blocked = list(blocked_lines(found.everything, only))
+    bereft = list(bereft_lines(found.everything, only))
     if as_json:
         print_json(
             {
@@ -54,8 +54,8 @@ def stale(
                     name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
-                "cannot_be_computed": blocked_json(found.everything, tables, only),
-                "bereft": bereft_json(found.everything, tables, only),
+                "cannot_be_computed": blocked_json(found.everything, only),
+                "bereft": bereft_json(found.everything, only),
                 "waiting_files": sum(intake.files for intake in found.everything.intakes),
             }
         )
@@ -65,8 +65,8 @@ def stale(
         raise typer.Exit(EXIT_LOOK)
 
 
-def _only(step: PlannedStep, days: Collection[date] | None) -> PlannedStep | None:
-    reasons = {day: why for day, why in step.reasons.items() if days is None or day in days}
+def _only(step: PlannedStep, only: Selection) -> PlannedStep | None:
+    reasons = {day: why for day, why in step.reasons.items() if only.has_table(step.table) and only.has_day(day)}
     return replace(step, reasons=reasons) if reasons else None
 
 

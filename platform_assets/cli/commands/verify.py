@@ -18,13 +18,14 @@ from platform_assets.cli.console import (
     console,
     counted,
     opened_platform,
-    parse_days,
     print_json,
     say,
+    selected,
 )
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.planning.sampling import Draw
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
 
@@ -52,37 +53,33 @@ def verify(
     settings = load_settings()
     if days is not None and (sample is not None or seed is not None):
         raise UsageError("Days are either named or drawn.", "Leave out --days, or --sample and --seed.")
-    named = parse_days(days, settings) if days is not None else None
-    drawn_by = settings.current_day().toordinal() if seed is None else seed
-    found = _verified(context, settings, table, named, _DRAWN if sample is None else sample, drawn_by)
+    draw = None
+    if days is None:
+        drawn_by = settings.current_day().toordinal() if seed is None else seed
+        draw = Draw(_DRAWN if sample is None else sample, drawn_by)
+    found = _verified(context, settings, table, days, draw)
     if as_json:
-        print_json({"seed": None if named else drawn_by, "tables": [_as_json(one) for one in found]})
+        print_json({"seed": draw.seed if draw else None, "tables": [_as_json(one) for one in found]})
     else:
-        _print(found, None if named else drawn_by)
+        _print(found, draw.seed if draw else None)
     if any(one.of("different") for one in found):
         raise typer.Exit(EXIT_LOOK)
 
 
 def _verified(
-    context: typer.Context,
-    settings: Settings,
-    table: str | None,
-    named: frozenset[date] | None,
-    sample: int,
-    seed: int,
+    context: typer.Context, settings: Settings, table: str | None, days: str | None, draw: Draw | None
 ) -> Sequence[TableVerified]:
-    from platform_assets.operations.verify.verdicts import Choice
     from platform_assets.operations.verify.verify import verify as verify_days
 
     with _ended_by_a_signal(), opened_platform(settings) as platform:
-        tables = platform.catalogue.names if table is None else (platform.catalogue[table].name,)
+        only = selected(None if table is None else platform.catalogue[table].name, days, settings)
         # The session inside of the folder: nobody writes there any more when it is removed.
         with (
             private_folder(platform.lake) as folder,
             telling(context, "verify") as progress,
             _session(settings, progress) as spark,
         ):
-            return verify_days(platform, spark, Choice(tables, named, sample, seed), folder, progress)
+            return verify_days(platform, spark, only, folder, progress, draw)
 
 
 @contextmanager

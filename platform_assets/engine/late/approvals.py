@@ -22,7 +22,7 @@ from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.planning.late_queue import LateRows, Selection, late_table
+from platform_assets.planning.late_queue import LateRows, LateSelection, late_table
 from platform_assets.planning.windows import ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.digest import Digest
@@ -57,7 +57,7 @@ class Approval:
 def approve(
     platform: Platform,
     spark: SparkOnDemand,
-    selection: Selection,
+    selection: LateSelection,
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[Approval, ...]:

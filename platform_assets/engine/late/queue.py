@@ -20,7 +20,7 @@ from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.late_queue import (
     LateRows,
-    Selection,
+    LateSelection,
     State,
     deep_restatement,
     due_rows,
@@ -54,7 +54,7 @@ def raw_tables(platform: Platform) -> tuple[Contract, ...]:
     return tuple(contract for contract in platform.catalogue if contract.source is not None)
 
 
-def choose(platform: Platform, verdict: Verdict, selection: Selection) -> tuple[LateRows, ...]:
+def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tuple[LateRows, ...]:
     """The selected rows that are still to be decided so.
 
     Raises:
@@ -92,7 +92,7 @@ def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
     return tuple(sorted({rows.day for rows in due(platform, contract)}))
 
 
-def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[Selection, ...]:
+def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
     """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
     found = (
         deep_restatement(queue, contract.name, most)
@@ -103,7 +103,7 @@ def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[
     return tuple(selection for selection in found if selection)
 
 
-def refuse(platform: Platform, selection: Selection, author: Author) -> tuple[LateRows, ...]:
+def refuse(platform: Platform, selection: LateSelection, author: Author) -> tuple[LateRows, ...]:
     """Decide that late rows stay out; they remain in the queue, accounted for.
 
     Returns:
@@ -189,7 +189,7 @@ def _about(one: LateRows | LateDecision) -> _About:
     return one.table, one.arrival, one.day
 
 
-def _because(platform: Platform, queue: Collection[LateRows], selection: Selection) -> str:
+def _because(platform: Platform, queue: Collection[LateRows], selection: LateSelection) -> str:
     """Why nothing waits, for the end of a sentence."""
     decided = [rows for rows in queue if rows in selection]
     if refused := [rows for rows in decided if rows.state == "refused"]:

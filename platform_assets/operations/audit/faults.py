@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
+
+from platform_assets.planning.selection import Selection
 
 Check = Literal["chain", "logs", "commits", "files", "rows", "digests", "ledger"]
 CHECKS: dict[Check, str] = {
@@ -22,28 +23,18 @@ CHECKS: dict[Check, str] = {
 
 
 @dataclass(frozen=True)
-class Scope:
-    """How much is looked at.
+class Scope(Selection):
+    """A selection that is looked at, and how closely.
 
     Args:
-        tables: only these; all by default. The chain is always looked at as a whole.
-        days: only these; all by default.
+        tables: as of every selection. The chain is always looked at as a whole.
+        days: as of every selection.
         fast: only the chain and the logs, neither what commits changed nor any file.
         every_release: also files that only older releases refer to.
     """
 
-    tables: Collection[str] | None = None
-    days: Collection[date] | None = None
     fast: bool = False
     every_release: bool = False
-
-    def has_table(self, table: str) -> bool:
-        """Whether a table is to be looked at."""
-        return self.tables is None or table in self.tables
-
-    def has_day(self, day: date | None) -> bool:
-        """Whether a day is to be looked at."""
-        return self.days is None or day in self.days
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import version_in
 from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.records.history import DayRecord
 
 
@@ -44,9 +45,7 @@ def changed_days(
     platform: Platform,
     before: Release,
     after: Release,
-    *,
-    table: str | None = None,
-    days: Collection[date] | None = None,
+    only: Selection = EVERYTHING,
 ) -> tuple[DayDifference, ...]:
     """The days whose content differs between two releases, by table and day.
 
@@ -57,21 +56,20 @@ def changed_days(
         platform: what to work with.
         before: any release, usually the older one.
         after: any other.
-        table: only this one.
-        days: only these.
+        only: of the tables and days.
 
     Raises:
         UnknownTableError: nobody declares or ever published such a table.
         NeverPublishedError: neither release has it.
     """
     both = before.versions | after.versions
-    if table is not None and table not in both:
+    for table in sorted(only.tables - both.keys()):
         version_in(platform.lake, table, max(before, after, key=lambda one: one.number), platform.catalogue.names)
     return tuple(
         change
         for name in sorted(both)
-        if table in (None, name)
-        for change in _of_table(platform, name, before.number, after.number, days)
+        if only.has_table(name)
+        for change in _of_table(platform, name, before.number, after.number, only.days)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -15,6 +15,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.stages.inspect import stage_basis
+from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.manifest import DataFile
 
@@ -62,8 +63,7 @@ class StagedDay:
 def compare(
     platform: Platform,
     stage: OpenStage,
-    table: str | None = None,
-    days: Collection[date] | None = None,
+    only: Selection = EVERYTHING,
     progress: OnProgress = no_progress,
 ) -> Iterator[StagedDay]:
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
@@ -71,17 +71,16 @@ def compare(
     Args:
         platform: what to work with.
         stage: that was opened by name.
-        table: only this one.
-        days: only these.
+        only: of its tables and days.
         progress: told before every day, and when a table is finished.
     """
     snapshot = stage_basis(platform, stage)
     keys = {contract.name: contract.key for contract in platform.catalogue}
     for _, change in sorted(stage.staged.tables.items()):
-        if table not in (None, change.table):
+        if not only.has_table(change.table):
             continue
         live = files_at(platform.lake, change.table, snapshot.version(change.table))
-        asked = [found for found in sorted(change.days.items()) if days is None or found[0] in days]
+        asked = [found for found in sorted(change.days.items()) if only.has_day(found[0])]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))
             sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))

@@ -1,13 +1,11 @@
-"""Which published days are verified, and how they come out."""
+"""How published days come out that are verified."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from platform_assets.planning.sampling import days_to_verify
 from platform_assets.records.digest import Digest
 
 Verdict = Literal["equal", "different", "not verifiable"]
@@ -44,26 +42,3 @@ class TableVerified:
     def of(self, verdict: Verdict) -> tuple[Verified, ...]:
         """The days that came out so."""
         return tuple(day for day in self.days if day.verdict == verdict)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which published days to verify.
-
-    Args:
-        tables: names.
-        days: these; None for a sample.
-        sample: of the sample, how many days to draw besides the newest.
-        seed: the same one draws the same days.
-    """
-
-    tables: Collection[str]
-    days: frozenset[date] | None = None
-    sample: int = 3
-    seed: int = 0
-
-    def of(self, published: Collection[date]) -> tuple[date, ...]:
-        """The days of a table to look at, oldest first."""
-        if self.days is None:
-            return days_to_verify(published, self.sample, self.seed)
-        return tuple(sorted(self.days & set(published)))

@@ -24,8 +24,10 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.file_check import FileCheck
-from platform_assets.operations.verify.verdicts import Choice, TableVerified, Verified
+from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
+from platform_assets.planning.sampling import Draw
+from platform_assets.planning.selection import Selection
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -47,18 +49,20 @@ class VerifyError(PlatformError):
 def verify(
     platform: Platform,
     spark: SparkOnDemand,
-    choice: Choice,
+    selection: Selection,
     folder: Location,
     progress: OnProgress = no_progress,
+    draw: Draw | None = None,
 ) -> tuple[TableVerified, ...]:
     """Verify published days.
 
     Args:
         platform: what to work with.
         spark: gives the session; not called where no day can be verified.
-        choice: which days.
+        selection: which days.
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
         progress: told after every batch.
+        draw: of the days of each table only some; all by default.
 
     Raises:
         VerifyError: none of these days is published.
@@ -67,13 +71,14 @@ def verify(
     snapshot = LakeSnapshot.now(platform)
     chosen: list[tuple[Contract, dict[date, DayRecord]]] = []
     for contract in platform.catalogue:
-        if contract.name in choice.tables:
-            published = platform.ledger.current_days(contract.name, at=snapshot.number)
-            chosen.append((contract, {day: published[day] for day in choice.of(published)}))
+        if selection.has_table(contract.name):
+            published = platform.ledger.current_days(contract.name, at=snapshot.number, among=selection.days)
+            days = sorted(published) if draw is None else draw.of(published)
+            chosen.append((contract, {day: published[day] for day in days}))
     if not any(records for _, records in chosen):
         raise VerifyError(
-            f"Nothing is published of {', '.join(choice.tables)}"
-            + (f" from {min(choice.days)} to {max(choice.days)}." if choice.days else "."),
+            f"Nothing is published of {', '.join(contract.name for contract, _ in chosen)}"
+            + (f" from {min(selection.days)} to {max(selection.days)}." if selection.days else "."),
             "Name days and tables that `platform-assets status` shows as loaded.",
         )
     intact = FileCheck(platform.lake)
