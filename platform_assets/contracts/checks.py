@@ -66,8 +66,8 @@ class Aggregate:
     @classmethod
     def parse(cls, expression: str) -> Aggregate | None:
         """The aggregate that an expression is; None if it is another one, or an expression of several."""
-        found = _ONE_AGGREGATE.fullmatch(expression)
-        return cls(_FUNCTIONS[found[1].lower()], found[2].strip()) if found and _is_one_argument(found[2]) else None
+        match = _ONE_AGGREGATE.fullmatch(expression)
+        return cls(_FUNCTIONS[match[1].lower()], match[2].strip()) if match and _is_one_argument(match[2]) else None
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ MOST_DIGITS = 38
 
 def digits_of(type_: str) -> tuple[int, int] | None:
     """How many digits a decimal has, and how many of them after the point; None for any other type."""
-    found = _TYPES.fullmatch(type_)
-    return (int(found[1]), int(found[2])) if found and found[1] else None
+    match = _TYPES.fullmatch(type_)
+    return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
 @dataclass(frozen=True)

@@ -121,37 +121,37 @@ def column_changes(table: Mapping[str, str], contract: Contract) -> tuple[Contra
     now = {column.name: [column.type, column.nullable] for column in contract.columns}
     # A Delta table does not say which nulls its contract allowed.
     before = {name: [type_, now.get(name, [type_, True])[1]] for name, type_ in table.items()}
-    found = _columns(before, now)
+    changes = _columns(before, now)
     if contract.source is None:
-        return tuple(found)
-    return tuple(change if change.needs == "any days" else replace(change, needs="another table") for change in found)
+        return tuple(changes)
+    return tuple(change if change.needs == "any days" else replace(change, needs="another table") for change in changes)
 
 
 def _columns(before: Mapping[str, list[Any]], after: Mapping[str, list[Any]]) -> list[ContractChange]:
     added = {name: spec for name, spec in after.items() if name not in before}
     dropped = {name: spec for name, spec in before.items() if name not in after}
-    found: list[ContractChange] = []
+    changes: list[ContractChange] = []
     for old, spec in list(dropped.items()):
         # One column gone and one of its type come, and no more of either: a new name rather than two changes.
         if [old] == [n for n, s in dropped.items() if s[0] == spec[0]] and len(
             new := [n for n, s in added.items() if s[0] == spec[0]]
         ) == 1:
-            found.append(ContractChange(f"column {old!r} renamed to {new[0]!r}", compatible=False, needs="all days"))
+            changes.append(ContractChange(f"column {old!r} renamed to {new[0]!r}", compatible=False, needs="all days"))
             del dropped[old], added[new[0]]
-    found += [ContractChange(f"column {name!r} dropped", compatible=False, needs="all days") for name in dropped]
+    changes += [ContractChange(f"column {name!r} dropped", compatible=False, needs="all days") for name in dropped]
     for name, (type_, nullable) in added.items():
         what = f"column {name!r} ({type_}{'' if nullable else ', no nulls'}) added"
-        found.append(ContractChange(what, compatible=nullable, needs="any days" if nullable else "all days"))
+        changes.append(ContractChange(what, compatible=nullable, needs="any days" if nullable else "all days"))
     for name in before.keys() & after.keys():
         (old_type, old_nulls), (new_type, new_nulls) = before[name], after[name]
         if old_type != new_type:
             wider = is_wider(new_type, old_type)
             what = f"column {name!r} {'widened' if wider else 'retyped'} from {old_type} to {new_type}"
-            found.append(ContractChange(what, compatible=wider, needs="all days"))
+            changes.append(ContractChange(what, compatible=wider, needs="all days"))
         elif old_nulls != new_nulls:
             what = f"column {name!r} {'may' if new_nulls else 'may not'} be null now"
-            found.append(ContractChange(what, compatible=new_nulls))
-    return sorted((replace(change, is_of_column=True) for change in found), key=lambda change: change.what)
+            changes.append(ContractChange(what, compatible=new_nulls))
+    return sorted((replace(change, is_of_column=True) for change in changes), key=lambda change: change.what)
 
 
 def is_wider(new: str, old: str) -> bool:
@@ -205,11 +205,11 @@ def _listed(names: list[str]) -> str:
 
 def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]]:
     """How the rows of inputs are told apart and put in order: of raw tables by silver, of as-of inputs by gold."""
-    found: dict[str, dict[str, Any]] = {}
+    order: dict[str, dict[str, Any]] = {}
     for read in contract.inputs:
         source = catalogue[read.table]
         if source.layer == "raw":
-            found[read.table] = {
+            order[read.table] = {
                 "key": list(source.key),
                 "event_time": source.event_time,
                 "updated_at": source.updated_at,
@@ -218,5 +218,5 @@ def _order(catalogue: Catalogue, contract: Contract) -> dict[str, dict[str, Any]
             }
         elif isinstance(read.window, AsOf):
             effective = catalogue[source.inputs[0].table].event_time
-            found[read.table] = {"key": list(source.key), "effective": effective}
-    return found
+            order[read.table] = {"key": list(source.key), "effective": effective}
+    return order

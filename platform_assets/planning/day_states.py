@@ -153,15 +153,15 @@ def day_states(
     refusals = _Refusals(holds, now, tables.versions.get(contract.name), accept)
     blocked = _blocked(contract, days, now, tables)
     differs = _versions(contract, tables)
-    found: dict[date, DayState] = {}
+    states: dict[date, DayState] = {}
     for day in sorted(days):
         state = _alone(day, now.get(day, ""), have.get(day), refusals, differs, is_forced=day in forced)
         if day in blocked:
             state = replace(blocked[day], otherwise=state if isinstance(state, Stale) else None)
         elif day not in now:
             state = _MISSING
-        found[day] = state
-    return found
+        states[day] = state
+    return states
 
 
 def not_up_to_date(states: Mapping[date, DayState]) -> dict[date, DayState]:
@@ -301,12 +301,12 @@ def _versions(contract: Contract, tables: TableStates) -> _Differs:
     today, changing = tables.versions.get(contract.name), contract.name in tables.changing
     # Few versions made all the days: compare each once.
     made = {(mark.code_version, mark.configuration) for mark in tables.marks.get(contract.name, {}).values()}
-    found: dict[tuple[str, str], tuple[bool, bool]] = {}
+    differs: dict[tuple[str, str], tuple[bool, bool]] = {}
     for which in made:
         code, configuration = Version(*which).differs(today) if today else (False, False)
         # Whatever is on record of its days, none has today's columns.
-        found[which] = code, configuration or changing
-    return found
+        differs[which] = code, configuration or changing
+    return differs
 
 
 def _blocked(

@@ -63,12 +63,12 @@ def estimate(days: Collection[date], known: Mapping[date, DayMark]) -> Estimate 
 
 def total(estimates: Iterable[Estimate | None]) -> Estimate | None:
     """All together; None as soon as one of them is not known."""
-    found = Estimate()
-    for one in estimates:
-        if one is None:
+    summed = Estimate()
+    for part in estimates:
+        if part is None:
             return None
-        found += one
-    return found
+        summed += part
+    return summed
 
 
 def is_brief(written: Estimate | None, taken_bytes: int) -> bool:

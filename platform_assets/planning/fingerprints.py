@@ -42,24 +42,24 @@ def fingerprints(
         One fingerprint per day whose inputs are loaded; a day that reads a day never loaded is missing. Loaded and
         empty counts as loaded.
     """
-    found: dict[date, hashlib._Hash] = {day: hashlib.sha256(contract.name.encode()) for day in days}
+    hashes: dict[date, hashlib._Hash] = {day: hashlib.sha256(contract.name.encode()) for day in days}
     for read in contract.inputs:
         have = digests.get(read.table, {})
         parts: Mapping[date, str]
         match read.window:
             case AsOf():
-                since = {day: joined_since(contract, day, calendar) for day in found}
+                since = {day: joined_since(contract, day, calendar) for day in hashes}
                 parts = _valid(have, calendar, since, views.get(read.table, {}))
             case AllHistory():
-                parts = _running(have, calendar, max(found, default=calendar.first))
+                parts = _running(have, calendar, max(hashes, default=calendar.first))
             case window:
-                parts = _joined(have, calendar, found, window)
-        for day in list(found):
+                parts = _joined(have, calendar, hashes, window)
+        for day in list(hashes):
             if (part := parts.get(day)) is None:
-                del found[day]
+                del hashes[day]
             else:
-                found[day].update(f"|{read.table}|{part}".encode())
-    return {day: value.hexdigest()[:32] for day, value in found.items()}
+                hashes[day].update(f"|{read.table}|{part}".encode())
+    return {day: value.hexdigest()[:32] for day, value in hashes.items()}
 
 
 def joined_since(contract: Contract, day: date, calendar: Calendar) -> date:
@@ -79,12 +79,12 @@ def valid_on(view: View, days: Mapping[date, date]) -> dict[date, str]:
         The digest of what is valid on the first of them, then those of what changes up to the day, with when.
     """
     changes = list(view)
-    found: dict[date, str] = {}
+    digests: dict[date, str] = {}
     for day, since in days.items():
         first, last = bisect_right(changes, min(since, day)), bisect_right(changes, day)
         valid = view[changes[first - 1]] if first else ""
-        found[day] = "".join([valid, *(f",{change}={view[change]}" for change in changes[first:last])])
-    return found
+        digests[day] = "".join([valid, *(f",{change}={view[change]}" for change in changes[first:last])])
+    return digests
 
 
 def _valid(have: Mapping[date, str], calendar: Calendar, since: Mapping[date, date], view: View) -> dict[date, str]:

@@ -103,15 +103,15 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelect
     states = {"waiting", "ahead"}
     if verdict == "approval" and selection.arrival is not None:
         states.add("refused")
-    found = [rows for rows in queue if rows in selection and rows.state in states]
-    return tuple(sorted(found, key=lambda rows: (rows.table, rows.day, rows.arrival)))
+    selected = [rows for rows in queue if rows in selection and rows.state in states]
+    return tuple(sorted(selected, key=lambda rows: (rows.table, rows.day, rows.arrival)))
 
 
 def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> LateSelection | None:
     """What the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
     days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting"}
-    found = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
-    return found if open_to("approval", queue, found) else None
+    selection = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
+    return selection if open_to("approval", queue, selection) else None
 
 
 def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:

@@ -60,9 +60,9 @@ def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: De
         delivered: how far the deliveries have come.
     """
     return {
-        day: found
-        for day, found in days.items()
-        if day in delivered.calendar and (not found.rows or _had_its_time(contract, day, delivered))
+        day: content
+        for day, content in days.items()
+        if day in delivered.calendar and (not content.rows or _had_its_time(contract, day, delivered))
     }
 
 
@@ -126,11 +126,11 @@ def delays(catalogue: Catalogue) -> dict[str, int]:
 
     Those of a derived table wait for the slowest of the raw tables that they are made from.
     """
-    found: dict[str, int] = {}
+    by_table: dict[str, int] = {}
     for contract in catalogue:
-        inputs = [found[read.table] for read in contract.inputs]
-        found[contract.name] = max(inputs, default=contract.delivered_after_days)
-    return found
+        inputs = [by_table[read.table] for read in contract.inputs]
+        by_table[contract.name] = max(inputs, default=contract.delivered_after_days)
+    return by_table
 
 
 def _had_its_time(contract: Contract, day: date, delivered: Delivered) -> bool:

@@ -89,10 +89,10 @@ class PlannedStep:
     @cached_property
     def by_reasons(self) -> dict[Reasons, tuple[date, ...]]:
         """The days that have the same reasons."""
-        found: defaultdict[Reasons, list[date]] = defaultdict(list)
+        by_reasons: defaultdict[Reasons, list[date]] = defaultdict(list)
         for day, reasons in self.reasons.items():
-            found[reasons].append(day)
-        return {reasons: tuple(days) for reasons, days in found.items()}
+            by_reasons[reasons].append(day)
+        return {reasons: tuple(days) for reasons, days in by_reasons.items()}
 
 
 class BlockedDay(NamedTuple):
@@ -188,36 +188,38 @@ def make_plan(
         kept = _kept_from(contract, of_days, tables, steps)
         if lost := {day: why for day, why in kept.items() if not why.is_there and day in known}:
             bereft[table] = lost
-        found = _through_inputs(contract, days, tables, of_days, past, steps)
+        reasons_of = _through_inputs(contract, days, tables, of_days, past, steps)
         by_version = through_version({day: unblocked(state) for day, state in of_days.items()})
         if tables.changing.get(table) == "all days":  # those refused before too: the step says which
             by_version |= {day: ("configuration",) for day, state in of_days.items() if isinstance(state, Held)}
         if table in by_people:
-            left = {day: ordered({*found[day], *by_version.get(day, ())}) for day in sorted({*found, *by_version})}
+            left = {
+                day: ordered({*reasons_of[day], *by_version.get(day, ())}) for day in sorted({*reasons_of, *by_version})
+            }
             if left:
                 waiting.append(PlannedStep(table, left, estimate(left, known)))
             continue
         asked = request.asked(table, days)
-        needed = {day for day in asked if request.force or (day not in known and day not in found)}
+        needed = {day for day in asked if request.force or (day not in known and day not in reasons_of)}
         if tables.changing.get(table) == "all days":
             needed |= by_version.keys()
         for day in asked if request.force else ():
-            found[day].add("asked for")
+            reasons_of[day].add("asked for")
         for day, reasons in by_version.items():
-            if request.by_person or found[day]:
-                found[day].update(reasons)
-        why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and found[day])}
+            if request.by_person or reasons_of[day]:
+                reasons_of[day].update(reasons)
+        why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and reasons_of[day])}
         if why_not:
             new = never_computed(why_not, known)
             blocked[table] = {
-                day: BlockedDay(state, ordered({*found[day], *new.get(day, ())})) for day, state in why_not.items()
+                day: BlockedDay(state, ordered({*reasons_of[day], *new.get(day, ())})) for day, state in why_not.items()
             }
-        by_day = {day: ordered(found[day]) for day in sorted(found) if found[day]}
+        by_day = {day: ordered(reasons_of[day]) for day in sorted(reasons_of) if reasons_of[day]}
         if to_do := {day: why for day, why in by_day.items() if day not in kept}:
             steps[table] = PlannedStep(table, to_do, estimate(to_do, known))
         if left := {day: by_version[day] for day in sorted(by_version.keys() - by_day.keys())}:
             waiting.append(PlannedStep(table, left, estimate(left, known)))
-    takes = tuple(one for one in intakes if wanted.get(one.table) and one.table not in by_people)
+    takes = tuple(intake for intake in intakes if wanted.get(intake.table) and intake.table not in by_people)
     return Plan(takes, tuple(steps.values()), tuple(waiting), blocked, tuple(sorted(by_people)), bereft)
 
 
@@ -271,12 +273,12 @@ def _is_due(state: DayState, reasons: Reasons, request: Request) -> bool:
 
 def reason_counts(steps: Iterable[PlannedStep]) -> dict[Reason, int]:
     """How many days have each reason; a day that has two counts for both."""
-    found: defaultdict[Reason, int] = defaultdict(int)
+    counts: defaultdict[Reason, int] = defaultdict(int)
     for step in steps:
         for reasons, days in step.by_reasons.items():
             for reason in reasons:
-                found[reason] += len(days)
-    return {reason: found[reason] for reason in ordered(found.keys())}
+                counts[reason] += len(days)
+    return {reason: counts[reason] for reason in ordered(counts.keys())}
 
 
 def _kept_from(
@@ -308,10 +310,10 @@ def _through_inputs(
     steps: Mapping[str, PlannedStep],
 ) -> defaultdict[date, set[Reason]]:
     """Why days are stale through data, or will be once the steps before are done; also days that cannot be computed."""
-    found: defaultdict[date, set[Reason]] = defaultdict(set)
+    reasons_of: defaultdict[date, set[Reason]] = defaultdict(set)
     taken = stale_through_data({day: unblocked(state) for day, state in states.items()})
     for day, reasons in through_data(contract, taken, tables, past).items():
-        found[day].update(reasons)
+        reasons_of[day].update(reasons)
     reached: defaultdict[date, set[Reason]] = defaultdict(set)
     for read in contract.inputs:
         if read.table in steps:
@@ -321,5 +323,5 @@ def _through_inputs(
     possible = reached.keys() & set(days) - taken.keys()
     new = never_computed(possible, tables.marks.get(contract.name, {}))
     for day in possible:
-        found[day].update(new.get(day, reached[day]))
-    return found
+        reasons_of[day].update(new.get(day, reached[day]))
+    return reasons_of

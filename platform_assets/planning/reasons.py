@@ -135,21 +135,21 @@ def changed_days(read: Input, day: date, read_at: int, revisions: Revisions, cal
 
 def digest_at(revisions: Sequence[Revision], release: int) -> str | None:
     """What a day was at a release; None if it was not there."""
-    return next((found.digest for found in reversed(revisions) if found.release <= release), None)
+    return next((revision.digest for revision in reversed(revisions) if revision.release <= release), None)
 
 
 def what_happened(revisions: Sequence[Revision], read_at: int) -> frozenset[Reason]:
     """Why a raw day is not what it was at a release: rows came, for a day that had none or some; a key moved away."""
-    found: set[Reason] = set()
+    reasons: set[Reason] = set()
     empty = Revision(-1, "")
     before = [revision for revision in revisions if revision.release <= read_at][-1:] or [empty]
     since = [revision for revision in revisions if revision.release > read_at]
     for then, now in pairwise([*before, *since]):
         if now.tombstones > then.tombstones:
-            found.add("moved key")
+            reasons.add("moved key")
         if now.records != then.records:
-            found.add("correction" if then.records else "new arrival")
-    return frozenset(found or {"correction"})
+            reasons.add("correction" if then.records else "new arrival")
+    return frozenset(reasons or {"correction"})
 
 
 def through_input(read: Input) -> Reason:
@@ -159,15 +159,15 @@ def through_input(read: Input) -> Reason:
 
 def _by_inputs(contract: Contract, day: date, tables: TableStates, past: Past) -> Reasons:
     read_at = past.read_at.get(contract.name, {}).get(day, {})
-    found: set[Reason] = set()
+    reasons: set[Reason] = set()
     for read in contract.inputs:
         at, revisions = read_at.get(read.table, -1), past.revisions.get(read.table, {})
         if isinstance(read.window, AsOf):
             then, now = past.views.get(read.table, {}).get(at, {}), tables.views.get(read.table, {})
             since = {day: joined_since(contract, day, tables.calendar)}
             if valid_on(then, since) != valid_on(now, since):
-                found.add("reference data")
+                reasons.add("reference data")
             continue
         for changed in changed_days(read, day, at, revisions, tables.calendar)[:1]:
-            found |= what_happened(revisions[changed], at) if read.table.startswith("raw.") else {through_input(read)}
-    return ordered(found)
+            reasons |= what_happened(revisions[changed], at) if read.table.startswith("raw.") else {through_input(read)}
+    return ordered(reasons)

@@ -26,14 +26,14 @@ def overtaken(
     Returns:
         The days to compute again, oldest first, by table in the order of the contracts.
     """
-    found: dict[str, tuple[date, ...]] = {}
+    by_table: dict[str, tuple[date, ...]] = {}
     for contract in contracts:
         mine = set(staged.get(contract.name, ()))
         again = mine.intersection(changed.get(contract.name, ()))
         for read in contract.inputs:
-            other = {*changed.get(read.table, ()), *found.get(read.table, ())}
+            other = {*changed.get(read.table, ()), *by_table.get(read.table, ())}
             spans = union_reached(read.window, other, calendar) if other else ()
             again |= {day for day in mine if any(start <= day <= end for start, end in spans)}
         if again:
-            found[contract.name] = tuple(sorted(again))
-    return found
+            by_table[contract.name] = tuple(sorted(again))
+    return by_table

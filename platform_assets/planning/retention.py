@@ -195,12 +195,12 @@ def days_to_compact(
         held: days that are left alone.
         most: small files that a day may have.
     """
-    found: dict[date, tuple[str, ...]] = {}
+    to_compact: dict[date, tuple[str, ...]] = {}
     for day, sizes in sorted(files.items()):
         small = tuple(sorted(path for path, size in sizes.items() if size < SMALL_BYTES))
         if len(small) > most and day not in held:
-            found[day] = small
-    return found
+            to_compact[day] = small
+    return to_compact
 
 
 def wants_checkpoint(head: int, last: int) -> bool:

@@ -51,11 +51,11 @@ def restoration(
     undone: dict[TableDay, tuple[str, ...]] = {}
     in_the_way: dict[TableDay, str] = {}
     for day, history in histories.items():
-        oldest = max((place for place, one in enumerate(history) if one in chosen), default=None)
+        oldest = max((place for place, publication in enumerate(history) if publication in chosen), default=None)
         if oldest is None:
             continue
         goes = tuple(history[: oldest + 1])
-        later = [one for one in goes if one not in chosen and one not in compactions]
+        later = [publication for publication in goes if publication not in chosen and publication not in compactions]
         if later and not cascade:
             in_the_way[day] = later[0]
             continue
@@ -65,21 +65,21 @@ def restoration(
 
 
 def following(
-    found: Restoration, followers: Mapping[TableDay, TableDay], histories: Mapping[TableDay, Sequence[str]]
+    of_leaders: Restoration, followers: Mapping[TableDay, TableDay], histories: Mapping[TableDay, Sequence[str]]
 ) -> Restoration:
     """With days that are published together with others, as those quarantined are, put back as far as these.
 
     Args:
-        found: what becomes of the others.
+        of_leaders: what becomes of the others.
         followers: days, each with the one that it is published with.
         histories: of the followers, as of all.
     """
-    back_to, undone = dict(found.back_to), dict(found.undone)
+    back_to, undone = dict(of_leaders.back_to), dict(of_leaders.undone)
     for day, leader in followers.items():
-        alone = restoration(found.undone.get(leader, ()), {day: histories.get(day, ())}, cascade=True)
+        alone = restoration(of_leaders.undone.get(leader, ()), {day: histories.get(day, ())}, cascade=True)
         back_to |= alone.back_to
         undone |= alone.undone
-    return Restoration(back_to, undone, found.in_the_way)
+    return Restoration(back_to, undone, of_leaders.in_the_way)
 
 
 def refusals(undone: Iterable[tuple[str, Version]], today: Version) -> set[Attempt]:
@@ -106,6 +106,6 @@ def back_again(refused: Collection[Attempt], fingerprint: str, made_by: Version)
         fingerprint: that the day has now.
         made_by: by what it was computed, as far as that is known.
     """
-    same_input = {one for one in refused if one.fingerprint == fingerprint}
-    is_back = any(one.made_by == Version() or not any(made_by.differs(one.made_by)) for one in same_input)
+    same_input = {attempt for attempt in refused if attempt.fingerprint == fingerprint}
+    is_back = any(attempt.made_by == Version() or not any(made_by.differs(attempt.made_by)) for attempt in same_input)
     return same_input if is_back else set()

@@ -76,4 +76,4 @@ def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> d
         for read in contract.inputs:
             for span in union_read(read.window, wanted.get(contract.name, ()), calendar):
                 wanted.setdefault(read.table, set()).update(day_range(*span))
-    return {table: frozenset(found) for table, found in wanted.items()}
+    return {table: frozenset(of_table) for table, of_table in wanted.items()}

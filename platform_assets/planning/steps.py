@@ -40,8 +40,8 @@ def batches(
         least_bytes: that a batch should have before it ends, and that what is left should have to be one.
     """
     groups_of_days = groups(days, ties)
-    cut = _cut([(len(one), sum(sizes.get(day, 0) for day in one)) for one in groups_of_days], most, least_bytes)
-    return tuple(tuple(sorted(day for one in groups_of_days[start:end] for day in one)) for start, end in cut)
+    cut = _cut([(len(group), sum(sizes.get(day, 0) for day in group)) for group in groups_of_days], most, least_bytes)
+    return tuple(tuple(sorted(day for group in groups_of_days[start:end] for day in group)) for start, end in cut)
 
 
 def days_of(some: Sequence[tuple[date, ...]]) -> set[date]:
@@ -61,18 +61,18 @@ def put_off(to_come: Sequence[tuple[date, ...]], days: Mapping[date, date]) -> l
 
 def _cut(sizes: Sequence[tuple[int, int]], most: int, least_bytes: int) -> list[tuple[int, int]]:
     """Where batches of groups (days, bytes) start and end."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start = days = size = 0
     for n, (more_days, more_bytes) in enumerate(sizes):
         if n > start and days + more_days > most and size >= least_bytes:
-            found.append((start, n))
+            spans.append((start, n))
             start, days, size = n, 0, 0
         days, size = days + more_days, size + more_bytes
     if sizes:
-        found.append((start, len(sizes)))
-    if len(found) > 1 and size < least_bytes:
-        found[-2:] = [(found[-2][0], found[-1][1])]
-    return found
+        spans.append((start, len(sizes)))
+    if len(spans) > 1 and size < least_bytes:
+        spans[-2:] = [(spans[-2][0], spans[-1][1])]
+    return spans
 
 
 def newest_to_take(files_by_date: Mapping[date, int], most_files: int) -> date | None:

@@ -21,21 +21,21 @@ def held_together(failing: Collection[date], ties: Iterable[Tie]) -> dict[date, 
         ties: between any days.
     """
     neighbours = _neighbours(ties)
-    found: dict[date, date] = {}
+    roots: dict[date, date] = {}
     for root in sorted(failing):
         reached = [root]
         while reached:
-            for day in neighbours[reached.pop()] - found.keys() - set(failing):
-                found[day] = root
+            for day in neighbours[reached.pop()] - roots.keys() - set(failing):
+                roots[day] = root
                 reached.append(day)
-    return found
+    return roots
 
 
 def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...], ...]:
     """Some days as groups of which none is tied to another, each in order, those with the oldest days first."""
     left = set(days)
-    neighbours = _neighbours((one, other) for one, other in ties if one in left and other in left)
-    found: list[tuple[date, ...]] = []
+    neighbours = _neighbours((day, other) for day, other in ties if day in left and other in left)
+    tied: list[tuple[date, ...]] = []
     for first in sorted(left):
         if first not in left:
             continue
@@ -45,13 +45,13 @@ def groups(days: Collection[date], ties: Iterable[Tie]) -> tuple[tuple[date, ...
             together |= new
             reached += new
         left -= together
-        found.append(tuple(sorted(together)))
-    return tuple(found)
+        tied.append(tuple(sorted(together)))
+    return tuple(tied)
 
 
 def _neighbours(ties: Iterable[Tie]) -> defaultdict[date, set[date]]:
-    found: defaultdict[date, set[date]] = defaultdict(set)
-    for one, other in ties:
-        found[one].add(other)
-        found[other].add(one)
-    return found
+    neighbours: defaultdict[date, set[date]] = defaultdict(set)
+    for day, other in ties:
+        neighbours[day].add(other)
+        neighbours[other].add(day)
+    return neighbours

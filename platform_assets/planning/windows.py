@@ -98,13 +98,13 @@ def days_reached(window: Window, changed: date, calendar: Calendar) -> tuple[dat
 
 def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
     """The days as contiguous ranges, first and last day of each, oldest first."""
-    found: list[tuple[date, date]] = []
+    spans: list[tuple[date, date]] = []
     for day in sorted(set(days)):
-        if found and day - found[-1][1] == timedelta(days=1):
-            found[-1] = (found[-1][0], day)
+        if spans and day - spans[-1][1] == timedelta(days=1):
+            spans[-1] = (spans[-1][0], day)
         else:
-            found.append((day, day))
-    return tuple(found)
+            spans.append((day, day))
+    return tuple(spans)
 
 
 def days_later(day: date, days: int) -> date:
@@ -114,12 +114,12 @@ def days_later(day: date, days: int) -> date:
 
 def within_reach(days: Collection[date], within_days: int) -> set[date]:
     """The days at most `within_days` away from one of some days, those included, as far as there are any."""
-    found: set[date] = set()
+    reached: set[date] = set()
     for day in days:
         first = max(day.toordinal() - within_days, date.min.toordinal())
         last = min(day.toordinal() + within_days, date.max.toordinal())
-        found.update(date.fromordinal(n) for n in range(first, last + 1))
-    return found
+        reached.update(date.fromordinal(n) for n in range(first, last + 1))
+    return reached
 
 
 def union_read(window: Window, days: Collection[date], calendar: Calendar) -> tuple[tuple[date, date], ...]:
@@ -134,12 +134,12 @@ def union_reached(window: Window, changed: Collection[date], calendar: Calendar)
 
 def _merged(spans: Collection[tuple[date, date]]) -> tuple[tuple[date, date], ...]:
     """The ranges that some ranges make together; one that ends before its start is none."""
-    found: list[tuple[date, date]] = []
+    merged: list[tuple[date, date]] = []
     for start, end in sorted(spans):
         if end < start:
             continue
-        if found and start <= found[-1][1] + timedelta(days=1):
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if merged and start <= merged[-1][1] + timedelta(days=1):
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            found.append((start, end))
-    return tuple(found)
+            merged.append((start, end))
+    return tuple(merged)

@@ -55,7 +55,7 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
     what += [f"{rows:,} rows"] if rows else []
     told = [f"{' and '.join(what)} refused"] if what else []
     told += [f"{late:,} rows wait in the late queue"] if late else []
-    found = ", ".join(told)
+    summary = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
     examples += [f"{arrival.path}: {arrival.refused:,} rows" for arrival in arrivals if arrival.refused]
     examples += [f"{arrival.path}: {arrival.late:,} rows wait" for arrival in arrivals if arrival.late]
@@ -63,10 +63,10 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
         check="contract",
         day=day,
         severity="warn",
-        message=f"{contract.name}, delivered on {day}: {found}; first {examples[0]}",
+        message=f"{contract.name}, delivered on {day}: {summary}; first {examples[0]}",
         expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day and "
         f"{contract.ahead_days} before it",
-        found=found,
+        actual=summary,
         examples=tuple(examples[:_EXAMPLES]),
     )
     return checked("contract", [finding], "", numbers)

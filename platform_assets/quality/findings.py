@@ -28,7 +28,7 @@ class Finding:
         severity: whether it keeps the day unpublished.
         message: one sentence for a person: table, day, what was found and what was expected.
         expected: what would have been right.
-        found: what is there instead.
+        actual: what is there instead.
         examples: a few cases to look at, sensitive values masked.
         numbers: the figures behind the message, by name.
     """
@@ -38,7 +38,7 @@ class Finding:
     severity: Severity
     message: str
     expected: str
-    found: str
+    actual: str
     examples: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
 
@@ -117,7 +117,8 @@ class DayChecks:
     def failing(self, finding: Finding) -> DayChecks:
         """The same with one finding more."""
         return replace(
-            self, checks=tuple(one.failing(finding) if one.check == finding.check else one for one in self.checks)
+            self,
+            checks=tuple(check.failing(finding) if check.check == finding.check else check for check in self.checks),
         )
 
     @property
@@ -135,8 +136,8 @@ def checked(check: Check, findings: Collection[Finding], passed: str, numbers: N
         passed: what to say if it found nothing.
         numbers: the figures behind it; those of the findings that it lacks are added.
     """
-    found = {name: value for finding in findings for name, value in finding.numbers.items()}
-    return Checked(check, _joined(tuple(findings)) if findings else passed, {**found, **numbers}, tuple(findings))
+    figures = {name: value for finding in findings for name, value in finding.numbers.items()}
+    return Checked(check, _joined(tuple(findings)) if findings else passed, {**figures, **numbers}, tuple(findings))
 
 
 def checks_before_publication(contract: Contract) -> tuple[Check, ...]:

@@ -44,19 +44,19 @@ def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: i
     if not overdue:
         return None
     within = delay_days + contract.freshness.within_days
-    found = ranges(overdue)
-    shown = found[:RANGES_SHOWN]
+    spans = ranges(overdue)
+    shown = spans[:RANGES_SHOWN]
     examples = tuple(str(start) if start == end else f"{start} to {end}" for start, end in shown)
     hidden = len(overdue) - sum((end - start).days + 1 for start, end in shown)
     rest = f" and {_days(hidden)} more" if hidden else ""
     expected = f"every open day published {f'within {_days(within)} after it ended' if within else 'when it ends'}"
     return Finding(
         check="freshness",
-        day=found[0][0],
+        day=spans[0][0],
         severity=contract.checks.freshness,
         message=f"{contract.name}: {_days(len(overdue))} overdue: {', '.join(examples)}{rest}; expected {expected}",
         expected=expected,
-        found=f"{_days(len(overdue))} overdue",
+        actual=f"{_days(len(overdue))} overdue",
         examples=examples,
         numbers={"overdue_days": len(overdue)},
     )

@@ -60,10 +60,10 @@ def contract_findings(
         without: a few keys of the rows without a value, by column.
         twice: a few of the keys of more than one row.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for column, count in nulls.items():
         examples = tuple(shown_key(contract, contract.key, key) for key in (without or {}).get(column, ()))
-        found.append(
+        findings.append(
             Finding(
                 check="contract",
                 day=day,
@@ -71,7 +71,7 @@ def contract_findings(
                 message=f"{contract.name} on {day}: {_rows(count)} without {column}, which may not be null"
                 + _first(examples),
                 expected=f"a value of {column} in every row",
-                found=f"{_rows(count)} without",
+                actual=f"{_rows(count)} without",
                 examples=examples,
                 numbers={f"rows_without_{column}": count},
             )
@@ -79,20 +79,20 @@ def contract_findings(
     if repeated:
         key = ", ".join(contract.key)
         keys = f"{repeated:,} key{'' if repeated == 1 else 's'} ({key}) with more than one row"
-        examples = tuple(shown_key(contract, contract.key, found) for found in twice)
-        found.append(
+        examples = tuple(shown_key(contract, contract.key, values) for values in twice)
+        findings.append(
             Finding(
                 check="contract",
                 day=day,
                 severity="block",
                 message=f"{contract.name} on {day}: {keys}{_first(examples)}",
                 expected=f"one row per key ({key})",
-                found=keys,
+                actual=keys,
                 examples=examples,
                 numbers={"repeated_keys": repeated},
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def tie_finding(contract: Contract, day: date, root: date) -> Finding:
@@ -104,7 +104,7 @@ def tie_finding(contract: Contract, day: date, root: date) -> Finding:
         message=f"{contract.name} on {day}: records moved between this day and {root}, which is held; published alone, "
         "they would be counted twice or not at all",
         expected=f"{root} published together with it",
-        found=f"{root} held",
+        actual=f"{root} held",
     )
 
 
@@ -143,14 +143,14 @@ def conservation_findings(
             check="conservation",
             day=day,
             severity="block",
-            message=f"{contract.name} on {day}: {found:,} {what}, but {wanted:,} {against}{_first(examples)}",
+            message=f"{contract.name} on {day}: {counted:,} {what}, but {wanted:,} {against}{_first(examples)}",
             expected=f"{wanted:,} {against}",
-            found=f"{found:,} {what}",
+            actual=f"{counted:,} {what}",
             examples=examples,
-            numbers={what.replace(" ", "_"): found, against.replace(" ", "_"): wanted},
+            numbers={what.replace(" ", "_"): counted, against.replace(" ", "_"): wanted},
         )
-        for what, found, against, wanted, examples in comparisons
-        if found != wanted
+        for what, counted, against, wanted, examples in comparisons
+        if counted != wanted
     )
 
 

@@ -23,17 +23,17 @@ def reconciliation_finding(
         (differences.extra, f"only in {contract.name}"),
         (differences.unequal, "with other figures"),
     )
-    found = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
-    found = f"of {differences.keys:,} keys {found}" if declared.by else found
+    differing = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    differing = f"of {differences.keys:,} keys {differing}" if declared.by else differing
     examples = tuple(_described(contract, declared, difference) for difference in differences.examples)
     first = f"; first {examples[0]}" if examples else ""
     return Finding(
         check="reconciliation",
         day=day,
         severity=contract.checks.reconciliation,
-        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {found}{first}",
+        message=f"{contract.name} on {day}: {what} not as in {declared.upstream}: {differing}{first}",
         expected=f"{what} as in {declared.upstream}",
-        found=found,
+        actual=differing,
         examples=examples,
         numbers={
             "keys": differences.keys,

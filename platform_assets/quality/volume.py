@@ -84,7 +84,7 @@ def volume_verdicts(
     others = {day: rows for day, rows in published.items() if day not in staged and day not in refused}
     history = History(others, rhythm)
     usual = {day: history.usual(day) for day in staged}
-    sides = {day: found.side(staged[day]) for day, found in usual.items()}
+    sides = {day: interval.side(staged[day]) for day, interval in usual.items()}
     least, of = contract.checks.volume_blocks_after
 
     def judged(day: date, rows: int) -> Verdict:
@@ -123,6 +123,6 @@ def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
         severity=verdict.severity,
         message=f"{contract.name} on {verdict.day}: {what} rows: {verdict}{again}",
         expected=str(usual),
-        found=f"{verdict.rows:,} rows",
+        actual=f"{verdict.rows:,} rows",
         numbers=verdict.numbers,
     )

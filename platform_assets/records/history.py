@@ -187,9 +187,9 @@ def hold_of_each_day(holds: Iterable[Hold]) -> dict[tuple[str, date], Hold]:
     Args:
         holds: oldest first.
     """
-    found: dict[tuple[str, date], Hold] = {}
+    by_day: dict[tuple[str, date], Hold] = {}
     for hold in holds:
-        had = found.get((hold.table, hold.day))
+        had = by_day.get((hold.table, hold.day))
         if had is None or hold.is_of_good_content or not had.is_of_good_content:
-            found[hold.table, hold.day] = hold
-    return found
+            by_day[hold.table, hold.day] = hold
+    return by_day

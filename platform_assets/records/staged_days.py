@@ -62,6 +62,6 @@ class StagedDays(BaseModel):
         )
 
 
-def _together(one: TableChange, other: TableChange) -> TableChange:
+def _together(earlier: TableChange, later: TableChange) -> TableChange:
     """Days of one table that were computed in two batches."""
-    return other.model_copy(update={"days": {**one.days, **other.days}, "seconds": one.seconds + other.seconds})
+    return later.model_copy(update={"days": {**earlier.days, **later.days}, "seconds": earlier.seconds + later.seconds})

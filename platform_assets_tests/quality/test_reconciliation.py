@@ -92,4 +92,4 @@ def test_a_contract_may_only_warn():
     finding = reconciliation_finding(contract, BY_STORE, DAY, Differences(keys=9000, missing=1200))
     assert finding is not None
     assert not finding.blocks
-    assert finding.found == "of 9,000 keys 1,200 only in silver.transactions"
+    assert finding.actual == "of 9,000 keys 1,200 only in silver.transactions"

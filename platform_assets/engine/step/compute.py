@@ -315,5 +315,5 @@ def refused_before(hold: Hold) -> Finding:
         message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
         "changed: correct one of them, or recompute it by force",
         expected="other input, other code, or a recomputation by force",
-        found="the input and the code of what was refused",
+        actual="the input and the code of what was refused",
     )

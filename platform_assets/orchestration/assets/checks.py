@@ -160,7 +160,7 @@ def _metadata(contract: Contract, day: date, checked: Checked) -> dict[str, dg.M
     examples = [f"- `{example}`" for finding in checked.findings for example in finding.examples]
     more: dict[str, dg.MetadataValue] = {
         "expected": dg.MetadataValue.text("; ".join(finding.expected for finding in checked.findings)),
-        "found": dg.MetadataValue.text("; ".join(finding.found for finding in checked.findings)),
+        "found": dg.MetadataValue.text("; ".join(finding.actual for finding in checked.findings)),
     }
     if examples:
         more["examples"] = dg.MetadataValue.md("\n".join(examples))

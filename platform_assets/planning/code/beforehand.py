@@ -49,28 +49,34 @@ class Beforehand:
     @cached_property
     def modules(self) -> tuple[Module, ...]:
         """The user's own among those that are imported, by functions as well, any of which may be called then."""
-        found: dict[str, Module] = {}
+        modules: dict[str, Module] = {}
         todo = [self._start]
         while todo:
             module = todo.pop()
-            for one in (one for statement, _ in module.executed for one in module.names(statement).imports):
-                for name in (*packages(one.loads), one.loads, f"{one.loads}.{one.name}"):
-                    if name not in found and (imported := self.lookup.find(name)):
-                        found[name] = imported
+            for import_ in (import_ for statement, _ in module.executed for import_ in module.names(statement).imports):
+                for name in (*packages(import_.loads), import_.loads, f"{import_.loads}.{import_.name}"):
+                    if name not in modules and (imported := self.lookup.find(name)):
+                        modules[name] = imported
                         todo.append(imported)
-        return tuple(found.values())
+        return tuple(modules.values())
 
     def changing(self, module: Module) -> Iterable[Changing]:
         """The statements at the top of a module that may change something besides what they bind."""
         if module.name not in self._changing:
-            effects = {one: self._by_effect(module, one) for one in module.effects}
-            values = {one: self._by_value(module, one) for one in bindings(module) if one not in effects}
-            self._changing[module.name] = [one for one in (*effects.items(), *values.items()) if one[1] != frozenset()]
+            effects = {statement: self._by_effect(module, statement) for statement in module.effects}
+            values = {
+                statement: self._by_value(module, statement)
+                for statement in bindings(module)
+                if statement not in effects
+            }
+            self._changing[module.name] = [
+                changing for changing in (*effects.items(), *values.items()) if changing[1] != frozenset()
+            ]
         return self._changing[module.name]
 
     def _by_effect(self, module: Module, statement: Statement) -> frozenset[Variable] | None:
         """All that it touches, as it is there to change something."""
-        if any(self._changes_others(module, one) for one in statements_in(statement) if isinstance(one, ast.stmt)):
+        if any(self._changes_others(module, part) for part in statements_in(statement) if isinstance(part, ast.stmt)):
             return None
         # `STEPS += [step]` binds a name and makes the list longer that somebody else has by it.
         names = {chain[0] for chain in module.names(statement, at_once=True).used} | bound_in([statement])
@@ -79,7 +85,7 @@ class Beforehand:
     def _by_value(self, module: Module, statement: Statement) -> frozenset[Variable]:
         """What it is known to change, and of what that may be a part, or another name."""
         changed = frozenset(self.on_import.changed_by(module, statement))
-        return changed.union(*(self._made_from(one) for one in changed))
+        return changed.union(*(self._made_from(variable) for variable in changed))
 
     def _made_from(self, variable: Variable) -> Iterator[Variable]:
         if (module := self.lookup.find(variable.module)) and module.is_variable(variable.name):
@@ -88,19 +94,19 @@ class Beforehand:
     def _variables(self, module: Module, name: str) -> Iterator[Variable]:
         """What the use of a name touches of the user's that may be changed."""
         for variable in (Variable(module.name, name), *self.on_import.called(module, (name,)).touched):
-            found = self.lookup.find(variable.module)
-            if found and found.is_variable(variable.name) and found.may_hold(variable.name):
+            owner = self.lookup.find(variable.module)
+            if owner and owner.is_variable(variable.name) and owner.may_hold(variable.name):
                 yield variable
 
     def _changes_others(self, module: Module, statement: Statement) -> bool:
         """Whether a simple statement does something, but not to anything of the user's that is known."""
         match statement:
             case ast.Expr() | ast.Assert():
-                does = any(isinstance(one, ast.Call) for one in ast.walk(statement))
+                does = any(isinstance(node, ast.Call) for node in ast.walk(statement))
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Delete():
                 does = any(
-                    isinstance(one, ast.Attribute | ast.Subscript) and not isinstance(one.ctx, ast.Load)
-                    for one in ast.walk(statement)
+                    isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+                    for node in ast.walk(statement)
                 )
             case _:
                 does = False

@@ -30,16 +30,16 @@ def imports_of(node: ast.Import | ast.ImportFrom, package: str) -> tuple[Import,
     """What an import statement binds."""
     if isinstance(node, ast.Import):
         return tuple(
-            Import(one.asname, one.name, "", one.name)
-            if one.asname
-            else Import(one.name.partition(".")[0], one.name.partition(".")[0], "", one.name)
-            for one in node.names
+            Import(alias.asname, alias.name, "", alias.name)
+            if alias.asname
+            else Import(alias.name.partition(".")[0], alias.name.partition(".")[0], "", alias.name)
+            for alias in node.names
         )
     module = node.module or ""
     if node.level:
         above = package.split(".")[: max(len(package.split(".")) - node.level + 1, 0)]
         module = ".".join([*above, *([module] if module else [])])
-    return tuple(Import(one.asname or one.name, module, one.name, module) for one in node.names)
+    return tuple(Import(alias.asname or alias.name, module, alias.name, module) for alias in node.names)
 
 
 def bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
@@ -72,9 +72,9 @@ def held_in(node: ast.expr) -> Iterator[Chain]:
         ):
             for part in parts:
                 yield from held_in(part)
-        case ast.IfExp(body=one, orelse=other):
-            yield from held_in(one)
-            yield from held_in(other)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from held_in(body)
+            yield from held_in(orelse)
 
 
 def packages(name: str) -> Iterator[str]:
@@ -86,7 +86,7 @@ def packages(name: str) -> Iterator[str]:
 def parameters(args: ast.arguments) -> frozenset[str]:
     """The names that a function gives to what it is called with."""
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-    return frozenset(one.arg for one in every if one is not None)
+    return frozenset(arg.arg for arg in every if arg is not None)
 
 
 def statements_in(node: ast.AST) -> Iterator[ast.AST]:
@@ -113,7 +113,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
             return
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             # Its own names end with it, but not those that `:=` binds.
-            yield from (one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
+            yield from (inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
             return
     for child in ast.iter_child_nodes(node):
         yield from _bound(child)
@@ -121,10 +121,10 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 def declared_global(node: ast.AST) -> list[str]:
     """The names that a statement takes from the module, whatever functions are around it."""
-    return [name for one in statements_in(node) if isinstance(one, ast.Global) for name in one.names]
+    return [name for statement in statements_in(node) if isinstance(statement, ast.Global) for name in statement.names]
 
 
 def imports_within(node: ast.AST, package: str) -> list[Import]:
     """What the imports of a statement bind, but for those in functions and classes within."""
-    found = [one for one in statements_in(node) if isinstance(one, ast.Import | ast.ImportFrom)]
-    return [one for statement in found for one in imports_of(statement, package)]
+    statements = [statement for statement in statements_in(node) if isinstance(statement, ast.Import | ast.ImportFrom)]
+    return [import_ for statement in statements for import_ in imports_of(statement, package)]

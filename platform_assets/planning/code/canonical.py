@@ -30,7 +30,9 @@ def canonical(node: object) -> str:
 def canonical_body(body: Iterable[ast.stmt]) -> str:
     """Statements as text, but for those that are a text alone, as docstrings are."""
     return " ".join(
-        canonical(one) for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        canonical(statement)
+        for statement in body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
     )
 
 
@@ -46,13 +48,13 @@ def _without_docstring(node: ast.AST, body: object) -> object:
 
 def _joined(values: Iterable[ast.expr]) -> list[ast.expr]:
     """The parts of an f-string with neighbouring texts as one; where a text ends is up to the version of Python."""
-    found: list[ast.expr] = []
+    parts: list[ast.expr] = []
     for value in values:
-        match found, value:
+        match parts, value:
             case _, ast.Constant(value=""):
                 pass
             case [*_, ast.Constant(value=str(before))], ast.Constant(value=str(after)):
-                found[-1] = ast.Constant(value=before + after)
+                parts[-1] = ast.Constant(value=before + after)
             case _:
-                found.append(value)
-    return found
+                parts.append(value)
+    return parts

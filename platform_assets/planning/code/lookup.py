@@ -72,24 +72,24 @@ class Lookup:
         key = (module.name, chain)
         head, *rest = chain
         if imports:
-            imports = [one for one in imports if one.bound == head]
+            imports = [import_ for import_ in imports if import_.bound == head]
         if not imports and key in self._resolved:
             return self._resolved[key]
         if key in self._resolving:
             return []
         self._resolving.add(key)
-        found: list[Target] = []
-        for one in (*imports, *module.imports):
-            if one.bound == head:
-                found += self._at(one.module, [one.name, *rest] if one.name else rest)
+        targets: list[Target] = []
+        for import_ in (*imports, *module.imports):
+            if import_.bound == head:
+                targets += self._at(import_.module, [import_.name, *rest] if import_.name else rest)
         if head in module.bound:
-            found.append(Target(module, head, rest[0] if rest else ""))
-        if not found and module.is_package and self.find(f"{module.name}.{head}"):
-            found += self._at(f"{module.name}.{head}", rest)
+            targets.append(Target(module, head, rest[0] if rest else ""))
+        if not targets and module.is_package and self.find(f"{module.name}.{head}"):
+            targets += self._at(f"{module.name}.{head}", rest)
         self._resolving.discard(key)
         if not imports and not self._resolving:  # within another one, it may have been cut short
-            self._resolved[key] = found
-        return found
+            self._resolved[key] = targets
+        return targets
 
     def variables(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> Iterator[Variable]:
         """What in the user's modules a name stands for, where it can be changed."""
@@ -127,14 +127,16 @@ class Lookup:
             return self._at(f"{dotted}.{rest[0]}", rest[1:]) if rest else [Target(None, dotted)]
         if not rest:
             return [Target(module, "")]
-        found = list(self.resolve(module, tuple(rest)))
+        targets = list(self.resolve(module, tuple(rest)))
         if module.is_package and self.find(f"{dotted}.{rest[0]}"):
-            found += self._at(f"{dotted}.{rest[0]}", rest[1:])
-        return found or [Target(module, "", rest[0])]
+            targets += self._at(f"{dotted}.{rest[0]}", rest[1:])
+        return targets or [Target(module, "", rest[0])]
 
     def _may_be_changed(self, module: Module, name: str) -> bool:
         """Whether a name is bound to what may change in somebody's hands: neither constants nor Spark's columns."""
-        values = [one.value for one in module.bound[name] if isinstance(one, ast.Assign | ast.AnnAssign)]
+        values = [
+            statement.value for statement in module.bound[name] if isinstance(statement, ast.Assign | ast.AnnAssign)
+        ]
         return module.may_hold(name) and not (
             len(values) == len(module.bound[name]) and all(self._is_column(module, value) for value in values)
         )
@@ -144,13 +146,13 @@ class Lookup:
             match value:
                 case ast.Call(func=inner) | ast.BinOp(left=inner) | ast.Attribute(value=inner):
                     value = inner
-        found = self.resolve(module, chain) if value is not None and (chain := chain_of(value)) else []
-        return bool(found) and all(one.module is None and one.name.startswith(_COLUMNS) for one in found)
+        targets = self.resolve(module, chain) if value is not None and (chain := chain_of(value)) else []
+        return bool(targets) and all(target.module is None and target.name.startswith(_COLUMNS) for target in targets)
 
     def _changes_given(self, module: Module, chain: Chain, imports: Sequence[Import]) -> bool:
         """Whether what a name stands for may change what it is called with, or gives it on to what may."""
         key = (module.name, chain)
-        if any(one.bound == chain[0] for one in imports):
+        if any(import_.bound == chain[0] for import_ in imports):
             return self._hands_on(module, chain, imports)
         if key not in self._change_given:
             self._change_given[key] = self._hands_on(module, chain, ())
@@ -173,7 +175,7 @@ class Lookup:
                     if names.changes_given:
                         return True
                     further = names.gives_on if isinstance(statement, DEFINITIONS) else names.used
-                    todo += [(target.module, one, names.imports) for one in further]
+                    todo += [(target.module, used, names.imports) for used in further]
         return False
 
 

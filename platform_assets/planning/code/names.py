@@ -53,18 +53,18 @@ def names_in(nodes: Iterable[ast.AST], package: str, *, at_once: bool = False) -
         package: that relative imports in it start from.
         at_once: only what runs where it stands, without the bodies of functions.
     """
-    found = _Names(package, at_once=at_once)
+    visitor = _Names(package, at_once=at_once)
     for node in nodes:
-        found.visit(node)
+        visitor.visit(node)
     return Names(
-        frozenset(found.used),
-        frozenset(found.changed),
-        frozenset(found.passed),
-        frozenset(found.gives_on),
-        tuple(found.imports),
-        found.changes_given,
-        found.changes_own,
-        found.subclasses,
+        frozenset(visitor.used),
+        frozenset(visitor.changed),
+        frozenset(visitor.passed),
+        frozenset(visitor.gives_on),
+        tuple(visitor.imports),
+        visitor.changes_given,
+        visitor.changes_own,
+        visitor.subclasses,
     )
 
 
@@ -97,7 +97,9 @@ class _Names(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         around = self._class
-        methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+        methods = frozenset(
+            statement.name for statement in node.body if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
         self._class = Class(around.name if around else node.name, shared_by(node), methods)
         self.generic_visit(node)
         self._class = around
@@ -120,7 +122,7 @@ class _Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> None:
-        self._name_given((one.id for one in ast.walk(node.iter) if isinstance(one, ast.Name)), [node.target])
+        self._name_given((part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)), [node.target])
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
@@ -133,9 +135,11 @@ class _Names(ast.NodeVisitor):
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, _Comprehension):
             self.visit(node.generators[0].iter)  # which is computed outside
-            rest = [part for one in node.generators for part in (one.iter, *one.ifs)][1:]
+            rest = [part for generator in node.generators for part in (generator.iter, *generator.ifs)][1:]
             values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            self._visit_scope(Scope(bound_in(one.target for one in node.generators), frozenset()), [*rest, *values])
+            self._visit_scope(
+                Scope(bound_in(generator.target for generator in node.generators), frozenset()), [*rest, *values]
+            )
         else:
             super().generic_visit(node)
 
@@ -196,7 +200,7 @@ class _Names(ast.NodeVisitor):
             return
         outside = frozenset(name for node in body for name in declared_global(node))
         # A name that an import binds is followed, even where it is bound in another way as well.
-        imported = {one.bound for node in body for one in imports_within(node, self._package)}
+        imported = {import_.bound for node in body for import_ in imports_within(node, self._package)}
         bound = parameters | (bound_in(body) - imported)
         scope = as_method or Scope(bound, outside)
         given = parameters - {scope.itself}
@@ -237,7 +241,9 @@ class _Names(ast.NodeVisitor):
 
     def _give(self, call: ast.Call) -> None:
         """What a call hands to a function, which may change it."""
-        given = {chain for node in (*call.args, *(one.value for one in call.keywords)) for chain in held_in(node)}
+        given = {
+            chain for node in (*call.args, *(keyword.value for keyword in call.keywords)) for chain in held_in(node)
+        }
         passed = {chain for chain in given if not self._is_bound(chain[0])}
         self.passed |= passed
         if any(self._is_given(chain[0]) for chain in given):

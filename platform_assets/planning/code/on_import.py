@@ -67,23 +67,26 @@ class OnImport:
     def _changed_by_calling(self, module: Module, maker: ast.expr) -> Iterator[Variable]:
         def uses(node: ast.expr) -> Iterator[tuple[Module, Target]]:
             for chain in module.names(node).used:
-                yield from ((one.module, one) for one in self._lookup.resolve(module, chain) if one.module)
+                targets = self._lookup.resolve(module, chain)
+                yield from ((target.module, target) for target in targets if target.module)
 
         function = maker.func if isinstance(maker, ast.Call) else maker
         if isinstance(function, ast.Attribute) and function.attr not in READING and (owner := chain_of(function.value)):
             yield from self._lookup.variables(module, owner)
         called = [self.called(module, chain) for chain in module.names(function).used]
-        changed = [variable for one in called for variable in one.changed]
+        changed = [variable for call in called for variable in call.changed]
         yield from changed
-        if changed or not any(one.is_own for one in called):
+        if changed or not any(call.is_own for call in called):
             return
-        if any(one.changes_own for one in called):
-            yield from (Variable(of.name, one.name) for of, one in uses(function) if of.is_variable(one.name))
+        if any(call.changes_own for call in called):
+            yield from (Variable(of.name, target.name) for of, target in uses(function) if of.is_variable(target.name))
         yield from (
-            Variable(of.name, one.name) for of, one in uses(maker) if not one.attribute and of.is_filled_later(one.name)
+            Variable(of.name, target.name)
+            for of, target in uses(maker)
+            if not target.attribute and of.is_filled_later(target.name)
         )
 
 
 def bindings(module: Module) -> Iterable[Statement]:
     """The statements at the top of a module that bind a name."""
-    return dict.fromkeys(one for statements in module.bound.values() for one in statements)
+    return dict.fromkeys(statement for statements in module.bound.values() for statement in statements)

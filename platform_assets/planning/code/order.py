@@ -69,21 +69,21 @@ class Order:
         Args:
             module: that is imported first. Of those that only functions import, each is taken for itself.
         """
-        for name in (module, *sorted(one.name for one in self._reached.modules)):
+        for name in (module, *sorted(reached.name for reached in self._reached.modules)):
             steps: list[_Step] = []
             self._run(name, steps)
-            doing = [self._text(one) for one in steps if one.statement in self._reached.doing]
+            doing = [self._text(step) for step in steps if step.statement in self._reached.doing]
             if len(doing) > 1:
                 yield f"on import: {' '.join(doing)}"
             yield from self._by_variable(steps)
 
     def _run(self, name: str, steps: list[_Step]) -> None:
         """Note what is executed when a module is imported, in order."""
-        for one in (*packages(name), name):
-            module = None if one in self._begun else self._lookup.find(one)
+        for dotted in (*packages(name), name):
+            module = None if dotted in self._begun else self._lookup.find(dotted)
             if module is None:
                 continue
-            self._begun.add(one)
+            self._begun.add(dotted)
             for statement, imports in module.executed:
                 for loaded in imports:
                     self._run(loaded.loads, steps)
@@ -94,20 +94,20 @@ class Order:
     def _by_variable(self, steps: Iterable[_Step]) -> Iterator[str]:
         if not self._watched:
             return
-        found: dict[Variable, list[str]] = {}
+        by_variable: dict[Variable, list[str]] = {}
         for step in steps:
             for key, text in self._parts(step):
-                found.setdefault(key, []).append(text)
-        for key, texts in found.items():
+                by_variable.setdefault(key, []).append(text)
+        for key, texts in by_variable.items():
             if len(texts) > 1:
                 yield f"{key} on import: {' '.join(texts)}"
 
     def _parts(self, step: _Step) -> Iterator[tuple[Variable, str]]:
         """The watched variables that a step binds, uses or changes, each with what of the step counts for it."""
         imported = [
-            (key, f"{name} is {one.name} of {one.module}")
-            for one in step.imports
-            for name in ((one.bound,) if one.bound != "*" else self._given_by_star(one.module))
+            (key, f"{name} is {import_.name} of {import_.module}")
+            for import_ in step.imports
+            for name in ((import_.bound,) if import_.bound != "*" else self._given_by_star(import_.module))
             if (key := Variable(step.module.name, name)) in self._watched
         ]
         if step.statement in self._reached.taken or step.module.name in self._reached.whole:
@@ -132,15 +132,19 @@ class Order:
         """What watched variables of a module are other names for, or have within."""
         for name, statements in module.bound.items():
             if Variable(module.name, name) in self._watched:
-                values = (one.value for one in statements if isinstance(one, ast.Assign | ast.AnnAssign) and one.value)
+                values = (
+                    statement.value
+                    for statement in statements
+                    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value
+                )
                 for chain in (chain for value in values for chain in held_in(value)):
                     yield from self._lookup.variables(module, chain)
 
     def _rebound(self, module: Module) -> Iterator[str]:
         """Names that a module binds more than once, its imports of everything included."""
         yield from module.rebound
-        seen = {*module.bound, *(one.bound for one in module.imports)}
-        for star in dict.fromkeys(one.module for one in module.imports if one.bound == "*"):
+        seen = {*module.bound, *(import_.bound for import_ in module.imports)}
+        for star in dict.fromkeys(import_.module for import_ in module.imports if import_.bound == "*"):
             given = self._given_by_star(star)
             yield from given & seen
             seen |= given
@@ -150,8 +154,8 @@ class Order:
         if name not in self._stars:
             self._stars[name] = frozenset()  # for modules that import each other
             if module := self._lookup.find(name):
-                imported = {one.bound for one in module.imports}
-                further = (self._given_by_star(one.module) for one in module.imports if one.bound == "*")
+                imported = {import_.bound for import_ in module.imports}
+                further = (self._given_by_star(import_.module) for import_ in module.imports if import_.bound == "*")
                 self._stars[name] = frozenset({*module.bound, *imported}.union(*further)) - {"*"}
         return self._stars[name]
 
@@ -166,6 +170,6 @@ def _at_once(statement: Statement) -> Iterable[ast.AST]:
             ast.FunctionDef(decorator_list=decorators, args=args)
             | ast.AsyncFunctionDef(decorator_list=decorators, args=args)
         ):
-            return [*decorators, *args.defaults, *(one for one in args.kw_defaults if one is not None)]
+            return [*decorators, *args.defaults, *(default for default in args.kw_defaults if default is not None)]
         case _:
             return [statement]

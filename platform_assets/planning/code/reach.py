@@ -115,16 +115,16 @@ class _Reach:
 
     def follow(self, module: Module, chain: Chain, imports: Sequence[Import] = ()) -> None:
         """Take in what a name stands for, used in a module with imports of its own."""
-        key = ("follow", module.name, *chain, "", *(str(one) for one in imports if one.bound == chain[0]))
+        key = ("follow", module.name, *chain, "", *(str(import_) for import_ in imports if import_.bound == chain[0]))
         if not self._is_new(key):
             return
         self.touched.add(Variable(module.name, chain[0]))
-        found = self._lookup.resolve(module, chain, imports)
-        for target in found:
+        targets = self._lookup.resolve(module, chain, imports)
+        for target in targets:
             self._take(module, chain, target)
-        if not found and chain[0] in _SEES_ALL_NAMES:
+        if not targets and chain[0] in _SEES_ALL_NAMES:
             self.takes_whole(module)
-        if not found and chain[0] == "__import__":
+        if not targets and chain[0] == "__import__":
             self._takes_package(module)
 
     def takes_whole(self, module: Module) -> None:
@@ -136,14 +136,16 @@ class _Reach:
         if self._before:
             self.texts.add(f"{module.name}: {canonical_body(module.body)}")
         names = module.names()
-        for one in (*module.imports, *names.imports):
-            self._imports(module, one)
-            if one.bound != "*":
+        for import_ in (*module.imports, *names.imports):
+            self._imports(module, import_)
+            if import_.bound != "*":
                 # A dotted import binds a package for one module in it, not for all.
-                chain = (one.bound,) if one.name or one.module == one.loads else (one.bound, "__name__")
+                chain = (
+                    (import_.bound,) if import_.name or import_.module == import_.loads else (import_.bound, "__name__")
+                )
                 self.follow(module, chain, names.imports)
-            if not one.name and (found := self._lookup.find(one.loads)):
-                self.takes_whole(found)
+            if not import_.name and (imported := self._lookup.find(import_.loads)):
+                self.takes_whole(imported)
         self._uses(module, None)
 
     def loads(self, module: Module) -> None:
@@ -154,8 +156,8 @@ class _Reach:
             if package := self._lookup.find(above):
                 self.loads(package)
         self._loaded.append(module)
-        for one in module.imports:
-            self._imports(module, one)
+        for import_ in module.imports:
+            self._imports(module, import_)
         for statement in (*module.effects, *self._before.on_import.registrations(module)):
             self._does(module, statement)
 
@@ -171,7 +173,7 @@ class _Reach:
         if target.module is None:
             if target.name in {f"builtins.{name}" for name in _SEES_ALL_NAMES}:
                 self.takes_whole(module)
-            if any(_overlap(target.name, one) for one in _IMPORTS_BY_NAME):
+            if any(_overlap(target.name, name) for name in _IMPORTS_BY_NAME):
                 self._takes_package(module)
             return
         self.is_own = True
@@ -200,8 +202,8 @@ class _Reach:
     def _uses(self, module: Module, node: Statement | None) -> None:
         """Take in what a part of a module, or all of it, uses."""
         names = module.names(node)
-        for one in names.imports:
-            self._imports(module, one)
+        for import_ in names.imports:
+            self._imports(module, import_)
         for chain in sorted(names.used):
             self.follow(module, chain, names.imports)
         self._subclasses |= names.subclasses
@@ -213,30 +215,30 @@ class _Reach:
                 self.changed.update(self._lookup.variables(module, chain, names.imports))
             self.changed.update(self._lookup.given_away(module, names))
         # Whoever has a list that is filled later may hand it to what fills it.
-        self.changed.update(one for chain in names.used for one in self._lookup.containers(module, chain))
+        self.changed.update(variable for chain in names.used for variable in self._lookup.containers(module, chain))
 
-    def _imports(self, module: Module, one: Import) -> None:
+    def _imports(self, module: Module, import_: Import) -> None:
         """Take in what an import does, whoever uses what it binds."""
-        for name in (*packages(one.loads), one.loads, f"{one.loads}.{one.name}"):
-            if found := self._lookup.find(name):
-                self.loads(found)
-        if one.bound == "*":
-            self.texts.add(f"{module.name} has all of {one.module}")
-            if found := self._lookup.find(one.module):
-                self.takes_whole(found)
+        for name in (*packages(import_.loads), import_.loads, f"{import_.loads}.{import_.name}"):
+            if imported := self._lookup.find(name):
+                self.loads(imported)
+        if import_.bound == "*":
+            self.texts.add(f"{module.name} has all of {import_.module}")
+            if imported := self._lookup.find(import_.module):
+                self.takes_whole(imported)
 
     def _takes_package(self, module: Module) -> None:
         """Take in all that lies beside a module which imports by a name that it computes."""
         self.takes_whole(module)
         for name in self._below(module.name):
-            if found := self._lookup.find(name):
-                self.takes_whole(found)
+            if beside := self._lookup.find(name):
+                self.takes_whole(beside)
 
     def _takes_modules_in(self, package: Module) -> None:
         """Take in the modules of a package, of which any may be taken by a name that is computed."""
         for name in self._below(package.name):
-            if name.startswith(f"{package.name}.") and (found := self._lookup.find(name)):
-                self.takes_whole(found)
+            if name.startswith(f"{package.name}.") and (module := self._lookup.find(name)):
+                self.takes_whole(module)
 
     def _takes_subclasses(self) -> None:
         """Take in the classes with a base of the user's, once somebody asks a class for those that are made from it."""
@@ -249,7 +251,7 @@ class _Reach:
 
     def _takes_changes(self, before: Beforehand) -> None:
         """Take in what modules that nothing here imports may have changed of what is reached, being imported before."""
-        loaded = {one.name for one in self._loaded}
+        loaded = {module.name for module in self._loaded}
         for module in before.modules:
             for statement, changed in before.changing(module) if module.name not in loaded else ():
                 if statement not in self._doing and (changed is None or any(map(self._is_reached, changed))):
@@ -270,6 +272,6 @@ def _is_called_later(node: Statement | None) -> bool:
             return not isinstance(node, ast.Expr | ast.AugAssign)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(name: str, other: str) -> bool:
     """Whether a dotted name is another, lies in it or has it within."""
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+    return f"{name}.".startswith(f"{other}.") or f"{other}.".startswith(f"{name}.")

@@ -48,7 +48,7 @@ class Scope(NamedTuple):
 def method_scope(node: ast.FunctionDef, owner: Class) -> Scope:
     """What is known of a method by its first line."""
     parameters = [*node.args.posonlyargs, *node.args.args]
-    decorators = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+    decorators = {decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)}
     itself = parameters[0].arg if parameters and "staticmethod" not in decorators else ""
     of_class = "classmethod" in decorators or node.name in _OF_CLASSES or itself == "cls"
     return Scope(frozenset(), frozenset(), frozenset(), node.name, owner, itself, of_class)
@@ -62,10 +62,10 @@ def methods_of(scope: Scope) -> frozenset[str]:
 def shared_by(node: ast.ClassDef) -> frozenset[str]:
     """Attributes that a class binds to what can be changed, for all its objects together."""
     values = (
-        (target, one.value)
-        for one in node.body
-        if isinstance(one, ast.Assign | ast.AnnAssign)
-        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        (target, statement.value)
+        for statement in node.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
     )
     return frozenset(target.id for target, value in values if isinstance(target, ast.Name) and _can_change(value))
 

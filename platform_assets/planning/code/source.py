@@ -44,15 +44,15 @@ class Module:
     @cached_property
     def imports(self) -> tuple[Import, ...]:
         """What is imported with it, in order."""
-        return tuple(one for _, imports in self.executed for one in imports)
+        return tuple(import_ for _, imports in self.executed for import_ in imports)
 
     @cached_property
     def rebound(self) -> frozenset[str]:
         """Names that it binds more than once, to other things, so that it matters when."""
         several = {name for name, statements in self.bound.items() if len(statements) > 1}
         sources: dict[str, set[tuple[str, str]]] = {}
-        for one in self.imports:
-            sources.setdefault(one.bound, set()).add((one.module, one.name))
+        for import_ in self.imports:
+            sources.setdefault(import_.bound, set()).add((import_.module, import_.name))
         return frozenset(several | {name for name, of in sources.items() if len(of) > 1 or name in self.bound})
 
     @property
@@ -78,7 +78,7 @@ class Module:
 
     def is_variable(self, name: str) -> bool:
         """Whether a name is bound to a value, which may be changed later on."""
-        return any(not isinstance(one, DEFINITIONS) for one in self.bound.get(name, ()))
+        return any(not isinstance(statement, DEFINITIONS) for statement in self.bound.get(name, ()))
 
     def may_be_changed(self, name: str, attribute: str) -> bool:
         """Whether a name is bound to what keeps something that changes: a value, or attributes of a definition.
@@ -90,23 +90,34 @@ class Module:
         if self.is_variable(name) or attribute == CALLED:
             return self.is_variable(name)
         # What a function has methods for is up to its decorator, as with `singledispatch`; those of a class are read.
-        return bool(attribute) or any(not isinstance(one, ast.ClassDef) for one in self.bound.get(name, ()))
+        return bool(attribute) or any(not isinstance(statement, ast.ClassDef) for statement in self.bound.get(name, ()))
 
     def may_hold(self, name: str) -> bool:
         """Whether a name is bound to what somebody may change who is given it: not to texts and numbers alone."""
         return not all(
-            isinstance(one, ast.Assign | ast.AnnAssign) and _is_constant(one.value) for one in self.bound.get(name, ())
+            isinstance(statement, ast.Assign | ast.AnnAssign) and _is_constant(statement.value)
+            for statement in self.bound.get(name, ())
         )
 
     def is_filled_later(self, name: str) -> bool:
         """Whether a name is bound to something empty, which nobody would need who never put anything in."""
-        values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
+        values = (
+            statement.value
+            for statement in self.bound.get(name, ())
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+        )
         return any(map(_is_empty, values))
 
     def is_empty_container(self, name: str) -> bool:
         """Whether a name is bound to a list, or the like, of Python's own that is filled later."""
-        values = (one.value for one in self.bound.get(name, ()) if isinstance(one, ast.Assign | ast.AnnAssign))
-        return any(_is_empty(one) and (not isinstance(one, ast.Call) or _makes_container(one.func)) for one in values)
+        values = (
+            statement.value
+            for statement in self.bound.get(name, ())
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+        )
+        return any(
+            _is_empty(value) and (not isinstance(value, ast.Call) or _makes_container(value.func)) for value in values
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -122,14 +133,14 @@ def parse_module(name: str, source: str, *, is_package: bool = False) -> Module:
     bound: dict[str, list[Statement]] = {}
     for statement in executed:
         # Opening the platform waits for this: expressions are looked through only where one of them binds a name.
-        for one in sorted(bound_in([statement] if ":=" in source else _binding(statement))):
-            bound.setdefault(one, []).append(statement)
+        for bound_name in sorted(bound_in([statement] if ":=" in source else _binding(statement))):
+            bound.setdefault(bound_name, []).append(statement)
     package = _package(name, is_package=is_package)
     steps = tuple(
-        (one, () if isinstance(one, ast.Expr | _Assignment) else tuple(imports_within(one, package)))
-        for one in executed
+        (statement, () if isinstance(statement, ast.Expr | _Assignment) else tuple(imports_within(statement, package)))
+        for statement in executed
     )
-    imported = frozenset(one.bound for _, imports in steps for one in imports)
+    imported = frozenset(import_.bound for _, imports in steps for import_ in imports)
     effects = (statement for statement in executed if not _only_binds(statement, imported))
     return Module(name, is_package, bound, steps, tuple(effects), body)
 
@@ -145,16 +156,16 @@ def _makers_in(node: ast.AST) -> Iterator[ast.expr]:
             yield from node.decorator_list
             inner = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
         case ast.ClassDef(decorator_list=decorators, bases=bases, keywords=keywords):
-            yield from [*decorators, *bases, *(one.value for one in keywords)]
+            yield from [*decorators, *bases, *(keyword.value for keyword in keywords)]
         case ast.Lambda(args=args):
             inner = [*args.defaults, *args.kw_defaults]
         case ast.Call(func=ast.Name(id="map" | "filter"), args=[function, *_]):
             yield function
         case ast.Call(func=function):
             yield function
-    for one in inner:
-        if one is not None:
-            yield from _makers_in(one)
+    for part in inner:
+        if part is not None:
+            yield from _makers_in(part)
 
 
 def _executed(body: Iterable[Statement]) -> Iterable[Statement]:
