@@ -62,15 +62,15 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
     Raises:
         UsageError: a part is no day, is outside the calendar, or is a range that ends before it starts.
     """
-    found: set[date] = set()
+    days: set[date] = set()
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
         start = parse_day(first, settings)
         end = parse_day(last, settings) if dots else start
         if end < start:
             raise UsageError(f"The range {part.strip()!r} ends before it starts.", "Write the older day first.")
-        found.update(start + timedelta(days=n) for n in range((end - start).days + 1))
-    return frozenset(found)
+        days.update(start + timedelta(days=n) for n in range((end - start).days + 1))
+    return frozenset(days)
 
 
 def selected(table: str | None, days: str | None, settings: Settings) -> Selection:

@@ -80,17 +80,19 @@ def _grid(title: str, *more: str) -> Table:
 def intake_lines(intakes: Iterable[Intake]) -> list[str]:
     """What raw tables take first."""
     lines: list[str] = []
-    for found in intakes:
-        if found.files:
+    for intake in intakes:
+        if intake.files:
             lines.append(
-                f"{found.table}: {counted(found.files, 'file')} ({size(found.bytes)}) to "
+                f"{intake.table}: {counted(intake.files, 'file')} ({size(intake.bytes)}) to "
                 "take first; the days they touch are known then, and join the plan"
             )
-        if found.due:
-            days = f"{counted(len(found.due), 'day')} of which rows arrived far ahead ({which(found.due)})"
-            lines.append(f"{found.table}: {days} to take first, since their day has come")
-        if found.quiet:
-            lines.append(f"{found.table}: {counted(len(found.quiet), 'day')} to load as empty ({which(found.quiet)})")
+        if intake.due:
+            days = f"{counted(len(intake.due), 'day')} of which rows arrived far ahead ({which(intake.due)})"
+            lines.append(f"{intake.table}: {days} to take first, since their day has come")
+        if intake.quiet:
+            lines.append(
+                f"{intake.table}: {counted(len(intake.quiet), 'day')} to load as empty ({which(intake.quiet)})"
+            )
     return lines
 
 
@@ -101,10 +103,10 @@ def estimate_line(plan: Plan) -> str:
     return f"about {_about(plan.estimate)}"
 
 
-def _about(found: Estimate | None) -> str:
-    if found is None:
+def _about(estimate: Estimate | None) -> str:
+    if estimate is None:
         return "no estimate"
-    return f"{counted(found.rows, 'row')}, {size(found.bytes)}, {found.seconds:,.1f} s"
+    return f"{counted(estimate.rows, 'row')}, {size(estimate.bytes)}, {estimate.seconds:,.1f} s"
 
 
 def size(count: int) -> str:
@@ -232,13 +234,13 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return {
         "intakes": [
             {
-                "table": found.table,
-                "files": found.files,
-                "bytes": found.bytes,
-                "due_days": list(found.due),
-                "quiet_days": list(found.quiet),
+                "table": intake.table,
+                "files": intake.files,
+                "bytes": intake.bytes,
+                "due_days": list(intake.due),
+                "quiet_days": list(intake.quiet),
             }
-            for found in plan.intakes
+            for intake in plan.intakes
         ],
         "steps": [step_json(step) for step in plan.steps],
         "days": plan.days,
@@ -248,6 +250,6 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def estimate_json(found: Estimate | None) -> dict[str, Any] | None:
+def estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
     """None where there is no estimate."""
-    return None if found is None else asdict(found)
+    return None if estimate is None else asdict(estimate)

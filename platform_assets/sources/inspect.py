@@ -110,15 +110,15 @@ def _inspect_parquet(file: LandedFile, contract: Contract) -> Inspection:
         return _refused(f"is not a Parquet file: {_first_line(error)}")
     except UnicodeDecodeError:
         return _refused("has a column whose name is not UTF-8; rename it")
-    found = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
-    if found.reason is not None:
-        return found
+    inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
+    if inspection.reason is not None:
+        return inspection
     reason = _wrong_types(schema, contract)
     if unreadable := unreadable_column(parquet.schema):
         reason = f"has {unreadable}"
     if unknown := sorted(codecs - _CODECS):
         reason = f"is compressed with {', '.join(unknown)}; known are {', '.join(sorted(_CODECS))}"
-    return replace(found, reason=reason)
+    return replace(inspection, reason=reason)
 
 
 def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
@@ -127,7 +127,7 @@ def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
     for column in contract.columns:
         if what := unusable_type(schema.field(column.name).type, column.type):
             return f"has {column.name} as {what}, which cannot become {column.type}"
-    if repeated := [found for field in schema for found in repeated_fields(field.type, field.name)]:
+    if repeated := [name for field in schema for name in repeated_fields(field.type, field.name)]:
         return f"has the field {', '.join(repeated)} more than once"
     return None
 

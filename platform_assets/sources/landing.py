@@ -177,14 +177,14 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
     except OSError as error:
         problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
-    found: list[Path] = []
+    kept: list[Path] = []
     for entry in entries:
         if entry.name.encode("utf-8", "replace").decode() == entry.name:
-            found.append(entry)
+            kept.append(entry)
         else:
             shown = entry.name.encode("utf-8", "backslashreplace").decode()
             problems.append(Problem(f"{path}/{shown}", "has a name that is not UTF-8", "rename it"))
-    return found
+    return kept
 
 
 def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | None:
@@ -231,11 +231,11 @@ def _look(
                 f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
                 is_growing=True,
             )
-        found = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
-        if known is None or (known.refused and known.size != found.size):
+        landed = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
+        if known is None or (known.refused and known.size != landed.size):
             with file.open("rb"):
-                return found
-        sha256 = _remembered(file, found.state)
+                return landed
+        sha256 = _remembered(file, landed.state)
     except OSError as error:
         return _unreadable(path, error)
     except _ChangedError:
@@ -246,24 +246,24 @@ def _look(
         return Problem(
             path,
             f"was replaced: {known.size} bytes with sha256 {known.sha256[:12]} were taken, now there are "
-            f"{found.size} bytes with {sha256[:12]}",
+            f"{landed.size} bytes with {sha256[:12]}",
             "deliver a correction under a new name",
         )
-    return found
+    return landed
 
 
 def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
     """Files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
-    found: list[LandedFile] = []
+    with_sha256: list[LandedFile] = []
     problems: list[Problem] = []
     for landed in files:
         try:
-            found.append(replace(landed, sha256=_sha256(landed.file, landed.state)))
+            with_sha256.append(replace(landed, sha256=_sha256(landed.file, landed.state)))
         except OSError as error:
             problems.append(_unreadable(landed.path, error))
         except _ChangedError:
             problems.append(_changed(landed.path))
-    return found, problems
+    return with_sha256, problems
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -297,5 +297,5 @@ def unchanged(landed: LandedFile) -> bool:
         return False
 
 
-def _state(found: os.stat_result) -> State:
-    return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+def _state(stat: os.stat_result) -> State:
+    return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns

@@ -98,7 +98,7 @@ def _phase(
         failures = _run(settings, name, (simulation.first, simulation.last) if empty else None, progress)
     with opened_platform(settings) as platform:
         changed = {
-            table: sum(found.publication > since for found in platform.ledger.current_days(table).values())
+            table: sum(record.publication > since for record in platform.ledger.current_days(table).values())
             for table in platform.catalogue.names
         }
     return Phase(name, landed.files, changed, time.monotonic() - started, failures)

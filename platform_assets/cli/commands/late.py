@@ -43,8 +43,8 @@ def list_late(
     with opened_platform() as platform:
         if table is not None:
             table = platform.catalogue[table].name
-        found = [rows for rows in late_queue(platform) if table in (None, rows.table)]
-    shown = [rows for rows in found if everything or rows.state in ("waiting", "ahead")]
+        queue = [rows for rows in late_queue(platform) if table in (None, rows.table)]
+    shown = [rows for rows in queue if everything or rows.state in ("waiting", "ahead")]
     if as_json:
         print_json([_as_json(rows) for rows in shown])
     elif shown:
@@ -74,14 +74,14 @@ def approve(
     ):
         done = take(platform, spark, selection, author, progress)
     if as_json:
-        print_json([_approval_as_json(one) for one in done])
+        print_json([_approval_as_json(approval) for approval in done])
         return
-    for one in done:
-        for entered in one.arrivals:
-            text = f"{entered.taken:,} rows of {entered.origin} entered {one.table} as {entered.path}."
+    for approval in done:
+        for entered in approval.arrivals:
+            text = f"{entered.taken:,} rows of {entered.origin} entered {approval.table} as {entered.path}."
             console.print(text, markup=False, highlight=False, soft_wrap=True)
-        changed = sorted(one.published)
-        console.print(f"{len(changed):,} days of {one.table} changed, {changed[0]} to {changed[-1]}.")
+        changed = sorted(approval.published)
+        console.print(f"{len(changed):,} days of {approval.table} changed, {changed[0]} to {changed[-1]}.")
     console.print("The next refresh mends what reads them.")
 
 
@@ -103,8 +103,8 @@ def refuse(
     if as_json:
         print_json([_as_json(rows) for rows in done])
         return
-    rows = sum(one.rows for one in done)
-    console.print(f"{rows:,} rows of {len({one.day for one in done}):,} days stay out.")
+    rows = sum(refused.rows for refused in done)
+    console.print(f"{rows:,} rows of {len({refused.day for refused in done}):,} days stay out.")
 
 
 def _selection(arrival: str | None, table: str | None, days: str | None) -> LateSelection:
@@ -143,5 +143,5 @@ def _as_json(rows: LateRows) -> dict[str, Any]:
 
 
 def _approval_as_json(done: Approval) -> dict[str, Any]:
-    arrivals = [{"path": one.path, "origin": one.origin, "rows": one.taken} for one in done.arrivals]
+    arrivals = [{"path": entered.path, "origin": entered.origin, "rows": entered.taken} for entered in done.arrivals]
     return {"table": done.table, "arrivals": arrivals, "days": sorted(done.published)}

@@ -39,7 +39,9 @@ def life_json(event: Event) -> dict[str, Any]:
         "before": asdict(event.before) if event.before else None,
         "after": asdict(event.after) if event.after else None,
         **{name: getattr(record, name) for name in _OF_A_DAY},
-        "arrivals": [{"path": one.path, "kind": one.kind, "origin": one.origin} for one in event.arrivals],
+        "arrivals": [
+            {"path": arrival.path, "kind": arrival.kind, "origin": arrival.origin} for arrival in event.arrivals
+        ],
         "restores": event.restores or None,
     }
 

@@ -90,13 +90,13 @@ def _done(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> 
     from platform_assets.operations.maintenance.tasks import maintain
 
     author = Author(run=f"process {os.getpid()}", why="maintenance", who=getpass.getuser())
-    found = Maintenance()
+    done = Maintenance()
     with telling(context, "maintenance") as progress, session_on_demand(platform.settings, progress) as spark:
         for task in tasks:
-            found += maintain(platform, spark, task, author, progress)
-            if found.differing:
+            done += maintain(platform, spark, task, author, progress)
+            if done.differing:
                 break  # what would be deleted next may be what mends them
-    return found
+    return done
 
 
 def _print(done: Maintenance, dry_run: bool, window: int) -> None:
@@ -127,9 +127,9 @@ def _grid(done: Maintenance, dry_run: bool) -> Table:
 
 def _compaction_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
     for table in _tables(done.compaction):
-        days = [one for one in done.compaction if one.table == table]
-        files, bytes_ = sum(len(one.small) for one in days), sum(one.bytes for one in days)
-        what = f"{counted(len(days), 'day')} ({which([one.day for one in days])})"
+        days = [day for day in done.compaction if day.table == table]
+        files, bytes_ = sum(len(day.small) for day in days), sum(day.bytes for day in days)
+        what = f"{counted(len(days), 'day')} ({which([day.day for day in days])})"
         yield "compaction", table, what, f"{files:,} → {len(days):,}", size(bytes_)
 
 
@@ -140,24 +140,24 @@ def _checkpoint_rows(done: Maintenance) -> Iterator[tuple[str, ...]]:
 
 def _removal_rows(deletions: Sequence[Deletion]) -> Iterator[tuple[str, ...]]:
     for task, noun in (("stages", "orphaned stage"), ("deletion", "publication")):
-        for table in _tables(one for one in deletions if one.task == task):
-            gone = [one for one in deletions if one.task == task and one.table == table]
-            files, bytes_ = sum(len(one.files) for one in gone), sum(one.bytes for one in gone)
+        for table in _tables(deletion for deletion in deletions if deletion.task == task):
+            gone = [deletion for deletion in deletions if deletion.task == task and deletion.table == table]
+            files, bytes_ = sum(len(deletion.files) for deletion in gone), sum(deletion.bytes for deletion in gone)
             yield task, table, counted(len(gone), noun), f"{files:,}", size(bytes_)
 
 
-def _tables(found: Iterable[Any]) -> list[str]:
-    return sorted({one.table for one in found})
+def _tables(parts: Iterable[Any]) -> list[str]:
+    return sorted({part.table for part in parts})
 
 
 def _json(done: Maintenance) -> dict[str, Any]:
     return {
         "compaction": [
-            {"table": one.table, "day": one.day, "files": len(one.small), "bytes": one.bytes} for one in done.compaction
+            {"table": day.table, "day": day.day, "files": len(day.small), "bytes": day.bytes} for day in done.compaction
         ],
         "checkpoints": dict(done.checkpoints),
-        "stages": _removals_json(one for one in done.deletions if one.task == "stages"),
-        "deletion": _removals_json(one for one in done.deletions if one.task == "deletion"),
+        "stages": _removals_json(deletion for deletion in done.deletions if deletion.task == "stages"),
+        "deletion": _removals_json(deletion for deletion in done.deletions if deletion.task == "deletion"),
         "busy": {table: {str(day): why for day, why in days.items()} for table, days in done.busy.items()},
         "differing": dict(done.differing),
     }
@@ -165,6 +165,11 @@ def _json(done: Maintenance) -> dict[str, Any]:
 
 def _removals_json(deletions: Iterable[Deletion]) -> list[dict[str, Any]]:
     return [
-        {"table": one.table, "publication": one.publication, "files": len(one.files), "bytes": one.bytes}
-        for one in deletions
+        {
+            "table": deletion.table,
+            "publication": deletion.publication,
+            "files": len(deletion.files),
+            "bytes": deletion.bytes,
+        }
+        for deletion in deletions
     ]

@@ -28,7 +28,7 @@ def read(
     lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
     version_in(lake, table, shown, load_catalogue(settings).names)
-    found = whole_snapshot(lake, table, shown, days)
-    files = {of: paths for of, paths in found.by_day().items() if of is not None and (days is None or of in days)}
+    snapshot = whole_snapshot(lake, table, shown, days)
+    files = {of: paths for of, paths in snapshot.by_day().items() if of is not None and (days is None or of in days)}
     title = f"{table}{f' on {day}' if day else ''}"
-    print_rows(title, lake.table_path(table), found.schema_string, files, limit, format)
+    print_rows(title, lake.table_path(table), snapshot.schema_string, files, limit, format)

@@ -23,18 +23,25 @@ def recover(
 ) -> None:
     """Finish what killed processes began; whoever writes next would do so too."""
     author = decided_by(reason, getpass.getuser() if by is None else by) if undo else None
-    found = recover_installation(load_settings(), author)
+    recovered = recover_installation(load_settings(), author)
     if as_json:
-        print_json({"release": found.release, "done": found.done, "indexed": found.indexed, "mended": found.mended})
+        print_json(
+            {
+                "release": recovered.release,
+                "done": recovered.done,
+                "indexed": recovered.indexed,
+                "mended": recovered.mended,
+            }
+        )
         return
-    for sentence in found.done:
+    for sentence in recovered.done:
         say("[green]done[/]", sentence)
-    if found.indexed:
-        names = ", ".join(f"{name} (release {number})" for name, number in found.indexed.items())
+    if recovered.indexed:
+        names = ", ".join(f"{name} (release {number})" for name, number in recovered.indexed.items())
         say("[green]indexed[/]", f"The ledger is up to date; it lacked {names}.")
-    for sentence in found.mended:
+    for sentence in recovered.mended:
         say("[yellow]mended[/]", sentence)
-    if not found.done and not found.indexed:
-        shown = f"release {found.release} shows all that was begun"
-        why = shown if found.release >= 0 else "nothing was published yet"
+    if not recovered.done and not recovered.indexed:
+        shown = f"release {recovered.release} shows all that was begun"
+        why = shown if recovered.release >= 0 else "nothing was published yet"
         console.print(f"Nothing to recover: {why}.", highlight=False)

@@ -35,26 +35,26 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
     from platform_assets.operations.pins import pinned_releases
 
     with opened_platform() as platform:
-        found = _chosen(platform, which)
-        if found.number < 0:
+        release = _chosen(platform, which)
+        if release.number < 0:
             if as_json:
                 print_json(None)
             else:
                 console.print("Nothing was published yet.")
             return
-        before = release_of(platform.lake, found.number - 1) if found.number else Release()
-        changes = changed_days(platform, before, found)
+        before = release_of(platform.lake, release.number - 1) if release.number else Release()
+        changes = changed_days(platform, before, release)
         made = platform.ledger.publication(
-            next(name for name, number in platform.ledger.indexed().items() if number == found.number)
+            next(name for name, number in platform.ledger.indexed().items() if number == release.number)
         )
         assert made is not None
-        is_current = found.number == current_release(platform.lake).number
-        pin = pinned_releases(platform).get(found.number)
-        paths = {table: str(platform.lake.table_path(table)) for table in found.versions}
+        is_current = release.number == current_release(platform.lake).number
+        pin = pinned_releases(platform).get(release.number)
+        paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     if as_json:
-        print_json(release_json(found, made, changes, pin, paths, is_current=is_current))
+        print_json(release_json(release, made, changes, pin, paths, is_current=is_current))
     else:
-        print_release(found, made, changes, pin, limit, is_current=is_current)
+        print_release(release, made, changes, pin, limit, is_current=is_current)
 
 
 @app.command()
@@ -70,15 +70,15 @@ def diff(
     from platform_assets.operations.lineage.release_diff import changed_days
 
     with opened_platform() as platform:
-        one, other = _chosen(platform, before), _chosen(platform, after)
-        changes = changed_days(platform, one, other, selected(table, days, platform.settings))
+        old, new = _chosen(platform, before), _chosen(platform, after)
+        changes = changed_days(platform, old, new, selected(table, days, platform.settings))
         shown = {number for change in changes for number in change.releases}
         names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
         heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]
     if as_json:
-        print_json(diff_json(one, other, changes, heads))
+        print_json(diff_json(old, new, changes, heads))
     else:
-        print_diff(one, other, changes, heads, limit)
+        print_diff(old, new, changes, heads, limit)
 
 
 @app.command()

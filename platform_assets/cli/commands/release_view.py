@@ -23,7 +23,7 @@ _rows, _bytes = attrgetter("rows"), attrgetter("bytes")
 
 
 def print_release(
-    found: Release,
+    release: Release,
     made: PublicationRecord,
     changes: Sequence[DayDifference],
     pin: Pin | None,
@@ -35,7 +35,7 @@ def print_release(
     from platform_assets.operations.pins import described
 
     facts = {
-        "release": f"{found.number}{', the current one' if is_current else ''}",
+        "release": f"{release.number}{', the current one' if is_current else ''}",
         "pin": described(pin) if pin else "",
         "what": f"{made.kind}, publication {made.publication}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
         "by": f"{made.who}, run {made.run}",
@@ -51,14 +51,16 @@ def print_release(
     if len(made.arrivals) > _FILES_SHOWN:
         console.print(f"         and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
     console.print()
-    _print_changes(changes, limit, f"What differs from release {found.number - 1}" if found.number else "First content")
+    _print_changes(
+        changes, limit, f"What differs from release {release.number - 1}" if release.number else "First content"
+    )
     same = {(day.table, day.day) for day in made.days} - {(change.table, change.day) for change in changes}
     if same:
         tables = sorted({table for table, _ in same})
         shown = "; ".join(f"{table} {which([day for name, day in same if name == table])}" for table in tables)
         console.print(f"Published with the content they had: {shown}", highlight=False, soft_wrap=True)
     grid = new_grid("Versions it shows", ("table", "version"), right=("version",))
-    for table, version in found.versions.items():
+    for table, version in release.versions.items():
         grid.add_row(table, str(version))
     console.print(grid)
 
@@ -112,12 +114,12 @@ def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]
 
 
 def _became(then: int | None, now: int | None, shown: Callable[[int], str] = "{:,}".format) -> str:
-    before, after = ("not there" if one is None else shown(one) for one in (then, now))
+    before, after = ("not there" if number is None else shown(number) for number in (then, now))
     return after if then == now else f"{before} → {after}"
 
 
 def release_json(
-    found: Release,
+    release: Release,
     made: PublicationRecord,
     changes: Sequence[DayDifference],
     pin: Pin | None,
@@ -130,7 +132,7 @@ def release_json(
         **publication_json(made),
         "current": is_current,
         "pin": pin_json(pin) if pin else None,
-        "tables": {table: {"version": version, "path": paths[table]} for table, version in found.versions.items()},
+        "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
         "changes": [_change_json(change) for change in changes],
         "arrivals": [
             {name: getattr(arrival, name) for name in ("table", "path", "kind", "taken", "refused", "late", "reason")}

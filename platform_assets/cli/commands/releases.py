@@ -23,9 +23,9 @@ def releases(
     with opened_platform() as platform:
         pins = pinned_releases(platform)
         names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
-        shown = [found for name in names[: -limit - 1 : -1] if (found := platform.ledger.publication(name))]
+        shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]
     if as_json:
-        print_json([_json(one, pins.get(one.release)) for one in shown])
+        print_json([_json(record, pins.get(record.release)) for record in shown])
         return
     if not shown:
         console.print("No release is pinned." if pinned else "Nothing was published yet.")
@@ -33,12 +33,12 @@ def releases(
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", style="bold")
     grid.add_column(overflow="fold")
-    for one in shown:
-        days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(one).items())
-        said = f"{one.created_at:%Y-%m-%d %H:%M:%S}  {one.kind} by {one.who}: {one.why}"
-        grid.add_row(str(one.release), escape(said) + ("  [yellow]pinned[/]" if one.release in pins else ""))
+    for record in shown:
+        days = ", ".join(f"{table} {counted(count, 'day')}" for table, count in _days(record).items())
+        said = f"{record.created_at:%Y-%m-%d %H:%M:%S}  {record.kind} by {record.who}: {record.why}"
+        grid.add_row(str(record.release), escape(said) + ("  [yellow]pinned[/]" if record.release in pins else ""))
         grid.add_row("", escape(days or "no days"))
-        grid.add_row("", f"[dim]publication {escape(one.publication)}, run {escape(one.run)}[/]")
+        grid.add_row("", f"[dim]publication {escape(record.publication)}, run {escape(record.run)}[/]")
     console.print(grid, highlight=False)
     for pin in pins.values():
         console.print(f"Release {pin.release} is {described(pin)}", markup=False, highlight=False, soft_wrap=True)
@@ -46,12 +46,12 @@ def releases(
         console.print(f"{len(names) - len(shown):,} older ones: --limit {len(names)}", highlight=False)
 
 
-def _days(one: PublicationRecord) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for day in one.days:
-        found[day.table] = found.get(day.table, 0) + 1
-    return found
+def _days(record: PublicationRecord) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for day in record.days:
+        counts[day.table] = counts.get(day.table, 0) + 1
+    return counts
 
 
-def _json(one: PublicationRecord, pin: Pin | None) -> dict[str, object]:
-    return publication_json(one) | {"days": _days(one), "pin": pin_json(pin) if pin else None}
+def _json(record: PublicationRecord, pin: Pin | None) -> dict[str, object]:
+    return publication_json(record) | {"days": _days(record), "pin": pin_json(pin) if pin else None}

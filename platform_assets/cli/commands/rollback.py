@@ -31,7 +31,7 @@ def rollback(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
-    if sum(one is not None for one in (publication, run, to)) != 1:
+    if sum(given is not None for given in (publication, run, to)) != 1:
         raise UsageError(
             "Name what to roll back: a publication, --run RUN or --to RELEASE, one of them.",
             "`platform-assets releases` lists all three.",
@@ -84,7 +84,7 @@ def _print(done: Rollback) -> None:
 
 def _json(done: Rollback) -> dict[str, Any]:
     return {
-        "publications": [one.publication for one in done.publications],
+        "publications": [record.publication for record in done.publications],
         "release": done.release,
         "days": [
             {

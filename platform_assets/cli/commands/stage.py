@@ -31,19 +31,19 @@ def list_stages(as_json: AsJson = False) -> None:
     from platform_assets.lakehouse.errors import DamagedStageError
     from platform_assets.operations.stages.store import read_stage, stage_names
 
-    found, damaged = [], []
+    stages, damaged = [], []
     with opened_platform() as platform:
         for name in stage_names(platform.lake):
             try:
-                found.append(read_stage(platform.lake, name))
+                stages.append(read_stage(platform.lake, name))
             except DamagedStageError as error:
                 damaged.append(error)
     if as_json:
-        print_json([stage_json(stage) for stage in found])
+        print_json([stage_json(stage) for stage in stages])
     else:
-        print_stages(found)
-    for one in damaged:
-        say("[red]damaged[/]", f"{one.what} {one.todo}")
+        print_stages(stages)
+    for damage in damaged:
+        say("[red]damaged[/]", f"{damage.what} {damage.todo}")
     if damaged:
         raise typer.Exit(EXIT_LOOK)
 
@@ -81,7 +81,7 @@ def read(
         if table not in snapshot.staged.tables:
             version_in(platform.lake, table, snapshot.release, platform.catalogue.names)
         schema = snapshot.schema_string(table)
-        files = {day: [file.path for file in found] for day, found in snapshot.files(table).items()}
+        files = {day: [file.path for file in day_files] for day, day_files in snapshot.files(table).items()}
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
     print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
@@ -108,11 +108,11 @@ def compare(
             raise UsageError(f"The stage {name} holds no day of {table}.", holds)
         only = selected(table, days, platform.settings)
         with telling(context, "comparing") as progress:
-            found = list(compared(platform, stage, only, progress))
+            comparison = list(compared(platform, stage, only, progress))
     if as_json:
-        print_json({"release": stage.release, "days": [comparison_json(day) for day in found]})
+        print_json({"release": stage.release, "days": [comparison_json(day) for day in comparison]})
     else:
-        print_comparison(stage, found, limit)
+        print_comparison(stage, comparison, limit)
 
 
 @app.command()

@@ -119,8 +119,8 @@ def print_published(name: str, done: StagePublished, stale: Mapping[str, Sequenc
             "[yellow]computed again[/]",
             f"{table} {which(days)}: others published these days, or what they read, since they were staged",
         )
-    for table, found in done.not_published.items():
-        for day, reason in sorted(found.items()):
+    for table, reasons in done.not_published.items():
+        for day, reason in sorted(reasons.items()):
             say("[red]not published[/]", f"{table} {day}: {reason}")
     for table, left in stale.items():
         say("[yellow]stale[/]", f"{table} {which(left)}: `refresh` computes {counted(len(left), 'day')}")
@@ -174,7 +174,8 @@ def published_json(done: StagePublished, stale: Mapping[str, Collection[date]]) 
         "days": done.days,
         "computed_again": done.again,
         "not_published": {
-            table: {str(day): reason for day, reason in found.items()} for table, found in done.not_published.items()
+            table: {str(day): reason for day, reason in reasons.items()}
+            for table, reasons in done.not_published.items()
         },
         "stale": stale,
     }
@@ -194,5 +195,5 @@ def _became(then: Number, now: Number) -> str:
     return f"{now:,}" if then == now else f"{then:,} → {now:,}"
 
 
-def _plus(one: Number, other: Number) -> Number:
-    return one + other  # type: ignore[operator]
+def _plus(total: Number, other: Number) -> Number:
+    return total + other  # type: ignore[operator]

@@ -36,16 +36,16 @@ def stale(
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
     with opened_platform() as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
-        found = outlook(platform, intakes(platform))
+        plans = outlook(platform, intakes(platform))
         calendar = platform.calendar
         held = [hold for hold in platform.ledger.holds() if only.has_table(hold.table)]
-    steps = [shown for step in found.everything.steps if (shown := _only(step, only))]
-    waits = _waits(found)
+    steps = [shown for step in plans.everything.steps if (shown := _only(step, only))]
+    waits = _waits(plans)
     planned = {(step.table, day) for step in steps for day in step.days}
     left_alone = len({(hold.table, hold.day) for hold in held} - planned)
-    changes = {name: some for name, some in found.changes.items() if only.has_table(name)}
-    blocked = list(blocked_lines(found.everything, only))
-    bereft = list(bereft_lines(found.everything, only))
+    changes = {name: some for name, some in plans.changes.items() if only.has_table(name)}
+    blocked = list(blocked_lines(plans.everything, only))
+    bereft = list(bereft_lines(plans.everything, only))
     if as_json:
         print_json(
             {
@@ -54,13 +54,13 @@ def stale(
                     name: [{"change": c.what, "compatible": c.compatible, "needs": c.needs} for c in some]
                     for name, some in changes.items()
                 },
-                "cannot_be_computed": blocked_json(found.everything, only),
-                "bereft": bereft_json(found.everything, only),
-                "waiting_files": sum(intake.files for intake in found.everything.intakes),
+                "cannot_be_computed": blocked_json(plans.everything, only),
+                "bereft": bereft_json(plans.everything, only),
+                "waiting_files": sum(intake.files for intake in plans.everything.intakes),
             }
         )
     else:
-        _print(steps, waits, changes, intake_lines(found.everything.intakes), blocked, bereft, left_alone, calendar)
+        _print(steps, waits, changes, intake_lines(plans.everything.intakes), blocked, bereft, left_alone, calendar)
     if steps or blocked or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
         raise typer.Exit(EXIT_LOOK)
 
@@ -70,12 +70,12 @@ def _only(step: PlannedStep, only: Selection) -> PlannedStep | None:
     return replace(step, reasons=reasons) if reasons else None
 
 
-def _waits(found: Outlook) -> Mapping[str, Collection[date]]:
+def _waits(plans: Outlook) -> Mapping[str, Collection[date]]:
     """Days that a person's refresh would recompute and no other."""
-    by_itself = {step.table: set(step.days) for step in found.automatic.steps}
+    by_itself = {step.table: set(step.days) for step in plans.automatic.steps}
     return {
         step.table: [day for day in step.days if day not in by_itself.get(step.table, ())]
-        for step in found.everything.steps
+        for step in plans.everything.steps
     }
 
 

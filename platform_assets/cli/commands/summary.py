@@ -62,7 +62,7 @@ class TableSummary:
 
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
-    found: list[TableSummary] = []
+    summaries: list[TableSummary] = []
     queue, snapshot = late_queue(platform), LakeSnapshot.now(platform)
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
@@ -71,14 +71,14 @@ def summarise(platform: Platform) -> list[TableSummary]:
             aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
         rows = sum(day.delivered for day in days)
         loaded = len(snapshot.digests(contract.name))
-        waits = [one for one in queue if one.table == contract.name]
-        found.append(TableSummary(contract.name, loaded, rows, aside, waiting_rows(waits), rows_ahead(waits)))
-    return found
+        waits = [late for late in queue if late.table == contract.name]
+        summaries.append(TableSummary(contract.name, loaded, rows, aside, waiting_rows(waits), rows_ahead(waits)))
+    return summaries
 
 
 def day_to_look_at(platform: Platform) -> date | None:
     """A day that is there and has rows, some way into the year where so much was built; None if there is none."""
-    days = sorted(day for day, found in platform.ledger.current_days(_LOOK).items() if found.rows)
+    days = sorted(day for day, record in platform.ledger.current_days(_LOOK).items() if record.rows)
     return days[min(len(days), _DAYS_IN) - 1] if days else None
 
 
@@ -95,16 +95,16 @@ def print_summary(
     """
     counts = ("days", "rows", "aside", *(phase.name for phase in phases))
     grid = new_grid("The platform now", ("table", *counts), right=counts, whole=("table",))
-    for found in tables:
-        changed = [phase.changed.get(found.table, 0) for phase in phases]
-        cells = [f"{found.days:,}", f"{found.rows:,}", f"{found.set_aside:,}" if found.set_aside else ""]
-        grid.add_row(found.table, *cells, *(f"{count:,} days" if count else "-" for count in changed))
+    for summary in tables:
+        changed = [phase.changed.get(summary.table, 0) for phase in phases]
+        cells = [f"{summary.days:,}", f"{summary.rows:,}", f"{summary.set_aside:,}" if summary.set_aside else ""]
+        grid.add_row(summary.table, *cells, *(f"{count:,} days" if count else "-" for count in changed))
     console.print(grid)
     if not any(count for phase in phases for count in phase.changed.values()):
         console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
-    if late := sum(found.late for found in tables):
+    if late := sum(summary.late for summary in tables):
         console.print(f"{late:,} rows came too late to be taken unasked: platform-assets late list")
-    if ahead := sum(found.ahead for found in tables):
+    if ahead := sum(summary.ahead for summary in tables):
         console.print(f"{ahead:,} rows wait for their day: platform-assets late list")
     for phase in phases:
         console.print(f"{phase.name}: {phase.files:,} files landed, {phase.seconds:.1f} s")

@@ -57,12 +57,12 @@ def verify(
     if days is None:
         drawn_by = settings.current_day().toordinal() if seed is None else seed
         draw = Draw(_DRAWN if sample is None else sample, drawn_by)
-    found = _verified(context, settings, table, days, draw)
+    tables = _verified(context, settings, table, days, draw)
     if as_json:
-        print_json({"seed": draw.seed if draw else None, "tables": [_as_json(one) for one in found]})
+        print_json({"seed": draw.seed if draw else None, "tables": [_as_json(verified) for verified in tables]})
     else:
-        _print(found, draw.seed if draw else None)
-    if any(one.of("different") for one in found):
+        _print(tables, draw.seed if draw else None)
+    if any(verified.of("different") for verified in tables):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -119,25 +119,25 @@ def _ended_by_a_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print(found: Sequence[TableVerified], seed: int | None) -> None:
+def _print(tables: Sequence[TableVerified], seed: int | None) -> None:
     names = ("table", "days", "equal", "different", "not verifiable")
     grid = new_grid("Computed again and compared", names, right=names[1:], whole=names)
-    for one in found:
-        different = len(one.of("different"))
+    for verified in tables:
+        different = len(verified.of("different"))
         grid.add_row(
-            one.table,
-            f"{len(one.days):,}",
-            f"{len(one.of('equal')):,}",
+            verified.table,
+            f"{len(verified.days):,}",
+            f"{len(verified.of('equal')):,}",
             f"[red]{different:,}[/]" if different else "0",
-            f"{len(one.of('not verifiable')):,}",
+            f"{len(verified.of('not verifiable')):,}",
         )
     console.print(grid)
-    for one in found:
-        for day in one.of("different"):
-            _print_difference(one.table, day)
-        for reason, days in _reasons(one).items():
+    for verified in tables:
+        for day in verified.of("different"):
+            _print_difference(verified.table, day)
+        for reason, days in _reasons(verified).items():
             more = f" and {counted(len(days) - 1, 'more day')}" if len(days) > 1 else ""
-            say("[yellow]not verifiable[/]", f"{one.table} {days[0]}{more}: {reason}")
+            say("[yellow]not verifiable[/]", f"{verified.table} {days[0]}{more}: {reason}")
     if seed is not None:
         console.print(f"Drawn by --seed {seed}.")
 
@@ -151,20 +151,20 @@ def _print_difference(table: str, day: Verified) -> None:
         say("   ", example)
 
 
-def _reasons(one: TableVerified) -> dict[str, list[date]]:
+def _reasons(verified: TableVerified) -> dict[str, list[date]]:
     """Days that cannot be verified, by the reason."""
-    found: dict[str, list[date]] = {}
-    for day in one.of("not verifiable"):
-        found.setdefault(day.reason, []).append(day.day)
-    return found
+    by_reason: dict[str, list[date]] = {}
+    for day in verified.of("not verifiable"):
+        by_reason.setdefault(day.reason, []).append(day.day)
+    return by_reason
 
 
-def _as_json(one: TableVerified) -> dict[str, Any]:
+def _as_json(verified: TableVerified) -> dict[str, Any]:
     return {
-        "table": one.table,
-        "equal": len(one.of("equal")),
-        "different": len(one.of("different")),
-        "not_verifiable": len(one.of("not verifiable")),
+        "table": verified.table,
+        "equal": len(verified.of("equal")),
+        "different": len(verified.of("different")),
+        "not_verifiable": len(verified.of("not verifiable")),
         "days": [
             {
                 "day": day.day,
@@ -174,6 +174,6 @@ def _as_json(one: TableVerified) -> dict[str, Any]:
                 "found": str(day.found) if day.found else None,
                 "examples": day.examples,
             }
-            for day in one.days
+            for day in verified.days
         ],
     }

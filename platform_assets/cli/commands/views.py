@@ -31,9 +31,9 @@ def views(
     from platform_assets.operations.readers import readers_release
 
     settings = load_settings()
-    found = readers_release(settings, release)
-    if not found.versions:
+    shown = readers_release(settings, release)
+    if not shown.versions:
         raise NeverPublishedError("Nothing was published yet, so there is nothing to see.", "Run a refresh first.")
-    made = list(statements(Lake.at(settings.lake), found, engine.value))
-    print(f"-- Release {found.number}, for {engine}. Written by platform-assets views.\n")
+    made = list(statements(Lake.at(settings.lake), shown, engine.value))
+    print(f"-- Release {shown.number}, for {engine}. Written by platform-assets views.\n")
     print("\n\n".join(f"{statement};" for statement in made))

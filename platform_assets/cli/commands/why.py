@@ -32,58 +32,60 @@ def why(
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
     with opened_platform() as platform:
         contract = platform.catalogue[table]
-        found = explain(platform, contract, parse_day(day, platform.settings))
+        explanation = explain(platform, contract, parse_day(day, platform.settings))
     if as_json:
-        print_json(_json(found, diff=diff))
+        print_json(_json(explanation, diff=diff))
     else:
-        _print(found, diff=diff)
-    if found.reasons or found.origin is None or _is_held(found) or _is_bereft(found.state):
+        _print(explanation, diff=diff)
+    if explanation.reasons or explanation.origin is None or _is_held(explanation) or _is_bereft(explanation.state):
         raise typer.Exit(EXIT_LOOK)
 
 
-def _print(found: Explanation, *, diff: bool) -> None:
-    name = f"{found.table} {found.day}"
-    if found.origin is None:
-        _print_without_content(found, name)
+def _print(explanation: Explanation, *, diff: bool) -> None:
+    name = f"{explanation.table} {explanation.day}"
+    if explanation.origin is None:
+        _print_without_content(explanation, name)
         return
-    _print_state(found, name)
-    console.print(_tree(found.origin, found.software))
+    _print_state(explanation, name)
+    console.print(_tree(explanation.origin, explanation.software))
     if diff:
-        _print_differences(found)
+        _print_differences(explanation)
 
 
-def _is_held(found: Explanation) -> bool:
+def _is_held(explanation: Explanation) -> bool:
     """Whether a gate or a person keeps the day as it is; of a raw table its holds alone say so."""
-    return isinstance(found.state, Held) or (found.now is None and bool(found.held))
+    return isinstance(explanation.state, Held) or (explanation.now is None and bool(explanation.held))
 
 
 def _is_bereft(state: DayState) -> bool:
     return isinstance(state, Blocked) and not state.is_there
 
 
-def _print_state(found: Explanation, name: str) -> None:
-    if found.reasons:
-        say("[yellow]stale[/]", f"{name}: {', '.join(found.reasons)}")
-    elif _is_held(found):
-        say("[red]held[/]", f"{name}: {_holds(found)}; readers see what it was before")
-    elif _is_bereft(found.state):
+def _print_state(explanation: Explanation, name: str) -> None:
+    if explanation.reasons:
+        say("[yellow]stale[/]", f"{name}: {', '.join(explanation.reasons)}")
+    elif _is_held(explanation):
+        say("[red]held[/]", f"{name}: {_holds(explanation)}; readers see what it was before")
+    elif _is_bereft(explanation.state):
         say("[yellow]out of date[/]", f"{name}: made from more than is there")
-    elif found.now is not None:
+    elif explanation.now is not None:
         say("[green]up to date[/]", name)
-    if isinstance(found.state, Blocked):
-        say("[yellow]cannot be computed[/]", cause(found.state))
+    if isinstance(explanation.state, Blocked):
+        say("[yellow]cannot be computed[/]", cause(explanation.state))
 
 
-def _print_without_content(found: Explanation, name: str) -> None:
+def _print_without_content(explanation: Explanation, name: str) -> None:
     """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
-    lacking = [f"{table} has never been loaded for {day}" for table, day in found.lacking.items()]
-    if isinstance(found.state, Blocked) and found.state.is_there:
-        lacking.append(cause(found.state))
-    if found.held and not lacking and not found.reasons:
-        say("[red]held[/]", f"{name}: {_holds(found)}; nothing of it was published, and a refresh leaves it alone")
-        again = f"`platform-assets refresh {found.table} --days {found.day} --force`"
+    lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
+    if isinstance(explanation.state, Blocked) and explanation.state.is_there:
+        lacking.append(cause(explanation.state))
+    if explanation.held and not lacking and not explanation.reasons:
+        say(
+            "[red]held[/]", f"{name}: {_holds(explanation)}; nothing of it was published, and a refresh leaves it alone"
+        )
+        again = f"`platform-assets refresh {explanation.table} --days {explanation.day} --force`"
         console.print(f"It is tried again once its input or code changes; {again} does at once.", soft_wrap=True)
-    elif found.now is None:
+    elif explanation.now is None:
         say(
             "[yellow]never loaded[/]",
             f"{name}: nothing was taken for it so far; `platform-assets status` shows what waits",
@@ -92,8 +94,8 @@ def _print_without_content(found: Explanation, name: str) -> None:
         say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
 
 
-def _holds(found: Explanation) -> str:
-    return "; ".join(dict.fromkeys(hold.reason for hold in found.held))
+def _holds(explanation: Explanation) -> str:
+    return "; ".join(dict.fromkeys(hold.reason for hold in explanation.held))
 
 
 def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
@@ -161,38 +163,42 @@ def _together(origin: Origin) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _print_differences(found: Explanation) -> None:
-    if found.then is not None and found.now is not None:
+def _print_differences(explanation: Explanation) -> None:
+    if explanation.then is not None and explanation.now is not None:
         for name in ("code", "configuration"):
-            then, now = getattr(found.then, name), getattr(found.now, name)
+            then, now = getattr(explanation.then, name), getattr(explanation.now, name)
             if then != now:
                 say(f"[yellow]{name}[/]", f"was {then or 'not recorded'}, is {now}")
-    for change in found.changes:
+    for change in explanation.changes:
         say("[yellow]contract changed[/]", str(change))
-    for one in found.differences[:_SHOWN]:
-        say("[yellow]input[/]", f"{one.table} {one.day}: was {one.then or 'not there'}, is {one.now or 'not there'}")
-    if len(found.differences) > _SHOWN:
-        console.print(f"and {len(found.differences) - _SHOWN:,} more days of inputs")
-    if not (found.differences or found.changes or found.reasons):
+    for difference in explanation.differences[:_SHOWN]:
+        say(
+            "[yellow]input[/]",
+            f"{difference.table} {difference.day}: was {difference.then or 'not there'}, "
+            f"is {difference.now or 'not there'}",
+        )
+    if len(explanation.differences) > _SHOWN:
+        console.print(f"and {len(explanation.differences) - _SHOWN:,} more days of inputs")
+    if not (explanation.differences or explanation.changes or explanation.reasons):
         console.print("Nothing differs from what the day was made of.")
 
 
-def _json(found: Explanation, *, diff: bool) -> dict[str, Any]:
+def _json(explanation: Explanation, *, diff: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "table": found.table,
-        "day": found.day,
-        "stale": list(found.reasons),
-        "blocked": _blocked(found.state),
-        "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in found.held],
-        "never_loaded": {table: str(day) for table, day in found.lacking.items()},
-        "computed_with": dict(found.software),
-        "origin": None if found.origin is None else _origin_json(found.origin),
+        "table": explanation.table,
+        "day": explanation.day,
+        "stale": list(explanation.reasons),
+        "blocked": _blocked(explanation.state),
+        "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in explanation.held],
+        "never_loaded": {table: str(day) for table, day in explanation.lacking.items()},
+        "computed_with": dict(explanation.software),
+        "origin": None if explanation.origin is None else _origin_json(explanation.origin),
     }
     if diff:
         shown["diff"] = {
-            "version": {"then": _version(found.then), "now": _version(found.now)},
-            "contract": [change.what for change in found.changes],
-            "inputs": [_difference(one) for one in found.differences],
+            "version": {"then": _version(explanation.then), "now": _version(explanation.now)},
+            "contract": [change.what for change in explanation.changes],
+            "inputs": [_difference(difference) for difference in explanation.differences],
         }
     return shown
 
@@ -207,8 +213,8 @@ def _version(version: Version | None) -> dict[str, str] | None:
     return None if version is None else vars(version)
 
 
-def _difference(one: Difference) -> dict[str, Any]:
-    return {"table": one.table, "day": one.day, "then": one.then, "now": one.now}
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {"table": difference.table, "day": difference.day, "then": difference.then, "now": difference.now}
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

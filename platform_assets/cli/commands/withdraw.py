@@ -31,10 +31,15 @@ def withdraw(
     ):
         done = take_back(platform, spark, arrival, author, progress)
     if as_json:
-        print_json([{"table": one.table, "rows": one.rows, "days": sorted(one.published)} for one in done])
+        print_json(
+            [
+                {"table": withdrawal.table, "rows": withdrawal.rows, "days": sorted(withdrawal.published)}
+                for withdrawal in done
+            ]
+        )
         return
-    for one in done:
-        days = len(one.published)
-        text = f"{one.rows:,} rows of {arrival} count no more in {one.table}; {days:,} days changed."
+    for withdrawal in done:
+        days = len(withdrawal.published)
+        text = f"{withdrawal.rows:,} rows of {arrival} count no more in {withdrawal.table}; {days:,} days changed."
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print("The next refresh mends what reads them.")

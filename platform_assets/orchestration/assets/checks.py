@@ -58,10 +58,10 @@ def _blocks(contract: Contract, name: Check) -> bool:
     return name != "reconciliation" or contract.checks.reconciliation == "block"
 
 
-def run_results(contract: Contract, found: ByDay) -> Iterator[dg.AssetCheckResult]:
+def run_results(contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckResult]:
     """One result per check for all days that a step looked at; of a single day, its own."""
     for name in checks_of(contract):
-        by_day = {day: checked for day, checks in sorted(found.items()) for checked in checks if checked.check == name}
+        by_day = {day: checked for day, checks in sorted(days.items()) for checked in checks if checked.check == name}
         if len(by_day) == 1:
             [(day, checked)] = by_day.items()
             text, metadata = checked.sentence, _metadata(contract, day, checked)
@@ -77,14 +77,14 @@ def run_results(contract: Contract, found: ByDay) -> Iterator[dg.AssetCheckResul
         )
 
 
-def day_results(instance: dg.DagsterInstance, contract: Contract, found: ByDay) -> Iterator[dg.AssetCheckEvaluation]:
+def day_results(instance: dg.DagsterInstance, contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckEvaluation]:
     """The result of every check for every day, for runs over a range of days.
 
     Dagster 1.13 keeps what a range run yields without its days, so each day's result is an event of its own and points
     at the newest materialization of its day. Log these after the materializations.
     """
-    newest = _newest_materializations(instance, contract, found)
-    for day, checks in sorted(found.items()):
+    newest = _newest_materializations(instance, contract, days)
+    for day, checks in sorted(days.items()):
         for checked in checks:
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
@@ -121,8 +121,8 @@ def target_of(record: dg.EventLogRecord) -> AssetCheckEvaluationTargetMaterializ
     )
 
 
-def _severity(found: Collection[Checked]) -> dg.AssetCheckSeverity:
-    blocked = any(checked.outcome == "blocked" for checked in found)
+def _severity(checks: Collection[Checked]) -> dg.AssetCheckSeverity:
+    blocked = any(checked.outcome == "blocked" for checked in checks)
     return dg.AssetCheckSeverity.ERROR if blocked else dg.AssetCheckSeverity.WARN
 
 
@@ -144,7 +144,9 @@ def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.M
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
     metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.int(len(by_day))}
     if wrong:
-        metadata["days not passed"] = dg.MetadataValue.json({str(day): found.outcome for day, found in wrong.items()})
+        metadata["days not passed"] = dg.MetadataValue.json(
+            {str(day): checked.outcome for day, checked in wrong.items()}
+        )
         worst = min(wrong, key=lambda day: (wrong[day].outcome != "blocked", day))
         metadata |= _rows_to_look_at(contract, worst, held=wrong[worst].outcome == "blocked")
     return metadata

@@ -80,7 +80,11 @@ def come_since(
     """
     snapshot = LakeSnapshot.now(platform)
     loaded = snapshot.digests(contract.name)
-    early = {day: one for day, one in snapshot.days(contract.name).items() if day in loaded and one.figures.get(AHEAD)}
+    early = {
+        day: record
+        for day, record in snapshot.days(contract.name).items()
+        if day in loaded and record.figures.get(AHEAD)
+    }
     told = instance.get_materialized_partitions(asset_key(contract.name)) if early else ()
     for day, record in early.items():
         if day.isoformat() not in told:
@@ -90,9 +94,9 @@ def come_since(
 
 def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, DayRecord]]:
     """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets."""
-    found = platform.ledger.publication(publication)
+    published = platform.ledger.publication(publication)
     made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
-    for record in found.days if found else ():
+    for record in published.days if published else ():
         if record.day in platform.calendar:
             made[record.table][record.day] = record
     head = cache(platform.ledger.head)

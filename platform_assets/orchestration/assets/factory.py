@@ -143,7 +143,7 @@ class _Run:
         done = self._work()
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
-        found = checks_of_result(self.platform, self.contract, done)
+        by_day = checks_of_result(self.platform, self.contract, done)
         metadata = day_metadata(done, self.platform.calendar)
         if metadata:
             newest = max(metadata)
@@ -159,9 +159,9 @@ class _Run:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
             yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
-        asked = {day: checks for day, checks in found.items() if day in self.days}
+        asked = {day: checks for day, checks in by_day.items() if day in self.days}
         # The result of a run of one day is that day's; all others need events of their own.
-        self._log_checks(found if len(self.days) > 1 else {day: found[day] for day in found.keys() - asked.keys()})
+        self._log_checks(by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()})
         yield from run_results(self.contract, asked)
         if reasons:
             raise dg.Failure(
@@ -222,8 +222,8 @@ class _Run:
                 )
             )
 
-    def _log_checks(self, found: ByDay) -> None:
-        for event in day_results(self.context.instance, self.contract, found):
+    def _log_checks(self, by_day: ByDay) -> None:
+        for event in day_results(self.context.instance, self.contract, by_day):
             self.context.log_event(event)
 
     def _data_version(self) -> str:

@@ -59,15 +59,15 @@ def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDef
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
     """The result for every table as events, for jobs that know no assets."""
     for contract in platform.catalogue:
-        found = _result(platform, contract)
+        check = _result(platform, contract)
         for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
                 check_name="freshness",
-                passed=found.passed,
-                severity=found.severity,
-                description=found.description,
-                metadata=found.metadata,
+                passed=check.passed,
+                severity=check.severity,
+                description=check.description,
+                metadata=check.metadata,
                 target_materialization_data=target_of(record),
             )
 

@@ -25,8 +25,8 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
         return delivery_checks(contract, done.arrivals, platform.calendar.days())
     # A day that was refused before and not tried again is as red as it was.
     held = {
-        day: tuple(checked(finding.check, [finding], "", {}) for finding in found)
-        for day, found in done.held.items()
+        day: tuple(checked(finding.check, [finding], "", {}) for finding in findings)
+        for day, findings in done.held.items()
         if day not in done.checks
     }
-    return held | {day: found.checks for day, found in done.checks.items()}
+    return held | {day: tried.checks for day, tried in done.checks.items()}

@@ -81,12 +81,12 @@ def announcements(
     for hold in holds:
         if _held_day(hold) not in told.held:
             together[hold.table, hold.run].append(hold)
-    found = [
+    of_holds = [
         _of_holds(table, run, group, f"{ui_url}/{_page(table, run, known_runs)}")
         for (table, run), group in together.items()
     ]
     held_by = {hold.run for hold in holds}
-    return found + [
+    return of_holds + [
         _of_run(run, ui_url)
         for run in failed
         if run.run_id not in told.runs and not (run.by_gates and run.run_id in held_by)

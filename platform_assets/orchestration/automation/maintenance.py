@@ -46,25 +46,28 @@ def _step(task: Task) -> dg.OpDefinition:
 def _metadata(task: Task, done: Maintenance) -> dict[str, dg.MetadataValue]:
     match task:
         case "compaction":
-            found = {table: _days(done, table) for table in sorted({one.table for one in done.compaction})}
-            return _table(("table", "days", "files", "bytes"), found) | {
+            rows = {table: _days(done, table) for table in sorted({day.table for day in done.compaction})}
+            return _table(("table", "days", "files", "bytes"), rows) | {
                 "days": dg.MetadataValue.int(len(done.compaction)),
                 "left for the next time": dg.MetadataValue.int(sum(map(len, done.busy.values()))),
             }
         case "checkpoints":
-            found = {table: (version,) for table, version in done.checkpoints.items()}
-            return _table(("table", "version"), found)
+            rows = {table: (version,) for table, version in done.checkpoints.items()}
+            return _table(("table", "version"), rows)
         case _:
-            found = {f"{one.table} {one.publication}": (len(one.files), one.bytes) for one in done.deletions}
-            return _table(("what", "files", "bytes"), found) | {
-                "files": dg.MetadataValue.int(sum(len(one.files) for one in done.deletions)),
-                "bytes": dg.MetadataValue.int(sum(one.bytes for one in done.deletions)),
+            rows = {
+                f"{deletion.table} {deletion.publication}": (len(deletion.files), deletion.bytes)
+                for deletion in done.deletions
+            }
+            return _table(("what", "files", "bytes"), rows) | {
+                "files": dg.MetadataValue.int(sum(len(deletion.files) for deletion in done.deletions)),
+                "bytes": dg.MetadataValue.int(sum(deletion.bytes for deletion in done.deletions)),
             }
 
 
 def _days(done: Maintenance, table: str) -> tuple[int, ...]:
-    days = [one for one in done.compaction if one.table == table]
-    return len(days), sum(len(one.small) for one in days), sum(one.bytes for one in days)
+    days = [day for day in done.compaction if day.table == table]
+    return len(days), sum(len(day.small) for day in days), sum(day.bytes for day in days)
 
 
 _MOST_SHOWN = 50

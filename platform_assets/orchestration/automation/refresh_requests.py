@@ -58,20 +58,20 @@ def _layers(run: dg.DagsterRun) -> set[str]:
     return {key.path[0] for key in run.asset_selection}
 
 
-def work_of(found: Waiting, versions: Mapping[str, Version]) -> str:
+def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
     """A hash of exactly what a run would do: the files as they lie there, the days and what makes them, the code.
 
     A correction delivered later is other work, and so are the same files after the code or a rule was mended.
     """
     total = hashlib.sha256()
-    for table, files in sorted(found.files.items()):
+    for table, files in sorted(pending.files.items()):
         for file in sorted(files, key=lambda file: file.path):
             total.update(f"|{table}|{file.path}|{file.size}|{file.modified_ns}".encode())
-    for table, marks in sorted(found.stale.items()):
+    for table, marks in sorted(pending.stale.items()):
         total.update("".join(f"|{table}|{day}|{mark}" for day, mark in sorted(marks.items())).encode())
-    for table, days in sorted(found.quiet.items()):
+    for table, days in sorted(pending.quiet.items()):
         total.update("".join(f"|{table}|{day}" for day in sorted(days)).encode())
-    for table, days in sorted(found.due.items()):
+    for table, days in sorted(pending.due.items()):
         total.update("".join(f"|{table}|due {day}" for day in sorted(days)).encode())
     total.update("".join(f"|{table}|{version}" for table, version in sorted(versions.items())).encode())
     return total.hexdigest()[:32]
@@ -97,46 +97,46 @@ def pause_left_s(tries: Sequence[dg.RunRecord]) -> float:
     return max(ended + pause_s - now, 0.0)
 
 
-def request(found: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
+def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.RunRequest:
     """The request for a run that does this work.
 
     Dagster never starts a second run for a key, so it holds the state of every file and the number of the try.
     """
-    until = found.until.isoformat() if found.until else ""
-    reasons = describe_reasons(found.plan.steps)
+    until = pending.until.isoformat() if pending.until else ""
+    reasons = describe_reasons(pending.plan.steps)
     return dg.RunRequest(
         run_key=f"{work}-{len(tries)}",
         run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
-        tags={WORK_TAG: work, WHY_TAG: describe(found)[:250], "dagster/priority": _PRIORITY}
+        tags={WORK_TAG: work, WHY_TAG: describe(pending)[:250], "dagster/priority": _PRIORITY}
         | ({REASONS_TAG: reasons} if reasons else {}),
     )
 
 
-def describe(found: Waiting) -> str:
+def describe(pending: Waiting) -> str:
     """What was found and what is left, for a person."""
     parts: list[str] = []
-    if found.files:
-        count = sum(map(len, found.files.values()))
-        dates = {table: [file.arrival_date for file in files] for table, files in found.files.items()}
+    if pending.files:
+        count = sum(map(len, pending.files.values()))
+        dates = {table: [file.arrival_date for file in files] for table, files in pending.files.items()}
         parts.append(f"{_count(count, 'file')} landed ({_by_table(dates)})")
-    if found.left:
-        parts.append(f"{found.left:,} more of newer dates, left for the next run")
-    if found.due:
-        parts.append(f"rows that arrived far ahead of their day are due ({_by_table(found.due)})")
-    if found.stale and not found.files:
-        count = sum(map(len, found.stale.values()))
-        parts.append(f"{_count(count, 'day')} stale ({_by_table(found.stale)})")
-    if found.quiet and not found.files:
-        count = sum(map(len, found.quiet.values()))
-        parts.append(f"{_count(count, 'day')} to load on which nothing had to come ({_by_table(found.quiet)})")
+    if pending.left:
+        parts.append(f"{pending.left:,} more of newer dates, left for the next run")
+    if pending.due:
+        parts.append(f"rows that arrived far ahead of their day are due ({_by_table(pending.due)})")
+    if pending.stale and not pending.files:
+        count = sum(map(len, pending.stale.values()))
+        parts.append(f"{_count(count, 'day')} stale ({_by_table(pending.stale)})")
+    if pending.quiet and not pending.files:
+        count = sum(map(len, pending.quiet.values()))
+        parts.append(f"{_count(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
     if not parts:
         parts.append("nothing to do")
-    if found.growing:
-        names = _some(problem.path for problem in found.growing)
-        parts.append(f"{len(found.growing):,} still growing, left for the next tick ({names})")
-    if found.problems:
-        names = _some(problem.path for problem in found.problems)
-        parts.append(f"{len(found.problems):,} cannot be taken: see `platform-assets status` ({names})")
+    if pending.growing:
+        names = _some(problem.path for problem in pending.growing)
+        parts.append(f"{len(pending.growing):,} still growing, left for the next tick ({names})")
+    if pending.problems:
+        names = _some(problem.path for problem in pending.problems)
+        parts.append(f"{len(pending.problems):,} cannot be taken: see `platform-assets status` ({names})")
     return "; ".join(parts)
 
 
@@ -175,7 +175,7 @@ def clock_time(seconds_from_now: float) -> str:
 
 
 def _by_table(days: Mapping[str, Collection[date]]) -> str:
-    return "; ".join(f"{table.removeprefix('raw.')} {_days(found)}" for table, found in days.items())
+    return "; ".join(f"{table.removeprefix('raw.')} {_days(of_table)}" for table, of_table in days.items())
 
 
 def _days(days: Collection[date]) -> str:

@@ -64,18 +64,18 @@ def daily(context: dg.ScheduleEvaluationContext, platform: PlatformResource) -> 
     """
     with platform.open() as opened:
         settings = opened.settings
-        found = waiting(opened, settings.files_per_run)
-        work = work_of(found, opened.versions)
+        pending = waiting(opened, settings.files_per_run)
+        work = work_of(pending, opened.versions)
     ended = min(settings.current_day() - timedelta(days=1), settings.last_day())
-    parts = (f"up to {ended}: {describe(found)}", describe_missing(found.missing), describe_waiting(found.plan))
+    parts = (f"up to {ended}: {describe(pending)}", describe_missing(pending.missing), describe_waiting(pending.plan))
     message = "; ".join(filter(None, parts))
     context.log.info(message)
-    if not (found.files or found.due or found.stale or found.quiet):
+    if not (pending.files or pending.due or pending.stale or pending.quiet):
         return dg.SkipReason(message)
     for run in unfinished_refreshes(context.instance):
         if run.tags.get(WORK_TAG) == work:
             return dg.SkipReason(f"run {run.run_id} is on its way to do this already; {message}")
-    return request(found, work, earlier_tries(context.instance, work))
+    return request(pending, work, earlier_tries(context.instance, work))
 
 
 def deep_restatement(
@@ -103,7 +103,7 @@ def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResourc
         due = plan_maintenance(opened)
     if not (due.compaction or due.checkpoints or due.deletions):
         return dg.SkipReason("nothing to do: no day has too many files, and everything on disk is needed")
-    size = sum(one.bytes for one in due.deletions)
+    size = sum(deletion.bytes for deletion in due.deletions)
     message = f"maintenance: {len(due.compaction):,} days to compact, {size:,} bytes to delete"
     context.log.info(message)
     return dg.RunRequest(tags={WHY_TAG: message})

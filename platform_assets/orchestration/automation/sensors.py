@@ -50,12 +50,12 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
         return dg.SkipReason(f"run {takers[0].run_id} is taking files itself; what it leaves is taken after its end")
     with platform.open() as opened:
         # Days without deliveries are the daily run's: nobody waits for them.
-        found = replace(waiting(opened, opened.settings.files_per_run), quiet={})
-        work = work_of(found, opened.versions)
-    message = "; ".join(filter(None, (describe(found), describe_waiting(found.plan))))
-    if not (found.files or found.due or found.stale):
+        pending = replace(waiting(opened, opened.settings.files_per_run), quiet={})
+        work = work_of(pending, opened.versions)
+    message = "; ".join(filter(None, (describe(pending), describe_waiting(pending.plan))))
+    if not (pending.files or pending.due or pending.stale):
         return dg.SkipReason(message)
-    if others and not (found.files or found.due):
+    if others and not (pending.files or pending.due):
         return dg.SkipReason(f"{message}; run {others[0].run_id} may be computing them")
     tries = earlier_tries(context.instance, work)
     if left_s := pause_left_s(tries):
@@ -65,7 +65,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
             f"next try at {clock_time(left_s)}, or run `refresh` by hand"
         )
     context.log.info(message)
-    return request(found, work, tries)
+    return request(pending, work, tries)
 
 
 @dg.sensor(
@@ -79,13 +79,13 @@ def show_published_elsewhere(
 ) -> dg.SensorResult | dg.SkipReason:
     """A materialization and its checks for every such day, each once."""
     with platform.open() as opened:
-        found = published_elsewhere(context.instance, opened, int(context.cursor or -1))
-    if not found.events:
-        context.update_cursor(str(found.until))
+        elsewhere = published_elsewhere(context.instance, opened, int(context.cursor or -1))
+    if not elsewhere.events:
+        context.update_cursor(str(elsewhere.until))
         return dg.SkipReason("nothing was published without Dagster")
-    rest = "; the rest with the next tick" if found.more else ""
-    message = f"shown now: days published without Dagster, {found.days:,} over all tables{rest}"
-    return dg.SensorResult(asset_events=list(found.events), cursor=str(found.until), skip_reason=message)
+    rest = "; the rest with the next tick" if elsewhere.more else ""
+    message = f"shown now: days published without Dagster, {elsewhere.days:,} over all tables{rest}"
+    return dg.SensorResult(asset_events=list(elsewhere.events), cursor=str(elsewhere.until), skip_reason=message)
 
 
 @dg.sensor(
@@ -109,24 +109,24 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         known = {hold.run for hold in holds if context.instance.has_run(hold.run)}
         ui_url = opened.settings.ui_url
         to_log = announcements(holds, failed, logged, known, ui_url)
-        for found in to_log:
-            context.log.error(found.text)
-            notes.tell("log", found.about)
+        for announcement in to_log:
+            context.log.error(announcement.text)
+            notes.tell("log", announcement.about)
         to_send = announcements(holds, failed, sent, known, ui_url) if opened.settings.webhook_url else []
         _send(opened, to_send)
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
-    return dg.SkipReason("announced: " + "; ".join(found.title for found in news))
+    return dg.SkipReason("announced: " + "; ".join(announcement.title for announcement in news))
 
 
-def _send(platform: Platform, found: Sequence[Announcement]) -> None:
+def _send(platform: Platform, to_send: Sequence[Announcement]) -> None:
     """Send to the webhook; one that fails keeps no other from being sent."""
     if (url := platform.settings.webhook_url) is None:
         return
     stop = time.monotonic() + _SENDING_S
     failures: list[WebhookError] = []
-    for announced in found:
+    for announced in to_send:
         if time.monotonic() > stop:
             break
         try:
@@ -137,4 +137,4 @@ def _send(platform: Platform, found: Sequence[Announcement]) -> None:
             platform.ledger.notes.tell("webhook", announced.about)
     if failures:
         last = failures[-1]
-        raise WebhookError(f"{len(failures)} of {len(found)} announcements were not sent. {last.what}", last.todo)
+        raise WebhookError(f"{len(failures)} of {len(to_send)} announcements were not sent. {last.what}", last.todo)

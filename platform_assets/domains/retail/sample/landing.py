@@ -67,8 +67,8 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
         if planned is None:
             written, present = _land_first(simulation, landing, until, progress)
         else:
-            due = [one for one in planned if one.arrival_date <= until]
-            missing = [one for one in due if not (landing / one.path).exists()]
+            due = [delivery for delivery in planned if delivery.arrival_date <= until]
+            missing = [delivery for delivery in due if not (landing / delivery.path).exists()]
             written, present = _land_missing(simulation, landing, missing, progress), len(due) - len(missing)
         planned = planned or read_deliveries(landing) or ()
     except OSError as error:
@@ -78,9 +78,9 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
         ) from error
     return Landed(
         files=len(written),
-        rows=sum(one.rows for one in written),
-        dates=tuple(sorted({one.arrival_date for one in written})),
-        newest=max((one.arrival_date for one in planned if one.arrival_date <= until), default=None),
+        rows=sum(delivery.rows for delivery in written),
+        dates=tuple(sorted({delivery.arrival_date for delivery in written})),
+        newest=max((delivery.arrival_date for delivery in planned if delivery.arrival_date <= until), default=None),
         present=present,
     )
 
@@ -91,7 +91,7 @@ def foreign_files(landing: Path) -> Iterator[Path]:
     is_sample = (landing / STATE).is_file()
     # A first landing that was interrupted has not yet written down which files it plans.
     planned = read_deliveries(landing) if is_sample else ()
-    known = None if planned is None else {landing / one.path for one in planned}
+    known = None if planned is None else {landing / delivery.path for delivery in planned}
     for folder in sorted(landing.iterdir()) if landing.is_dir() else ():
         if folder.name.startswith("."):
             continue
@@ -112,16 +112,16 @@ def _remember(simulation: Simulation, landing: Path) -> None:
         _write(state, json.dumps(wanted, indent=2).encode())
         return
     try:
-        found = dict(json.loads(state.read_text(encoding="utf-8")))
+        noted = dict(json.loads(state.read_text(encoding="utf-8")))
     except ValueError as error:
         raise SampleError(
             f"{state} does not say which sample lies there: {error}.",
             f"Remove the folder {landing} and land again.",
         ) from error
     other = [
-        f"{name} is {found.get(name, 'not given')} there and {wanted.get(name, 'not given')} here"
-        for name in {**wanted, **found}
-        if found.get(name) != wanted.get(name)
+        f"{name} is {noted.get(name, 'not given')} there and {wanted.get(name, 'not given')} here"
+        for name in {**wanted, **noted}
+        if noted.get(name) != wanted.get(name)
     ]
     if other:
         raise OtherSampleError(
@@ -150,7 +150,7 @@ def _land_first(simulation: Simulation, landing: Path, until: date, progress: On
                 progress(Progress("landing", _SAMPLE, played, open_days))
         truth.add_deliveries(planned)
     progress(_landed(written, open_days))
-    return written, sum(one.arrival_date <= until for one in planned) - len(written)
+    return written, sum(delivery.arrival_date <= until for delivery in planned) - len(written)
 
 
 def _land_missing(
@@ -159,7 +159,7 @@ def _land_missing(
     """Play only the days whose lines can be in the missing files, and write these."""
     if not missing:
         return []
-    dates = sorted({one.arrival_date for one in missing})
+    dates = sorted({delivery.arrival_date for delivery in missing})
     start = max(simulation.first, dates[0] - timedelta(days=LATEST_DAYS + 1))
     end = min(simulation.last, dates[-1])
     wanted = set(missing)
@@ -173,7 +173,7 @@ def _land_missing(
                 progress(Progress("landing", _SAMPLE, dates.index(delivery.arrival_date) + 1, len(dates)))
     if lost := wanted - set(written):
         raise SampleError(
-            f"The sample no longer gives {min(one.path for one in lost)}, which {landing} still expects.",
+            f"The sample no longer gives {min(delivery.path for delivery in lost)}, which {landing} still expects.",
             f"Remove the folder {landing} and land again.",
         )
     progress(_landed(written, len(dates)))
@@ -181,7 +181,7 @@ def _land_missing(
 
 
 def _landed(written: list[Delivery], days: int) -> Progress:
-    return Progress("landing", _SAMPLE, days, days, rows=sum(one.rows for one in written), finished=True)
+    return Progress("landing", _SAMPLE, days, days, rows=sum(delivery.rows for delivery in written), finished=True)
 
 
 def _deliveries(

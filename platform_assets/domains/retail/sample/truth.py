@@ -91,7 +91,7 @@ class TruthWriter:
 
     def add_deliveries(self, deliveries: list[Delivery]) -> None:
         """All files of the sample."""
-        ordered = sorted(deliveries, key=lambda one: (one.arrival_date, one.table, one.file))
+        ordered = sorted(deliveries, key=lambda delivery: (delivery.arrival_date, delivery.table, delivery.file))
         self.add("deliveries", pl.DataFrame(ordered, schema=_SCHEMAS["deliveries"].names, infer_schema_length=None))
 
     def __exit__(
