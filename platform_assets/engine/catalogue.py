@@ -22,9 +22,9 @@ def load_catalogue(settings: Settings) -> Catalogue:
 def _load_domain(package: str) -> Domain:
     domain = getattr(_load_module(package), "DOMAIN", None)
     if not isinstance(domain, Domain):
-        found = "exports no DOMAIN" if domain is None else f"exports a {type(domain).__name__} as DOMAIN"
+        problem = "exports no DOMAIN" if domain is None else f"exports a {type(domain).__name__} as DOMAIN"
         raise ContractError(
-            f"The domain {package!r} cannot be loaded: it {found}.",
+            f"The domain {package!r} cannot be loaded: it {problem}.",
             "Name an importable package that exports DOMAIN in PLATFORM_DOMAINS.",
         )
     return domain

@@ -36,7 +36,7 @@ TOGETHER = "days_together"
 
 def most_together(days: Mapping[date, DayRecord], version: Version) -> int:
     """Most days with rows that were made together by just this code and contract, and so were tried; or fewer."""
-    return max((found.figures.get(TOGETHER, 0) for found in days.values() if found.made_by == version), default=0)
+    return max((record.figures.get(TOGETHER, 0) for record in days.values() if record.made_by == version), default=0)
 
 
 def files_at(lake: Lake, table: str, version: int | None) -> Files:
@@ -130,8 +130,8 @@ def _compared_so(day: DayRecord | None, compared: int) -> dict[str, int]:
 def unchanged(live: Files, days: Mapping[date, DayRecord]) -> dict[date, DayContent]:
     """Some days of raw as they are."""
     return {
-        day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(found.digest), found.figures)
-        for day, found in days.items()
+        day: _content(live.get(day, ()), live.get(day, ()), Digest.parse(record.digest), record.figures)
+        for day, record in days.items()
     }
 
 

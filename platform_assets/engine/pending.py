@@ -96,16 +96,16 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
 def intakes(platform: Platform) -> tuple[Intake, ...]:
     """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
     snapshot = LakeSnapshot.now(platform)
-    found: list[Intake] = []
+    all_intakes: list[Intake] = []
     for contract in platform.catalogue:
         if contract.source is not None:
             listing = list_arrivals(platform, contract)
             waits = {file.arrival_date for file in listing.pending}
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
-            found.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
-    return tuple(intake for intake in found if intake.files or intake.quiet or intake.due)
+            all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
+    return tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:
-    return {table: found for table, found in by_table.items() if found}
+    return {table: entries for table, entries in by_table.items() if entries}

@@ -96,10 +96,10 @@ class Platform:
 
         Another process may have released something and not have indexed it yet, or have died before it could.
         """
-        found = current_release(self.lake)
-        if not self.ledger.knows(found.number):
+        now = current_release(self.lake)
+        if not self.ledger.knows(now.number):
             self.sync()
-        return found
+        return now
 
     def sync(self) -> None:
         """Index what other processes published since."""
@@ -121,14 +121,16 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
     Raises:
         ContractError: a domain's transforms are not there, or source that they reach cannot be read.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for domain in catalogue.domains:
         code = UserCode(domain)
         for contract in domain.tables:
             if contract.inputs:
                 by_hand = contract.code_version or domain.code_version
-                found[contract.name] = table_version(code, domain, contract) if by_hand is None else hand_set(by_hand)
-    return found
+                versions[contract.name] = (
+                    table_version(code, domain, contract) if by_hand is None else hand_set(by_hand)
+                )
+    return versions
 
 
 def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFrame]:
@@ -141,9 +143,9 @@ def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFr
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
     domain = platform.catalogue.domain_of(contract.name)
-    for one in transform_modules(domain.transforms):
-        if find_spec(one):
-            import_module(one)
+    for name in transform_modules(domain.transforms):
+        if find_spec(name):
+            import_module(name)
     module = transform_module(domain, contract)
     function = getattr(import_module(module), contract.table, None)
     wanted = [read.parameter for read in contract.inputs]

@@ -59,7 +59,9 @@ class StepResult:
     @property
     def not_published(self) -> dict[date, str]:
         """Days that keep what they had, and the reason in a sentence or two."""
-        held = {day: "held: " + "; ".join(finding.message for finding in found) for day, found in self.held.items()}
+        held = {
+            day: "held: " + "; ".join(finding.message for finding in findings) for day, findings in self.held.items()
+        }
         return held | self.blocked
 
     def without(self, days: Collection[date]) -> StepResult:
@@ -67,8 +69,8 @@ class StepResult:
         if not days:
             return self
 
-        def rest(found: Mapping[date, Any]) -> dict[date, Any]:
-            return {day: one for day, one in found.items() if day not in days}
+        def rest(by_day: Mapping[date, Any]) -> dict[date, Any]:
+            return {day: outcome for day, outcome in by_day.items() if day not in days}
 
         return StepResult(
             self.table,

@@ -101,21 +101,21 @@ class LakeSnapshot:
             table: its name.
             among: only these days.
         """
-        found = self.platform.ledger.current_days(table, at=self.number, among=among)
-        over = {day: one for day, one in self._over(table).items() if among is None or day in among}
-        return _loaded({**found, **over}) if over else found
+        released = self.platform.ledger.current_days(table, at=self.number, among=among)
+        over = {day: record for day, record in self._over(table).items() if among is None or day in among}
+        return _loaded({**released, **over}) if over else released
 
     def digests(self, table: str) -> dict[date, str]:
         """Content of every loaded day of a table."""
-        return {day: found.digest for day, found in self._counting(table, self.days(table)).items()}
+        return {day: record.digest for day, record in self._counting(table, self.days(table)).items()}
 
     def marks(self, tables: Collection[str]) -> Marks:
         """What planning looks at, of every loaded day of some tables, oldest first."""
-        found = self.platform.ledger.marks(tables, at=self.number)
+        marks = self.platform.ledger.marks(tables, at=self.number)
         for table in self.staged.tables.keys() & set(tables):
-            over = {day: _mark(one, self.number + 1) for day, one in self._over(table).items()}
-            found[table] = _loaded({**found[table], **over})
-        return {table: self._counting(table, days) for table, days in found.items()}
+            over = {day: _mark(record, self.number + 1) for day, record in self._over(table).items()}
+            marks[table] = _loaded({**marks[table], **over})
+        return {table: self._counting(table, days) for table, days in marks.items()}
 
     def delivered(self, table: str) -> Delivered:
         """How far the deliveries for a raw table have come."""
@@ -124,11 +124,11 @@ class LakeSnapshot:
 
     def revisions(self, table: str, among: Collection[date]) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been, oldest first; what is staged is the newest."""
-        found = self.platform.ledger.revisions(table, among, at=self.number)
-        for day, one in self._over(table).items():
-            if day in found:
-                found[day] = (*found[day], Revision(self.number + 1, one.digest, one.rows, 0))
-        return found
+        revisions = self.platform.ledger.revisions(table, among, at=self.number)
+        for day, record in self._over(table).items():
+            if day in revisions:
+                revisions[day] = (*revisions[day], Revision(self.number + 1, record.digest, record.rows, 0))
+        return revisions
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, of one table or of all, by table and day, oldest first."""
@@ -153,7 +153,7 @@ def _records(change: TableChange) -> dict[date, DayRecord]:
 
 def _loaded(days: Mapping[date, _Content]) -> dict[date, _Content]:
     """Oldest first, without those that a rollback leaves as if they had never been computed."""
-    return {day: found for day, found in sorted(days.items()) if found.digest}
+    return {day: content for day, content in sorted(days.items()) if content.digest}
 
 
 def _mark(record: DayRecord, release: int) -> DayMark:

@@ -93,8 +93,8 @@ class UserCode:
     def _within(self, name: str) -> Iterator[str]:
         yield name
         spec = self._spec(name)
-        for one in iter_modules(spec.submodule_search_locations if spec else (), f"{name}."):
-            yield from self._within(one.name) if one.ispkg else [one.name]
+        for module in iter_modules(spec.submodule_search_locations if spec else (), f"{name}."):
+            yield from self._within(module.name) if module.ispkg else [module.name]
 
     def _may_be_own(self, name: str) -> bool:
         top = name.partition(".")[0]
@@ -133,8 +133,8 @@ class UserCode:
                 return None
             path = list(package.submodule_search_locations)
         finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
-        found = (find(name, path) for find in finders if find)
-        return next((spec for spec in found if spec is not None), None)
+        specs = (find(name, path) for find in finders if find)
+        return next((spec for spec in specs if spec is not None), None)
 
 
 def _source_of(name: str, spec: ModuleSpec) -> str:

@@ -47,9 +47,9 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
     renew(
         connection,
         [
-            Hold(table, day, one, ROLL_BACK, reason, rollback.run, rollback.created_at)
+            Hold(table, day, attempt, ROLL_BACK, reason, rollback.run, rollback.created_at)
             for (table, day), refused in kept.items()
-            for one in refused
+            for attempt in refused
         ],
     )
 

@@ -41,8 +41,8 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
         LedgerError: one of them, or its release, is indexed otherwise, so the ledger is of another lake.
     """
     given = {record.publication: record for record in records}
-    found = connection.execute(queries.indexed(given, [record.release for record in given.values()])).all()
-    known = {row.publication: row.release for row in found}
+    known_rows = connection.execute(queries.indexed(given, [record.release for record in given.values()])).all()
+    known = {row.publication: row.release for row in known_rows}
     of_forgotten = {name: connection.execute(queries.days_of(name)).all() for name in forget}
     delete_each(connection, schema.publications, [{"publication": name} for name in forget])
     new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})

@@ -119,8 +119,8 @@ class Ledger:
 
         None also where there is a gap, or nothing.
         """
-        found = self._database.rows(select(schema.publications).order_by(schema.publications.c.release.desc()).limit(1))
-        return PublicationRecord(**found[0]) if found and self.knows(found[0]["release"]) else None
+        rows = self._database.rows(select(schema.publications).order_by(schema.publications.c.release.desc()).limit(1))
+        return PublicationRecord(**rows[0]) if rows and self.knows(rows[0]["release"]) else None
 
     def release_of(self, publication: str) -> int:
         """The release of a publication that is indexed."""
@@ -159,27 +159,27 @@ class Ledger:
             at: as readers of this release see it, whatever was published since.
             among: only these days.
         """
-        found = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
-        return found if among is None else {day: record for day, record in found.items() if day in among}
+        records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
+        return records if among is None else {day: record for day, record in records.items() if day in among}
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""
-        found: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
+        marks: dict[str, dict[date, DayMark]] = {table: {} for table in tables}
         with self._database.reading() as connection:
             releases = {row[0]: row[1] for row in connection.execute(queries.releases(at)).all()}
             for table, publication, day, *rest in connection.execute(queries.marks(tables, at)).all():
                 if publication in releases:
-                    found[table][day] = DayMark(day, releases[publication], *rest)
-        return {table: dict(sorted(days.items())) for table, days in found.items()}
+                    marks[table][day] = DayMark(day, releases[publication], *rest)
+        return {table: dict(sorted(days.items())) for table, days in marks.items()}
 
     def revisions(self, table: str, among: Collection[date], *, at: int) -> dict[date, tuple[Revision, ...]]:
         """All that some days of a table have been up to a release, oldest first."""
-        found: dict[date, list[Revision]] = {day: [] for day in among}
+        by_day: dict[date, list[Revision]] = {day: [] for day in among}
         for row in self._database.rows(queries.revisions(table, among, at)):
-            if row["day"] in found:
+            if row["day"] in by_day:
                 tombstones = row["figures"].get("tombstones", 0)
-                found[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
-        return {day: tuple(revisions) for day, revisions in found.items()}
+                by_day[row["day"]].append(Revision(row["release"], row["digest"], row["rows"], tombstones))
+        return {day: tuple(revisions) for day, revisions in by_day.items()}
 
     def days_since(self, publication: str, tables: Sequence[str]) -> int:
         """How many days of some tables were published after a publication; cheap enough to ask every second."""
@@ -192,11 +192,11 @@ class Ledger:
 
     def histories(self, table: str, among: Collection[date]) -> dict[date, tuple[DayRecord, ...]]:
         """As `history`, of several days of a table at once."""
-        found: dict[date, list[DayRecord]] = {day: [] for day in among}
+        by_day: dict[date, list[DayRecord]] = {day: [] for day in among}
         for row in self._database.rows(queries.histories(table, among)):
-            if row["day"] in found:
-                found[row["day"]].append(to_day(row))
-        return {day: tuple(records) for day, records in found.items()}
+            if row["day"] in by_day:
+                by_day[row["day"]].append(to_day(row))
+        return {day: tuple(records) for day, records in by_day.items()}
 
     def arrivals(self, table: str | None = None, *, refused_only: bool = False) -> tuple[ArrivalRecord, ...]:
         """What was delivered, oldest first. A file refused and then delivered again is there once for each time.
@@ -213,14 +213,14 @@ class Ledger:
 
     def newest_arrival_date(self, table: str, *, at: int) -> date | None:
         """The newest arrival date of which a release has files, refused ones aside; None where it has none."""
-        found: date | None = self._database.rows(queries.newest_arrival_date(table, at))[0]["newest"]
-        return found
+        newest: date | None = self._database.rows(queries.newest_arrival_date(table, at))[0]["newest"]
+        return newest
 
     def view(self, table: str, content: str) -> View | None:
         """What of a table's content is valid on which day; None before anybody has looked."""
         query = select(schema.views.c.digests).where(schema.views.c.table == table, schema.views.c.content == content)
-        found = self._database.rows(query)
-        return {date.fromisoformat(day): digest for day, digest in found[0]["digests"].items()} if found else None
+        rows = self._database.rows(query)
+        return {date.fromisoformat(day): digest for day, digest in rows[0]["digests"].items()} if rows else None
 
     def keep_view(self, table: str, content: str, view: View) -> None:
         """Remember a view, unless somebody has; a ledger opened for reading stays as it is."""

@@ -193,10 +193,10 @@ def mark_replaced(connection: Connection, touched: Collection[tuple[str, date]],
         .correlate(days)
         .scalar_subquery()
     )
-    one = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
+    this_day = (days.c.table == bindparam("of_table"), days.c.day == bindparam("of_day"))
     may_change = () if since is None else (or_(days.c.replaced_at.is_(None), days.c.replaced_at > since),)
     keys = [{"of_table": table, "of_day": day} for table, day in sorted(touched)]
-    connection.execute(update(days).where(*one, *may_change).values(replaced_at=following), keys)
+    connection.execute(update(days).where(*this_day, *may_change).values(replaced_at=following), keys)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

@@ -139,10 +139,10 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
 
 def _rows_by_table(records: Iterable[PublicationRecord]) -> dict[str, dict[date, int]]:
     """Rows of every day as they were published last, by table."""
-    found: dict[str, dict[date, int]] = {}
-    for day in (day for one in records for day in one.days):
-        found.setdefault(day.table, {})[day.day] = day.rows
-    return found
+    by_table: dict[str, dict[date, int]] = {}
+    for day in (day for publication in records for day in publication.days):
+        by_table.setdefault(day.table, {})[day.day] = day.rows
+    return by_table
 
 
 def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], PublicationRecord]:
@@ -206,10 +206,10 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
 
 def day_records(change: TableChange, publication: str, find: Find | None = None) -> list[DayRecord]:
     """What is kept of the days of one table; of a stage, where nothing is put back, no other manifest is needed."""
-    found: list[DayRecord] = []
+    records: list[DayRecord] = []
     for day, content in sorted(change.days.items()):
         made = change_of(find(content.restores), change.table) if find and content.restores else change
-        found.append(
+        records.append(
             DayRecord(
                 table=change.table,
                 day=day,
@@ -226,7 +226,7 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
                 configuration=Configuration(made.configuration).hash if made.configuration else "",
             )
         )
-    return found
+    return records
 
 
 def _arrival(arrival: Arrival, publication: str) -> ArrivalRecord:

@@ -87,7 +87,7 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
             raise PinError(f"The name {name!r} is that of release {taken.release}.", "Choose another, or unpin it.")
         require_whole(platform.lake, number)
         _refuse_incomplete(platform, wanted)
-        [publication] = [one for one, shown in platform.ledger.indexed().items() if shown == number]
+        [publication] = [publication for publication, shown in platform.ledger.indexed().items() if shown == number]
         _decide(platform, "pin", publication, author, name or "")
         try:
             still_held()  # or history may have been deleted by somebody who saw no pin
@@ -114,10 +114,10 @@ def unpin(platform: Platform, number: int, author: Author) -> Pin:
     return pins[number]
 
 
-def described(found: Pin) -> str:
+def described(pinned: Pin) -> str:
     """A pin in half a sentence."""
-    named = f" as {found.name!r}" if found.name else ""
-    return f"pinned{named} by {found.who} since {found.created_at:%Y-%m-%d %H:%M} UTC: {found.reason}"
+    named = f" as {pinned.name!r}" if pinned.name else ""
+    return f"pinned{named} by {pinned.who} since {pinned.created_at:%Y-%m-%d %H:%M} UTC: {pinned.reason}"
 
 
 def release_number(ledger: Ledger, which: str) -> int:
@@ -131,7 +131,7 @@ def release_number(ledger: Ledger, which: str) -> int:
     indexed = ledger.indexed()
     if which in indexed:
         return indexed[which]
-    names = {found.name: found.release for found in _pins(ledger).values() if found.name}
+    names = {pinned.name: pinned.release for pinned in _pins(ledger).values() if pinned.name}
     if which in names:
         return names[which]
     close = get_close_matches(which, names, 1)

@@ -111,14 +111,14 @@ def _wanted(days: Days | None) -> set[date] | None:
     wanted: set[date] = set()
     for day in [days] if isinstance(days, date | str) else days:
         try:
-            found = date.fromisoformat(day) if isinstance(day, str) else day
+            parsed = date.fromisoformat(day) if isinstance(day, str) else day
         except ValueError:
-            found = None
-        if not isinstance(found, date):
+            parsed = None
+        if not isinstance(parsed, date):
             raise LakeError(
                 f"{day!r} is not a day.", "Give dates, or write them as YYYY-MM-DD, for example 2017-03-31."
             )
-        wanted.add(found.date() if isinstance(found, datetime) else found)
+        wanted.add(parsed.date() if isinstance(parsed, datetime) else parsed)
     return wanted
 
 

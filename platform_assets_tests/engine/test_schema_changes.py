@@ -99,7 +99,7 @@ class Later:
         """What an audit down to the rows and a verification find wrong."""
         with self.open() as platform:
             spark = self.world.spark
-            found = audit_installation(platform.settings, Scope(), lambda *_: None, lambda: spark).found
+            found = audit_installation(platform.settings, Scope(), lambda *_: None, lambda: spark).findings
             every = frozenset(platform.calendar.days())
             only = Selection(frozenset({SILVER, GOLD}), every)
             verified = verify(platform, lambda: spark, only, located(folder))

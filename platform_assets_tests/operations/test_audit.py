@@ -63,9 +63,9 @@ def test_what_was_published_has_the_digests_that_were_published(story: History) 
     story.deliver("2017-01-05", "more.jsonl", Version(3, 3, 3, "9.00"))
     story.refresh()
     done = audited(story, session=lambda: story.world.spark, every_release=True)
-    assert (done.found.faults, done.found.notes) == ([], [])
-    assert done.found.seen["digests"] == done.found.seen["rows"] == 16
-    assert done.found.seen["ledger"] == done.release + 1
+    assert (done.findings.faults, done.findings.notes) == ([], [])
+    assert done.findings.seen["digests"] == done.findings.seen["rows"] == 16
+    assert done.findings.seen["ledger"] == done.release + 1
 
 
 def test_other_rows_in_a_file_as_long_are_told_by_their_digest(story: History) -> None:
@@ -74,12 +74,13 @@ def test_other_rows_in_a_file_as_long_are_told_by_their_digest(story: History) -
     rows = pq.ParquetFile(file).read()
     place = rows.schema.get_field_index("basket_id")
     write_as_long(on_disk(file), rows.set_column(place, rows.schema.field(place), pa.array([1, 1], pa.int64())))
-    assert audited(story).found.faults == [], "as many rows, as many bytes"
-    [fault] = audited(story, session=lambda: story.world.spark, tables=[SILVER]).found.faults
+    assert audited(story).findings.faults == [], "as many rows, as many bytes"
+    [fault] = audited(story, session=lambda: story.world.spark, tables=[SILVER]).findings.faults
     assert (fault.check, fault.table, fault.day) == ("digests", SILVER, DAY)
     assert "refresh silver.transactions --days 2017-01-03 --force" in fault.todo
     assert (
-        audited(story, session=lambda: story.world.spark, tables=[SILVER], days={date(2017, 1, 2)}).found.faults == []
+        audited(story, session=lambda: story.world.spark, tables=[SILVER], days={date(2017, 1, 2)}).findings.faults
+        == []
     )
 
 
@@ -89,7 +90,7 @@ def test_a_ledger_that_says_something_else_than_the_manifests_is_named(story: Hi
         told = platform.ledger.publication(name)
         assert told is not None
         platform.ledger.reindex([name], [replace(told, who="somebody else")])
-    [fault] = audited(story).found.faults
+    [fault] = audited(story).findings.faults
     assert (fault.check, f"of publication {name} (release {release})" in fault.what) == ("ledger", True)
     assert "ledger rebuild" in fault.todo
 

@@ -117,7 +117,7 @@ def test_a_backup_of_both_put_elsewhere_is_the_installation_it_was(story: Histor
     with moved.world.open() as platform:
         assert state_of(platform) == before
     assert moved.world.digests() == digests
-    assert audit_installation(elsewhere, Scope(every_release=True), lambda *_: None).found.faults == []
+    assert audit_installation(elsewhere, Scope(every_release=True), lambda *_: None).findings.faults == []
     # What was delivered since is still in the landing area, and is taken again.
     moved.world.refresh()
     assert moved.world.digests() == later

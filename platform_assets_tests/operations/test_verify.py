@@ -159,8 +159,8 @@ def test_rows_that_somebody_changed_in_place_are_found_and_what_was_made_of_them
     assert verdicts(found, "different") == [5]
     assert found[5].reason == "its files hold other rows than were published"
     assert found[5].examples == ("sensor north: differs in warmest", "sensor south: differs in warmest")
-    assert found[5].found is not None
-    assert found[5].found != found[5].expected
+    assert found[5].actual is not None
+    assert found[5].actual != found[5].expected
 
     tamper(file_of(world, SILVER, 2), "celsius", Decimal("-9.00"))
     found_all = verified(world)

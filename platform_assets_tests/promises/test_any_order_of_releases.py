@@ -228,7 +228,7 @@ class Releases(RuleBasedStateMachine):
             self.drop()
         self.refresh()
         self.readers_see_the_model()
-        assert not audit_installation(self.world.settings, Scope(), lambda *_: None).found.faults
+        assert not audit_installation(self.world.settings, Scope(), lambda *_: None).findings.faults
 
     def _newest(self) -> str:
         with self.world.open() as platform:

@@ -68,7 +68,7 @@ def verify(
         print_json(_json(done))
     else:
         _print(done)
-    if done.found.faults:
+    if done.findings.faults:
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -122,18 +122,18 @@ def _print(done: Audit) -> None:
     names = ("check", "looked at", "faults")
     grid = new_grid("Audit", names, right=names[1:], whole=names)
     for check, what in CHECKS.items():
-        faults = done.found.of(check)
-        if faults or done.found.seen[check]:
-            grid.add_row(check, f"{done.found.seen[check]:,} {what}", f"[red]{faults:,}[/]" if faults else "0")
+        faults = done.findings.of(check)
+        if faults or done.findings.seen[check]:
+            grid.add_row(check, f"{done.findings.seen[check]:,} {what}", f"[red]{faults:,}[/]" if faults else "0")
     console.print(grid)
     for check in CHECKS:
-        faulty = [fault for fault in done.found.faults if fault.check == check]
+        faulty = [fault for fault in done.findings.faults if fault.check == check]
         for fault in faulty[:_SHOWN]:
             say(f"[red]{check}[/]", fault.what)
             say("  [bold]What to do:[/]", fault.todo)
         if len(faulty) > _SHOWN:
             console.print(f"and {counted(len(faulty) - _SHOWN, 'fault')} more of {check}: --json shows all")
-    for note in done.found.notes:
+    for note in done.findings.notes:
         say("[yellow]note[/]", note)
     if done.chain.chain:
         say("chain", f"{done.chain.chain} at release {done.chain.release}")
@@ -143,7 +143,7 @@ def _json(done: Audit) -> dict[str, object]:
     return {
         "release": done.release,
         "chain": asdict(done.chain),
-        "seen": dict(done.found.seen),
-        "faults": [asdict(fault) for fault in done.found.faults],
-        "notes": done.found.notes,
+        "seen": dict(done.findings.seen),
+        "faults": [asdict(fault) for fault in done.findings.faults],
+        "notes": done.findings.notes,
     }

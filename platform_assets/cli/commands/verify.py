@@ -145,8 +145,8 @@ def _print(tables: Sequence[TableVerified], seed: int | None) -> None:
 def _print_difference(table: str, day: Verified) -> None:
     say("[red]different[/]", f"{table} {day.day}: {day.reason}")
     say("  published", f"{day.expected.rows:,} rows, digest {day.expected}")
-    if day.found is not None:
-        say("  found    ", f"{day.found.rows:,} rows, digest {day.found}")
+    if day.actual is not None:
+        say("  found    ", f"{day.actual.rows:,} rows, digest {day.actual}")
     for example in day.examples:
         say("   ", example)
 
@@ -171,7 +171,7 @@ def _as_json(verified: TableVerified) -> dict[str, Any]:
                 "verdict": day.verdict,
                 "reason": day.reason,
                 "expected": str(day.expected),
-                "found": str(day.found) if day.found else None,
+                "found": str(day.actual) if day.actual else None,
                 "examples": day.examples,
             }
             for day in verified.days

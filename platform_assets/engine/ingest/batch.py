@@ -64,13 +64,13 @@ def ingest_batch(
         IngestError: a file changed while it was read.
     """
     seen = {file: inspect(file, turn.contract) for file in files}
-    refused = {file: found.reason for file, found in seen.items() if found.reason is not None}
+    refused = {file: inspection.reason for file, inspection in seen.items() if inspection.reason is not None}
     while True:
         try:
             with full_disk_explained(turn.contract.name):
                 return _take(turn, spark, seen, refused)
-        except _UnaccountedError as found:
-            refused |= found.reasons
+        except _UnaccountedError as error:
+            refused |= error.reasons
 
 
 def _take(
@@ -154,7 +154,7 @@ def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection
 def _arrival(
     contract: Contract,
     file: LandedFile,
-    found: Inspection,
+    inspection: Inspection,
     reason: str | None,
     taken: RawProfile,
     rejected: RawProfile,
@@ -167,12 +167,12 @@ def _arrival(
         size=file.size,
         sha256=file.sha256,
         modified_ns=file.modified_ns,
-        landed=found.landed,
+        landed=inspection.landed,
         taken=taken.taken.get(file.path, 0),
         refused=rejected.taken.get(file.path, 0),
         late=waiting.taken.get(file.path, 0),
         reason=reason,
-        notes=found.notes,
+        notes=inspection.notes,
     )
 
 

@@ -62,8 +62,8 @@ def choose(platform: Platform, verdict: Verdict, selection: LateSelection) -> tu
         LateQueueError: the table takes no arrivals, the arrival is not known, or nothing selected waits.
     """
     queue = late_queue(platform)
-    if found := open_to(verdict, queue, selection):
-        return found
+    if rows := open_to(verdict, queue, selection):
+        return rows
     if selection.table is not None and platform.catalogue[selection.table].source is None:
         raise LateQueueError(
             f"{selection.table} takes no arrivals, so nothing can be late for it.",
@@ -82,7 +82,7 @@ def due(platform: Platform, contract: Contract) -> tuple[LateRows, ...]:
     """
     now, last = platform.current_release(), platform.calendar.last
     queue = platform.ledger.current_days(late_table(contract.name), at=now.number)
-    if not any(found.figures.get(AHEAD) for day, found in queue.items() if day <= last):
+    if not any(record.figures.get(AHEAD) for day, record in queue.items() if day <= last):
         return ()
     return due_rows(_queue(platform, contract, now), last)
 
@@ -94,13 +94,13 @@ def days_due(platform: Platform, contract: Contract) -> tuple[date, ...]:
 
 def deep_restatements(platform: Platform, queue: Collection[LateRows]) -> tuple[LateSelection, ...]:
     """What of the late queue the contracts leave to the periodic deep restatement, one selection per raw table."""
-    found = (
+    selections = (
         deep_restatement(queue, contract.name, most)
         for contract in raw_tables(platform)
         if (most := contract.deep_restatement_days) is not None
         and takes_deliveries(LakeSnapshot.now(platform), contract)
     )
-    return tuple(selection for selection in found if selection)
+    return tuple(selection for selection in selections if selection)
 
 
 def refuse(platform: Platform, selection: LateSelection, author: Author) -> tuple[LateRows, ...]:
@@ -127,8 +127,8 @@ def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], a
     standing = _decisions(platform)
     now = datetime.now(UTC)
     for rows in chosen:
-        found = standing.get(_about(rows))
-        if found is None or found.kind != verdict:
+        decision = standing.get(_about(rows))
+        if decision is None or decision.kind != verdict:
             platform.ledger.decide(LateDecision(verdict, *_about(rows), author.why, author.who, now))
 
 
@@ -139,8 +139,8 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     decisions = _decisions(platform)
     gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    found = added_up(contract.name, dataset(platform.lake, table, release=release), names)
-    return sorted((_with_state(rows, decisions, gone) for rows in found), key=lambda rows: (rows.day, rows.arrival))
+    queued = added_up(contract.name, dataset(platform.lake, table, release=release), names)
+    return sorted((_with_state(rows, decisions, gone) for rows in queued), key=lambda rows: (rows.day, rows.arrival))
 
 
 def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
@@ -169,15 +169,15 @@ def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 
-def _with_state(found: LateRows, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]) -> LateRows:
-    decision = decisions.get(_about(found))
-    state: State = "ahead" if found.is_ahead else "waiting"
+def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]) -> LateRows:
+    decision = decisions.get(_about(rows))
+    state: State = "ahead" if rows.is_ahead else "waiting"
     decided = ""
-    if found.arrival in gone:
+    if rows.arrival in gone:
         state = "withdrawn"
     elif decision is not None and decision.kind == "refusal":
         state, decided = "refused", f"{decision.who}: {decision.reason}"
-    return replace(found, state=state, decided=decided)
+    return replace(rows, state=state, decided=decided)
 
 
 def _decisions(platform: Platform) -> dict[_About, LateDecision]:
@@ -185,8 +185,8 @@ def _decisions(platform: Platform) -> dict[_About, LateDecision]:
     return {_about(decision): decision for decision in platform.ledger.late_decisions()}
 
 
-def _about(one: LateRows | LateDecision) -> _About:
-    return one.table, one.arrival, one.day
+def _about(rows: LateRows | LateDecision) -> _About:
+    return rows.table, rows.arrival, rows.day
 
 
 def _because(platform: Platform, queue: Collection[LateRows], selection: LateSelection) -> str:

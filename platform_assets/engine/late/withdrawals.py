@@ -106,7 +106,9 @@ def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
         )
     gone = {arrival.table: arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
     counts = [
-        one for one in newest.values() if one.reason is None and one.kind != "withdrawal" and one.table not in gone
+        arrival
+        for arrival in newest.values()
+        if arrival.reason is None and arrival.kind != "withdrawal" and arrival.table not in gone
     ]
     if not counts:
         raise _nothing_counts(platform, path, next(iter(newest.values())), next(iter(gone.values()), None))
@@ -137,9 +139,9 @@ def _nothing_counts(
 
 def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:
     """What entered of the rows that had to wait, because a person approved them or their day had come."""
-    found = platform.ledger.arrivals(arrival.table)
-    gone = {other.origin for other in found if other.kind == "withdrawal"}
-    entered = [other for other in found if other.kind in ("approval", "due") and other.path not in gone]
+    arrivals = platform.ledger.arrivals(arrival.table)
+    gone = {other.origin for other in arrivals if other.kind == "withdrawal"}
+    entered = [other for other in arrivals if other.kind in ("approval", "due") and other.path not in gone]
     return [other for other in entered if other.origin == arrival.path]
 
 
@@ -170,9 +172,9 @@ def _stage_markers(
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]
     days = _published_with(platform, contract.name, parts)
-    found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
+    taken = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
-    for (_, path), rows in found.items():
+    for (_, path), rows in taken.items():
         counts[path] = counts.get(path, 0) + rows
     if lost := [part.path for part in parts if counts.get(part.path, 0) != part.taken]:
         raise WithdrawalError(
@@ -180,7 +182,7 @@ def _stage_markers(
             "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
         )
     # Days of later arrivals may have been told since of the versions that are now taken back.
-    held = {day for (day, _), rows in found.items() if rows}
+    held = {day for (day, _), rows in taken.items() if rows}
     wide = days | within_reach(held, reach_of_moves(contract, snapshot))
     raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
@@ -190,7 +192,7 @@ def _stage_markers(
 def _published_with(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
     """Days of a raw table that were published together with some arrivals: all that may hold rows of them."""
     made = [platform.ledger.publication(name) for name in {part.publication for part in parts}]
-    return {found.day for one in made if one is not None for found in one.days if found.table == table}
+    return {day.day for record in made if record is not None for day in record.days if day.table == table}
 
 
 def _arrival(part: ArrivalRecord, publication: str, rows: int) -> Arrival:

@@ -34,10 +34,10 @@ class _Told:
         self._settled_by = SettledBy(platform, contract)
         self.within_days = moves_within_days(platform, contract)
 
-    def span(self, one: DayRecord, other: DayRecord) -> _Span:
+    def span(self, record: DayRecord, other: DayRecord) -> _Span:
         """What one of two contents of days was made from and the other one was not."""
-        versions = (version_read(one, self._raw), version_read(other, self._raw))
-        return _span(*versions, alike=self._settled_by.same_for(one, other))
+        versions = (version_read(record, self._raw), version_read(other, self._raw))
+        return _span(*versions, alike=self._settled_by.same_for(record, other))
 
     def span_to(self, version: int | None, other: DayRecord) -> _Span:
         """The same where one of them is made today, from a version of raw."""
@@ -52,8 +52,8 @@ class _Told:
         return {(day, there) for day in days for there in moved(path, had.get(day, ()), has.get(day, ()))}
 
 
-def _span(one: int | None, other: int | None, *, alike: bool) -> _Span:
-    older, newer = sorted((one, other), key=lambda version: -1 if version is None else version)
+def _span(first: int | None, second: int | None, *, alike: bool) -> _Span:
+    older, newer = sorted((first, second), key=lambda version: -1 if version is None else version)
     return (older if alike else None), newer
 
 
@@ -80,9 +80,9 @@ def moves_undone(
     for day, (now, then) in days.items():
         if then is not None and now.digest:
             spans[told.span(now, then)].add(day)
-    found: set[Tie] = set()
+    ties: set[Tie] = set()
     for span, alike in spans.items():
-        found |= told.between(within_reach(alike, told.within_days), span)
+        ties |= told.between(within_reach(alike, told.within_days), span)
     appearing = {day: then for day, (now, then) in days.items() if then is not None and not now.digest}
     if appearing:
         near = within_reach(appearing, told.within_days) - days.keys()
@@ -93,8 +93,8 @@ def moves_undone(
                 shown = replace(shown, reads={raw: snapshot.reads([raw])[raw]})
             for day in within_reach([there], told.within_days) & appearing.keys():
                 pair = {day, there}
-                found |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
-    return found
+                ties |= {tie for tie in told.between(pair, told.span(shown, appearing[day])) if set(tie) == pair}
+    return ties
 
 
 def moved_meanwhile(
@@ -122,8 +122,8 @@ def moved_meanwhile(
         if there not in before or before[there].publication != shown.publication:
             spans[told.span_to(version, shown)].add(there)
     return {
-        (one, other)
+        (day, other)
         for span, since in spans.items()
-        for one, other in told.between({*days, *since}, span)
-        if (one in days and other in since) or (one in since and other in days)
+        for day, other in told.between({*days, *since}, span)
+        if (day in days and other in since) or (day in since and other in days)
     }

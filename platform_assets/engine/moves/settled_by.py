@@ -27,12 +27,12 @@ class SettledBy:
         self._now = platform.configurations[contract.name]
         self._known = {self._now.hash: settling(self._now.parts)}
 
-    def same_for(self, one: DayRecord, other: DayRecord | None = None) -> bool:
+    def same_for(self, record: DayRecord, other: DayRecord | None = None) -> bool:
         """Whether it was for one day as it was for another, or is today; so it is where nobody recorded it."""
         now = self._now.hash if other is None else other.configuration
-        if not one.configuration or not now or one.configuration == now:
+        if not record.configuration or not now or record.configuration == now:
             return True
-        return self._of(one) == (self._known[now] if other is None else self._of(other))
+        return self._of(record) == (self._known[now] if other is None else self._of(other))
 
     def _of(self, record: DayRecord) -> Parts:
         if record.configuration not in self._known:

@@ -154,19 +154,19 @@ def _new_ties(
         """The published days that may show records of a day that never was: by other rules, or what was withdrawn."""
         near = within_reach([day], within_days) & before.keys()
         otherwise = {there for there in near if not settled_by.same_for(before[there])}
-        found = otherwise & moved(path, (), files) if otherwise else set()
+        showing = otherwise & moved(path, (), files) if otherwise else set()
         alike: defaultdict[int | None, set[date]] = defaultdict(set)
         for there in near - otherwise:
             alike[version_read(before[there], raw)].add(there)
         for version, published in alike.items():
-            found |= published & sent_home(path, then(version, day), files)
-        return found
+            showing |= published & sent_home(path, then(version, day), files)
+        return showing
 
     for day in days:
         files = now.get(day, ())
         if (record := before.get(day)) is None:
-            found = shown_elsewhere(day, files)
+            others = shown_elsewhere(day, files)
         else:
             had = then(version_read(record, raw), day) if settled_by.same_for(record) else ()
-            found = moved(path, had, files) & within_reach([day], within_days)
-        yield from ((day, there) for there in found)
+            others = moved(path, had, files) & within_reach([day], within_days)
+        yield from ((day, there) for there in others)

@@ -74,9 +74,9 @@ def stage_tombstones(
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
         present = (effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
-    found = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
-    if found is not None:
-        stage(found.select(*raw_schema(contract).fieldNames()), folder)
+    tombstone_rows = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
+    if tombstone_rows is not None:
+        stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
 
 
 def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayContent]:
@@ -87,18 +87,18 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
     """
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     within_days = contract.moves_within_days
-    days = {day: found for day, found in snapshot.days(contract.name).items() if found.rows}
-    if all(found.figures.get(COMPARED, 0) >= within_days for found in days.values()):
+    days = {day: record for day, record in snapshot.days(contract.name).items() if record.rows}
+    if all(record.figures.get(COMPARED, 0) >= within_days for record in days.values()):
         return {}
     with new_stage(platform, (contract.name,)) as (publication, folders):
         folder = folders[contract.name]
         raw = effective_raw_rows(platform, spark(), contract, days, snapshot)
-        found = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
+        tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
         contents = unchanged(snapshot.files(contract.name), days)
-        if found is not None:
+        if tombstone_rows is not None:
             version = [DAY, *contract.key, *ORDER, "_arrival"]
             told = raw.where(F.col("_kind") == TOMBSTONE).select(*version)
-            stage(found.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
+            stage(tombstone_rows.select(*raw_schema(contract).fieldNames()).join(told, version, "left_anti"), folder)
             staged = staged_at(platform.lake, contract.name, publication)
             added = profile_raw(read_staged(spark(), folder))
             contents |= appended(snapshot.files(contract.name), staged, added, days, within_days)
@@ -129,7 +129,7 @@ def effective_raw_rows(
 
 def reach_of_moves(contract: Contract, snapshot: LakeSnapshot) -> int:
     """How far from a version's day there can be tombstones of it: as far as contracts have ever looked."""
-    compared = (found.figures.get(FARTHEST, 0) for found in snapshot.days(contract.name).values())
+    compared = (record.figures.get(FARTHEST, 0) for record in snapshot.days(contract.name).values())
     return max(contract.moves_within_days, *compared, 0)
 
 

@@ -122,7 +122,7 @@ def outlook(platform: Platform, intakes: Collection[Intake] = ()) -> Outlook:
         make_plan(platform.catalogue, tables, states, past, request, intakes) for request in (BY_PERSON, AUTOMATIC)
     )
     changes = {c.name: changes_of_contract(snapshot, c, tables.marks.get(c.name, {})) for c in platform.catalogue}
-    return Outlook(everything, automatic, {table: found for table, found in changes.items() if found})
+    return Outlook(everything, automatic, {table: changed for table, changed in changes.items() if changed})
 
 
 def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past:
@@ -130,8 +130,8 @@ def past_of(snapshot: LakeSnapshot, tables: TableStates, states: States) -> Past
     read_at: dict[str, dict[date, dict[str, int]]] = {}
     oldest: dict[str, int] = {}
     shown_by = ReleaseIndex(snapshot.platform)
-    for table, found in states.items():
-        stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(found).items()})
+    for table, by_day in states.items():
+        stale = stale_through_data({day: unblocked(state) for day, state in not_up_to_date(by_day).items()})
         computed = [day for day in stale if day in tables.marks.get(table, {})]
         if not computed:
             continue
@@ -156,12 +156,12 @@ def _views_at(
 ) -> dict[int, View]:
     """What was valid on which day of a table at every release at which a stale day read it."""
     numbers = {releases.get(table, -1) for days in read_at.values() for releases in days.values()} - {-1}
-    found: dict[int, View] = {}
+    views: dict[int, View] = {}
     for number in sorted(numbers):
         # What nobody can look up any more is as if nothing had been valid then, and so a reason.
         with suppress(BeyondWindowError):
-            found[number] = view_of(table, LakeSnapshot(snapshot.platform, release(snapshot.platform.lake, number)))
-    return found
+            views[number] = view_of(table, LakeSnapshot(snapshot.platform, release(snapshot.platform.lake, number)))
+    return views
 
 
 def reasons_now(

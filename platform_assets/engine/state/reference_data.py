@@ -45,9 +45,9 @@ def view_of(table: str, snapshot: LakeSnapshot) -> View:
     if not set(key) <= set(columns):
         return {}  # of no use until the table follows its contract: what reads it waits for that
     filled = {day for day, mark in marks.items() if mark.rows}
-    found = _computed(table, snapshot, filled, sorted(columns), key, order) if filled else {}
-    ledger.keep_view(table, content, found)
-    return found
+    view = _computed(table, snapshot, filled, sorted(columns), key, order) if filled else {}
+    ledger.keep_view(table, content, view)
+    return view
 
 
 def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[str]) -> str:
@@ -86,7 +86,7 @@ def _computed(
     import duckdb  # which planning mostly does without
 
     require_whole(snapshot.platform.lake, snapshot.number)
-    files = {day: found for day, found in snapshot.files(table).items() if day in days}
+    files = {day: day_files for day, day_files in snapshot.files(table).items() if day in days}
     rows = rows_of_files(snapshot.platform.lake.table_path(table), files)
     texts = (f'"{name}"::VARCHAR' if name in rows.schema.names else "NULL" for name in columns)
     # Names and lengths, so that two rows are one text only if they are one row, whatever the order of columns. Nothing
@@ -107,9 +107,9 @@ def _computed(
             f"low - coalesce(lag(low) {before}, 0) AS low, high - coalesce(lag(high) {before}, 0) AS high"
         )
         by_day = changes.aggregate(f"{DAY}, sum(things) AS things, sum(low) AS low, sum(high) AS high", DAY)
-        found = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
-    totals = accumulate((tuple(map(int, parts)) for _, *parts in found), _added)
-    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(found, totals, strict=True)}
+        changed_days = by_day.filter("things <> 0 OR low <> 0 OR high <> 0").order(DAY).fetchall()
+    totals = accumulate((tuple(map(int, parts)) for _, *parts in changed_days), _added)
+    return {day: ":".join(f"{part:x}" for part in total) for (day, *_), total in zip(changed_days, totals, strict=True)}
 
 
 def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
@@ -123,5 +123,5 @@ def _columns(table: str, snapshot: LakeSnapshot) -> list[str]:
     return [name for name in types_in(schema_string) if name != DAY]
 
 
-def _added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    return tuple(map(add, one, other))
+def _added(total: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(add, total, other))

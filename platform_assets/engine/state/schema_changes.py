@@ -38,7 +38,7 @@ def changes_of_contract(
         marks: of its loaded days.
     """
     platform = snapshot.platform
-    found = {change.what: change for change in changes_on_disk(snapshot, contract)}
+    changes = {change.what: change for change in changes_on_disk(snapshot, contract)}
     now = platform.configurations[contract.name]
     one_of_each = {mark.configuration: day for day, mark in marks.items() if mark.configuration}
     for made, day in one_of_each.items() if contract.inputs else ():
@@ -48,8 +48,8 @@ def changes_of_contract(
             for change in contract_changes(before, now.parts):
                 # Columns are as the table has them: what days were computed under may be long in it.
                 in_table = change.is_of_column and change.needs != "nothing"
-                found.setdefault(change.what, replace(change, needs="nothing") if in_table else change)
-    return tuple(found.values())
+                changes.setdefault(change.what, replace(change, needs="nothing") if in_table else change)
+    return tuple(changes.values())
 
 
 def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks) -> dict[str, Need]:
@@ -60,11 +60,11 @@ def changing(snapshot: LakeSnapshot, contracts: Iterable[Contract], marks: Marks
         contracts: of the tables.
         marks: of their loaded days.
     """
-    found = {
+    needs = {
         contract.name: need_of(changes_of_contract(snapshot, contract, marks.get(contract.name, {})))
         for contract in contracts
     }
-    return {table: need for table, need in found.items() if need != "nothing"}
+    return {table: need for table, need in needs.items() if need != "nothing"}
 
 
 def refuse_what_tables_cannot_take(platform: Platform, request: Request) -> None:

@@ -217,7 +217,7 @@ def compute(
             platform, spark, contract, state.ready, snapshot, folders[contract.name], folders[dead], together=together
         )
         failpoint("gate.staged")
-        earlier = {day: found.rows for day, found in so_far.checks.items()}
+        earlier = {day: judged.rows for day, judged in so_far.checks.items()}
         checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
@@ -233,7 +233,7 @@ def compute(
         if not good:
             discard_stage(platform, publication, tuple(folders))
 
-    held = {day: found for day in done if (found := checks[day].blocking)}
+    held = {day: blocking for day in done if (blocking := checks[day].blocking)}
     result = left_alone + StepResult(
         contract.name,
         published=dict(changes[0].days),
@@ -271,11 +271,11 @@ def _changes(
         seconds=seconds,
         software=computed_with(staged.software),
     )
-    found = {day: staged.digest(day) for day in days}
+    digests = {day: staged.digest(day) for day in days}
     figures = {
         day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
     }
-    contents = replaced(*_files(snapshot, contract.name, publication), found, state.made_from, figures)
+    contents = replaced(*_files(snapshot, contract.name, publication), digests, state.made_from, figures)
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
     dead = quarantine_table(contract.name)
@@ -301,8 +301,8 @@ def _read_figures(platform: Platform, contract: Contract, day: date, staged: Sta
 def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, Refused]) -> tuple[Hold, ...]:
     now = datetime.now(UTC)
     return tuple(
-        Hold(work.contract.name, day, refused[day], found[0].check, found[0].message, work.author.run, now)
-        for day, found in held.items()
+        Hold(work.contract.name, day, refused[day], findings[0].check, findings[0].message, work.author.run, now)
+        for day, findings in held.items()
     )
 
 

@@ -70,7 +70,7 @@ def judge(
         day: DayChecks(
             staged.digest(day).rows,
             tuple(
-                found[day].accepted_by_hand() if check in accept else found[day] for check, found in by_check.items()
+                by_day[day].accepted_by_hand() if check in accept else by_day[day] for check, by_day in by_check.items()
             ),
         )
         for day in days
@@ -78,28 +78,28 @@ def judge(
 
 
 def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
-    nulls = {day: found.nulls for day, found in staged.profiles.items() if found.nulls}
-    repeated = [day for day, found in staged.profiles.items() if found.repeated_keys]
+    nulls = {day: profile.nulls for day, profile in staged.profiles.items() if profile.nulls}
+    repeated = [day for day, profile in staged.profiles.items() if profile.repeated_keys]
     without = {
         column: keys_without(
-            _rows(staged), [day for day, found in nulls.items() if column in found], column, contract.key
+            _rows(staged), [day for day, counts in nulls.items() if column in counts], column, contract.key
         )
-        for column in {column for found in nulls.values() for column in found}
+        for column in {column for counts in nulls.values() for column in counts}
     }
     twice = keys_of_several_rows(_rows(staged), repeated, contract.key) if repeated else _NONE
     required = sum(not column.nullable for column in contract.columns)
     result: dict[date, Checked] = {}
     for day in days:
-        found = staged.profile(day)
+        profile = staged.profile(day)
         examples = {column: keys.get(day, ()) for column, keys in without.items()}
         findings = contract_findings(
-            contract, day, found.nulls, found.repeated_keys, without=examples, twice=twice.get(day, ())
+            contract, day, profile.nulls, profile.repeated_keys, without=examples, twice=twice.get(day, ())
         )
         passed = (
-            f"{found.digest.rows:,} rows in {len(contract.columns)} columns as declared, key "
+            f"{profile.digest.rows:,} rows in {len(contract.columns)} columns as declared, key "
             f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"
         )
-        result[day] = checked("contract", findings, passed, {"rows": found.digest.rows})
+        result[day] = checked("contract", findings, passed, {"rows": profile.digest.rows})
     return result
 
 
@@ -130,16 +130,19 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
 
 
 def _reconciliation(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
-    found = [(declared, _differences(staged, declared, days)) for declared in contract.reconciles]
+    reconciliations = [(declared, _differences(staged, declared, days)) for declared in contract.reconciles]
     result: dict[date, Checked] = {}
     for day in days:
-        compared = [(declared, by_day.get(day, Differences())) for declared, by_day in found]
-        findings = [reconciliation_finding(contract, declared, day, one) for declared, one in compared]
+        compared = [(declared, by_day.get(day, Differences())) for declared, by_day in reconciliations]
+        findings = [reconciliation_finding(contract, declared, day, differing) for declared, differing in compared]
         result[day] = checked(
             "reconciliation",
             [finding for finding in findings if finding],
             "; ".join(reconciled(declared) for declared, _ in compared),
-            {name: sum(getattr(one, name) for _, one in compared) for name in ("missing", "extra", "unequal")},
+            {
+                name: sum(getattr(differing, name) for _, differing in compared)
+                for name in ("missing", "extra", "unequal")
+            },
         )
     return result
 
@@ -165,7 +168,7 @@ def _volume(
         contract,
         rhythm_of(platform.catalogue, contract.name, platform.calendar),
         {**earlier, **{day: staged.digest(day).rows for day in state.ready}},
-        {day: found.rows for day, found in state.before.items() if day not in left_out},
+        {day: record.rows for day, record in state.before.items() if day not in left_out},
         [day for day, hold in state.holds.items() if hold.gate == "volume"],
         {day: state.before[day].rows for day in state.ready if day in state.before},
     )

@@ -43,8 +43,8 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
     by_table: dict[str, dict[date, Hold]] = {}
     for hold in holds:
         by_table.setdefault(hold.table, {})[hold.day] = hold
-    found: list[Hold] = []
+    overtaken: list[Hold] = []
     for table, by_day in by_table.items():
         before, now = snapshot.days(table, by_day), snapshot.platform.ledger.current_days(table, among=by_day)
-        found += [hold for day, hold in by_day.items() if before.get(day) != now.get(day)]
-    return tuple(found)
+        overtaken += [hold for day, hold in by_day.items() if before.get(day) != now.get(day)]
+    return tuple(overtaken)

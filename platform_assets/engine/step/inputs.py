@@ -108,7 +108,7 @@ def _prepare_silver(
     raw = within_reach_only(raw, source.moves_within_days)
     with users_code(contract.name):
         counts = with_withdrawn(row_balances(raw, source.key, contract.rules, source.voided), withdrawn)
-    any_bad = any(found["quarantined"] for found in counts.values())
+    any_bad = any(balance["quarantined"] for balance in counts.values())
     newest = _newest(source, contract, raw)
     with users_code(contract.name):
         frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))

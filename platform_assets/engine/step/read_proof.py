@@ -39,11 +39,15 @@ def files_read(
         UndeclaredReadError: it reads another table or file, another release, or a day that no window holds.
     """
     inputs = [_Input(platform.lake, read.table, snapshot.files(read.table)) for read in contract.inputs]
-    found: defaultdict[str, set[Location]] = defaultdict(set)
+    locations: defaultdict[str, set[Location]] = defaultdict(set)
     for scan in scans_of(frame):
         for table, files in _declared(platform.lake, contract, days, inputs, scan).items():
-            found[table] |= files
-    read = {one.table: Counter(one.live[file] for file in found[one.table]) for one in inputs if one.table in found}
+            locations[table] |= files
+    read = {
+        declared.table: Counter(declared.live[file] for file in locations[declared.table])
+        for declared in inputs
+        if declared.table in locations
+    }
     if outside := first_outside(contract, days, platform.calendar, read):
         table, day = outside
         raise UndeclaredReadError(
@@ -80,25 +84,27 @@ def _declared(
     lake: Lake, contract: Contract, days: Collection[date], inputs: Sequence[_Input], scan: Scan
 ) -> dict[str, set[Location]]:
     """What a scan reads of each input."""
-    found: defaultdict[str, set[Location]] = defaultdict(set)
+    locations: defaultdict[str, set[Location]] = defaultdict(set)
     read = scan.files | ({scan.table} if scan.table else set())
     for path in read or {None}:
-        one = next((one for one in inputs if path and (path == one.folder or path.below(one.folder))), None)
-        if one is None or path is None:
+        declared = next(
+            (declared for declared in inputs if path and (path == declared.folder or path.below(declared.folder))), None
+        )
+        if declared is None or path is None:
             raise UndeclaredReadError(
                 f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
                 "contract does not declare; nothing was published.",
                 f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of "
                 "the code belong into expressions.",
             )
-        if path in scan.files and path not in one.live:
+        if path in scan.files and path not in declared.live:
             raise UndeclaredReadError(
-                f"The transform of {contract.name} reads {path.below(one.folder)} of {one.table} for "
+                f"The transform of {contract.name} reads {path.below(declared.folder)} of {declared.table} for "
                 f"{_shown(days)}, which is not part of the release that it was given; nothing was published.",
-                f"Read {one.table} only through the parameter {one.table.split('.')[1]}.",
+                f"Read {declared.table} only through the parameter {declared.table.split('.')[1]}.",
             )
-        found[one.table] |= scan.files & {path}
-    return found
+        locations[declared.table] |= scan.files & {path}
+    return locations
 
 
 def _what(lake: Lake, path: Location | None, scan: Scan) -> str:

@@ -67,8 +67,8 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
     Raises:
         NotRepeatableError: naming them.
     """
-    if found := not_repeatable(frame):
-        named = ", ".join(f"{name} ({why})" for name, why in found.items())
+    if expressions := not_repeatable(frame):
+        named = ", ".join(f"{name} ({why})" for name, why in expressions.items())
         raise NotRepeatableError(
             f"The transform of {contract.name} would not give the same a second time: it uses {named}; nothing was "
             "published.",
@@ -135,12 +135,12 @@ class _Trial:
 
     def digests(self, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
         """What comes out, by day: of any other day than the one asked for there should be nothing."""
-        return {found: made.digest for found, made in profile(self.frame(day, arranged), (), ()).items()}
+        return {of_day: made.digest for of_day, made in profile(self.frame(day, arranged), (), ()).items()}
 
     def is_proved_by_plan(self, day: date) -> bool:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
         given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis)
-        rows = [one for one in given.values() if isinstance(one, DataFrame)]
+        rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
         transform = transform_of(self._platform, self._contract)
         first, second = transform(**given), transform(**given)
         return is_row_by_row(first, rows) and first.sameSemantics(second)
@@ -164,7 +164,7 @@ def _cause(trial: _Trial, day: date, turned: Mapping[date, Digest]) -> tuple[Cau
 
 def _where(contract: Contract, staged: DataFrame, again: DataFrame) -> str:
     """The columns and the first keys that differ, sensitive values masked."""
-    found = disagreements(staged, again, contract)
-    columns = sorted({name for one in found for name in one.columns})
-    keys = "; ".join(shown_key(contract, contract.key, one.key) for one in found)
+    differences = disagreements(staged, again, contract)
+    columns = sorted({name for difference in differences for name in difference.columns})
+    keys = "; ".join(shown_key(contract, contract.key, difference.key) for difference in differences)
     return (f", in {', '.join(columns)}" if columns else "") + (f", of {keys}" if keys else "")

@@ -240,5 +240,5 @@ class Stage:
         self.staged = self.staged.without((table, quarantine_table(table)), days)
 
 
-def _differing(one: Mapping[date, str], other: Mapping[date, str]) -> tuple[date, ...]:
-    return tuple(sorted(day for day in one.keys() | other.keys() if one.get(day) != other.get(day)))
+def _differing(before: Mapping[date, str], after: Mapping[date, str]) -> tuple[date, ...]:
+    return tuple(sorted(day for day in before.keys() | after.keys() if before.get(day) != after.get(day)))

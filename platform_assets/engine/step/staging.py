@@ -118,7 +118,7 @@ def stage_days(
     if contract.layer == "silver":
         source = contract.inputs[0].table
         loaded = snapshot.days(source)
-        recorded = {day: found.delivered for day, found in loaded.items()}
+        recorded = {day: record.delivered for day, record in loaded.items()}
         if not any(snapshot.files(source).get(day) for day in days):
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()

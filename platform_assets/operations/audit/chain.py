@@ -54,13 +54,13 @@ class ChainAudit:
     Args:
         lake: the lake.
         newest: release to go up to.
-        found: where faults are written down.
+        findings: where faults are written down.
     """
 
-    def __init__(self, lake: Lake, newest: int, found: Findings) -> None:
+    def __init__(self, lake: Lake, newest: int, findings: Findings) -> None:
         self._lake = lake
         self._newest = newest
-        self._found = found
+        self._findings = findings
         self.head = ChainHead()
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
@@ -73,7 +73,7 @@ class ChainAudit:
         before: commits.Commit | None = None
         unread = False
         for number in range(self._newest + 1):
-            self._found.seen["chain"] += 1
+            self._findings.seen["chain"] += 1
             shown = None
             if commit := self._commit(number):
                 content = self._manifest(commit)
@@ -85,20 +85,20 @@ class ChainAudit:
             if shown:
                 yield shown
         if self._newest >= 0 and not self.head.chain:
-            self._found.notes.append("No release carries a chain yet: it starts with the next publication.")
+            self._findings.notes.append("No release carries a chain yet: it starts with the next publication.")
 
     def _look_for_gaps(self) -> None:
         path = self._lake.releases_path
         beyond = [number for number in commits.listed_versions(path) if number > self._newest]
         if beyond != [self._newest + 1 + n for n in range(len(beyond))]:
-            self._found.fault(
+            self._findings.fault(
                 "chain",
                 f"There is a release {beyond[-1]}, but one before it is missing: releases end at {self._newest}.",
                 f"{_FROM_BACKUP} Publish nothing before.",
                 file=commits.commit_file(path, beyond[-1]),
             )
         elif beyond and commits.is_torn(path, beyond[-1]):
-            self._found.fault(
+            self._findings.fault(
                 "chain",
                 f"The commit of release {beyond[-1]} is torn; readers see release {beyond[-1] - 1}.",
                 "After a power cut, nothing: whoever publishes next removes it and finishes what was begun. If it had "
@@ -111,10 +111,10 @@ class ChainAudit:
         try:
             commit = commits.commit(self._lake.releases_path, number)
         except LakeError as error:
-            self._found.fault("chain", error.what, _FROM_BACKUP, file=file)
+            self._findings.fault("chain", error.what, _FROM_BACKUP, file=file)
             return None
         if commit.publication is None:
-            self._found.fault(
+            self._findings.fault(
                 "chain",
                 f"Release {number} was not made by a publication but by {commit.made_by}.",
                 "Find out who writes there, and restore `_releases` from a backup.",
@@ -129,10 +129,10 @@ class ChainAudit:
         try:
             content = manifest_bytes(self._lake, commit.publication)
         except LakeError as error:
-            self._found.fault("chain", error.what, error.todo, file=file)
+            self._findings.fault("chain", error.what, error.todo, file=file)
             return None
         if commit.manifest_hash and hash_of(content) != commit.manifest_hash:
-            self._found.fault(
+            self._findings.fault(
                 "chain",
                 f"The manifest of publication {commit.publication} is not the one that release {commit.version} was "
                 "made with: its hash is another.",
@@ -145,7 +145,7 @@ class ChainAudit:
         file = commits.commit_file(self._lake.releases_path, commit.version)
         if not commit.chain:
             if self.head.chain:
-                self._found.fault(
+                self._findings.fault(
                     "chain",
                     f"Release {commit.version} carries no chain, though release {self.head.release} does.",
                     "It was rewritten, or published by an older version of the platform: compare it with a backup.",
@@ -155,12 +155,12 @@ class ChainAudit:
         if not self.head.chain:
             self.head = ChainHead(commit.version)
             if commit.version:
-                self._found.notes.append(
+                self._findings.notes.append(
                     f"The chain starts at release {commit.version}; those before were made when there was none."
                 )
         known = before is not None or commit.version == 0
         if known and commit.chain != linked(before.chain if before else "", commit.manifest_hash):
-            self._found.fault(
+            self._findings.fault(
                 "chain",
                 f"The chain breaks at release {commit.version}: a release up to it was rewritten, taken out or put in.",
                 "Compare `_releases` and `_publications` with a backup from before, and restore what differs.",
@@ -173,18 +173,18 @@ class ChainAudit:
         try:
             versions = release(self._lake, commit.version).versions
             if in_its_file(self._lake, commit.version) != versions:
-                self._found.fault(
+                self._findings.fault(
                     "chain",
                     f"The file of release {commit.version} has other versions than its commit.",
                     _FROM_BACKUP,
                     file=self._lake.releases_path,
                 )
         except LakeError as error:
-            self._found.fault("chain", error.what, error.todo, file=self._lake.releases_path)
+            self._findings.fault("chain", error.what, error.todo, file=self._lake.releases_path)
             return None
         manifest = None
         try:
             manifest = parsed(self._lake, commit.publication, content) if content is not None else None
         except LakeError as error:
-            self._found.fault("chain", error.what, error.todo, file=manifest_file(self._lake, commit.publication))
+            self._findings.fault("chain", error.what, error.todo, file=manifest_file(self._lake, commit.publication))
         return Shown(commit.version, commit.publication, versions, manifest)

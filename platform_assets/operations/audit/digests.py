@@ -31,7 +31,7 @@ def hash_days(
     audited: Audited,
     spark: SparkOnDemand,
     batch_days: int,
-    found: Findings,
+    findings: Findings,
     progress: OnProgress,
 ) -> None:
     """Compute the digest of every day that was looked at, and compare it with the one that was published.
@@ -41,20 +41,20 @@ def hash_days(
         audited: its audit; days of a table whose log or files are damaged are left out.
         spark: gives the session; not called where no day is left.
         batch_days: most days in one Spark job.
-        found: where faults are written down.
+        findings: where faults are written down.
         progress: told after every batch.
     """
     for name, table in sorted(audited.tables.items()):
-        broken = {fault.day for fault in found.faults if fault.table == name}
+        broken = {fault.day for fault in findings.faults if fault.table == name}
         if not table.is_whole:
-            found.notes.append(f"The days of {name} were not hashed: its log is damaged.")
+            findings.notes.append(f"The days of {name} were not hashed: its log is damaged.")
             continue
         alike = list(_by_schema(lake, table, broken))
         now = Progress("hashing", f"digests of {name}", 0, sum(len(days) for _, days in alike))
         progress(now)
         for schema, days in alike:
             for batch in batches(days, batch_days):
-                _hash(table, schema, batch, spark(), found)
+                _hash(table, schema, batch, spark(), findings)
                 now = replace(now, done=now.done + len(batch))
                 progress(now)
         progress(replace(now, finished=True))
@@ -74,15 +74,17 @@ def _by_schema(
         yield StructType.fromJson(json.loads(schema_string)), tuple(sorted(days))
 
 
-def _hash(table: TableAudit, schema: StructType, days: tuple[date, ...], spark: SparkSession, found: Findings) -> None:
+def _hash(
+    table: TableAudit, schema: StructType, days: tuple[date, ...], spark: SparkSession, findings: Findings
+) -> None:
     path = table.lake.table_path(table.table)
     files = [file.path for day in days for file in table.recorded[day].files]
     lying = digests_in_files(spark, path, files, schema)
     for day in days:
-        found.seen["digests"] += 1
+        findings.seen["digests"] += 1
         digest = lying.get(day, Digest())
         if digest != Digest.parse(table.recorded[day].digest):
-            found.fault(
+            findings.fault(
                 "digests",
                 f"The files of {table.table} {day} hold other rows than were published: their digest is {digest}, not "
                 f"{table.recorded[day].digest}.",

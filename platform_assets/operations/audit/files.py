@@ -28,9 +28,9 @@ def look_at_files(table: TableAudit) -> None:
             rows[day] += counted
     for day, content in sorted(table.recorded.items(), key=str):
         if day and content.digest and table.scope.has_day(day) and day not in broken:
-            table.found.seen["rows"] += 1
+            table.findings.seen["rows"] += 1
             if rows[day] != content.rows:
-                table.found.fault(
+                table.findings.fault(
                     "rows",
                     f"The files of {table.table} {day} hold {rows[day]:,} rows; {content.rows:,} were published.",
                     repair_of(table.table, day),
@@ -45,7 +45,7 @@ def _older(table: TableAudit) -> dict[str, tuple[DataFile, date | None]]:
 
 def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
     """How many rows a file holds; None if it is not what was published."""
-    table.found.seen["files"] += 1
+    table.findings.seen["files"] += 1
     path = table.lake.table_path(table.table) / file.path
     size = path.size()
     if size == file.size:
@@ -58,7 +58,7 @@ def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
             return rows
     else:
         problem = "is missing" if size is None else f"has {size:,} bytes; {file.size:,} were published"
-    table.found.fault(
+    table.findings.fault(
         "files",
         f"The file {file.path} of {table.table} {day} {problem}.",
         repair_of(table.table, day),

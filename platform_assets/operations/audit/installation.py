@@ -30,12 +30,12 @@ class Audit:
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
         chain: where the chain of releases stands.
-        found: faults, notes, and how much was looked at.
+        findings: faults, notes, and how much was looked at.
     """
 
     release: int
     chain: ChainHead
-    found: Findings
+    findings: Findings
 
 
 def audit_installation(
@@ -49,21 +49,21 @@ def audit_installation(
         progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.
     """
-    lake, found = Lake.at(settings.lake), Findings()
-    audited = audit(lake, scope, found, progress)
+    lake, findings = Lake.at(settings.lake), Findings()
+    audited = audit(lake, scope, findings, progress)
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            _compare_ledger(lake, ledger, scope, found, progress)
+            _compare_ledger(lake, ledger, scope, findings, progress)
     except PlatformError as error:
-        found.fault("ledger", error.what, error.todo)
+        findings.fault("ledger", error.what, error.todo)
     if spark is not None:
         from platform_assets.operations.audit.digests import hash_days
 
-        hash_days(lake, audited, spark, settings.batch_days, found, progress)
-    return Audit(audited.release, audited.chain, found)
+        hash_days(lake, audited, spark, settings.batch_days, findings, progress)
+    return Audit(audited.release, audited.chain, findings)
 
 
-def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, progress: OnProgress) -> None:
+def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, findings: Findings, progress: OnProgress) -> None:
     """Whether the index says what the manifests say; what is not indexed yet, the next command indexes."""
     indexed = ledger.indexed()
     released: dict[str, int] = {}
@@ -73,18 +73,18 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, found: Findings, p
         try:
             require_one_history(lake, indexed, released)
         except (MovedLakeError, OtherHistoryError) as error:
-            found.fault("ledger", error.what, error.todo)
+            findings.fault("ledger", error.what, error.todo)
     if lacking := [name for name in released if name not in indexed]:
-        found.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
+        findings.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
     record_of = recorder(lake, released.__getitem__)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
         progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))
         if released.get(name) != release:
             continue
-        found.seen["ledger"] += 1
+        findings.seen["ledger"] += 1
         with suppress(PlatformError):
             if record_of(name) != ledger.publication(name):
-                found.fault(
+                findings.fault(
                     "ledger",
                     f"The ledger says something else of publication {name} (release {release}) than its manifest.",
                     "`platform-assets ledger rebuild` indexes the manifests anew.",

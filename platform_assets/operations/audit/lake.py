@@ -31,22 +31,22 @@ class Audited:
     tables: Mapping[str, TableAudit]
 
 
-def audit(lake: Lake, scope: Scope, found: Findings, progress: OnProgress) -> Audited:
+def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) -> Audited:
     """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at.
 
     Args:
         lake: the lake.
         scope: how much of it.
-        found: where faults are written down.
+        findings: where faults are written down.
         progress: told what is looked at.
     """
     newest = newest_release(lake)
-    chain = ChainAudit(lake, newest, found)
+    chain = ChainAudit(lake, newest, findings)
     tables: dict[str, TableAudit] = {}
     for shown in chain.walk(parse=not scope.fast):
         for name in {*shown.versions, *tables}:
             if scope.has_table(name):
-                tables.setdefault(name, TableAudit(lake, name, scope, found)).follow(shown)
+                tables.setdefault(name, TableAudit(lake, name, scope, findings)).follow(shown)
         progress(Progress("following", "releases", shown.number + 1, newest + 1, "release"))
     begun: dict[str, str] = {}
     for name, table in sorted(tables.items()):
@@ -58,7 +58,7 @@ def audit(lake: Lake, scope: Scope, found: Findings, progress: OnProgress) -> Au
         rows = sum(content.rows for content in days) if days else None
         progress(Progress("checking", name, len(days), len(days), rows=rows, finished=True))
     for publication in sorted(begun.keys() - _released_after(lake, newest)):
-        found.notes.append(
+        findings.notes.append(
             f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "
             "is dead, whoever publishes next finishes it."
         )
@@ -67,7 +67,7 @@ def audit(lake: Lake, scope: Scope, found: Findings, progress: OnProgress) -> Au
 
 def _released_after(lake: Lake, number: int) -> set[str]:
     """Publications released since the audit began; what is wrong with their releases, it has said."""
-    found: set[str] = set()
+    released: set[str] = set()
     with suppress(LakeError):
-        found.update(publication for _, publication in published(lake, after=number))
-    return found
+        released.update(publication for _, publication in published(lake, after=number))
+    return released

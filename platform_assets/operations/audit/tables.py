@@ -29,7 +29,7 @@ class TableAudit:
         lake: the lake.
         table: its name.
         scope: which days.
-        found: where faults are written down.
+        findings: where faults are written down.
         version: up to which the log was followed.
         recorded: what the manifests say of every day, newest.
         made_by: publication whose manifest that is.
@@ -39,7 +39,7 @@ class TableAudit:
     lake: Lake
     table: str
     scope: Scope
-    found: Findings
+    findings: Findings
     version: int = -1
     recorded: dict[date | None, DayContent] = field(default_factory=dict)
     made_by: dict[date | None, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class TableAudit:
         """Go on to a release."""
         version = shown.versions.get(self.table, -1)
         if version < self.version:
-            self.found.fault(
+            self.findings.fault(
                 "commits",
                 f"Release {shown.number} shows version {version} of {self.table}, older than {self.version} before it.",
                 "Compare `_releases` with a backup: publications only go forward.",
@@ -103,7 +103,7 @@ class TableAudit:
         """
         listed = [number for number in commits.listed_versions(self._path) if number > self.version]
         if listed != [self.version + 1 + n for n in range(len(listed))]:
-            self.found.fault(
+            self.findings.fault(
                 "logs",
                 f"{self.table} has a commit {listed[-1]}, but one before it is missing.",
                 "Restore the missing files of its `_delta_log` from a backup. Publish nothing before.",
@@ -114,7 +114,7 @@ class TableAudit:
         return {publication for number in listed if (publication := self._publication(number))}
 
     def _commit(self, number: int) -> list[commits.Action]:
-        self.found.seen["logs"] += 1
+        self.findings.seen["logs"] += 1
         try:
             actions = commits.actions(self._path, number)
             self._look_for_manifest(commits.made_by(number, actions))
@@ -127,16 +127,16 @@ class TableAudit:
         """What follows cannot be told any more."""
         self.is_whole = False
         file = commits.commit_file(self._path, number)
-        self.found.fault("logs", error.what, "Restore the file from a backup.", table=self.table, file=file)
+        self.findings.fault("logs", error.what, "Restore the file from a backup.", table=self.table, file=file)
 
     def _publication(self, number: int) -> str | None:
         """The publication that made a commit which no release shows."""
         if commits.is_torn(self._path, number):
-            self.found.notes.append(f"Commit {number} of {self.table} is torn; whoever publishes next removes it.")
+            self.findings.notes.append(f"Commit {number} of {self.table} is torn; whoever publishes next removes it.")
             return None
         commit = commits.commit(self._path, number)
         if commit.publication is None:
-            self.found.fault(
+            self.findings.fault(
                 "logs",
                 f"Version {number} of {self.table} was not made by a publication but by {commit.made_by}.",
                 f"Readers at a release do not see it. `platform-assets audit put-back {self.table} --reason …` "
@@ -150,13 +150,15 @@ class TableAudit:
 
     def _look_for_manifest(self, commit: commits.Commit) -> None:
         if commit.publication is None:
-            self.found.notes.append(f"Version {commit.version} of {self.table} is a {commit.made_by}, put back since.")
+            self.findings.notes.append(
+                f"Version {commit.version} of {self.table} is a {commit.made_by}, put back since."
+            )
         elif commit.publication not in self._known:
             file = manifest_file(self.lake, commit.publication)
             if file.exists():
                 self._known.add(commit.publication)
                 return
-            self.found.fault(
+            self.findings.fault(
                 "logs",
                 f"Version {commit.version} of {self.table} is of publication {commit.publication}, which has no "
                 "manifest.",
@@ -166,17 +168,17 @@ class TableAudit:
             )
 
     def _of(self, days: Collection[date | None]) -> dict[date | None, dict[str, DataFile]]:
-        found: dict[date | None, dict[str, DataFile]] = {day: {} for day in days}
+        by_day: dict[date | None, dict[str, DataFile]] = {day: {} for day in days}
         for path, file in self._state.files.items() if days else ():
-            if (day := self._state.days[path]) in found:
-                found[day][path] = file
-        return found
+            if (day := self._state.days[path]) in by_day:
+                by_day[day][path] = file
+        return by_day
 
     def _compare_columns(self, shown: Shown) -> None:
         changes = shown.manifest.tables if shown.manifest else ()
         for change in (change for change in changes if change.table == self.table):
             if differing := differing_columns(types_in(change.schema_string), types_in(self._state.schema_string)):
-                self.found.fault(
+                self.findings.fault(
                     "commits",
                     f"{self.table} has at release {shown.number} other columns than the manifest of publication "
                     f"{shown.publication} says: {', '.join(sorted(differing))}.",
@@ -187,14 +189,14 @@ class TableAudit:
     def _compare(self, shown: Shown, day: date | None, change: DayContent | None, before: Files, after: Files) -> None:
         if shown.manifest is None or not self.scope.has_day(day):
             return
-        self.found.seen["commits"] += 1
+        self.findings.seen["commits"] += 1
         wanted = before if change is None else {file.path: file for file in change.files}
         if _sizes(wanted) == _sizes(after):
             return
         said = "does not name" if change is None else "says otherwise"
         gone, more = sorted(wanted.keys() - after.keys()), sorted(after.keys() - wanted.keys())
         differing = [*gone[:1], *more[:1]] or sorted(after)[:1]
-        self.found.fault(
+        self.findings.fault(
             "commits",
             f"{self.table} {day} became at release {shown.number} what the manifest of publication {shown.publication} "
             f"{said}: {len(gone)} files are missing and {len(more)} are too many, such as {', '.join(differing)}.",

@@ -123,10 +123,10 @@ def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: 
 
 def _raw_tables_of(platform: Platform, table: str) -> set[str]:
     """Raw tables whose rows of a day the table's own day is made from, or keeps waiting."""
-    found: set[str] = set()
+    raw: set[str] = set()
     waiting = [contract.name for contract in platform.catalogue if table in (contract.name, late_table(contract.name))]
     while waiting:
         contract = platform.catalogue[waiting.pop()]
         waiting += [read.table for read in contract.inputs]
-        found |= {contract.name} if contract.source else set()
-    return found
+        raw |= {contract.name} if contract.source else set()
+    return raw

@@ -132,19 +132,19 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
 
 
 def _lacking(contract: Contract, day: date, tables: TableStates) -> dict[str, date]:
-    found: dict[str, date] = {}
+    lacking: dict[str, date] = {}
     for read in contract.inputs:
         missing = {read.table: missing_days(read.table, tables)}
         if needed := missing_input([read], day, missing, tables.calendar):
-            found[read.table] = needed[1]
-    return found
+            lacking[read.table] = needed[1]
+    return lacking
 
 
 def _differences(
     platform: Platform, contract: Contract, record: DayRecord, tables: TableStates
 ) -> tuple[Difference, ...]:
     shown_by = ReleaseIndex(platform)
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for read in contract.inputs:
         read_at = shown_by(read.table, record.reads.get(read.table, -1))
         now = tables.marks.get(read.table, {})
@@ -157,8 +157,8 @@ def _differences(
         for day in days:
             then = digest_at(revisions[day], read_at)
             if then != (digest := now[day].digest if day in now else None):
-                found.append(Difference(read.table, day, then, digest))
-    return tuple(found)
+                differences.append(Difference(read.table, day, then, digest))
+    return tuple(differences)
 
 
 def _origin(
@@ -193,16 +193,16 @@ def _input(platform: Platform, shown_by: ReleaseIndex, read: Input, readers: Map
     for day, record in readers.items():
         version = record.reads.get(read.table, -1)
         wanted[version].update(day_range(*days_read(read.window, day, platform.calendar)))
-    found: dict[date, DayRecord] = {}
+    records: dict[date, DayRecord] = {}
     for version in sorted(wanted):
         if version >= 0:
             at = shown_by(read.table, version)
-            found |= platform.ledger.current_days(read.table, at=at, among=wanted[version])
+            records |= platform.ledger.current_days(read.table, at=at, among=wanted[version])
     return _origin(
         platform,
         shown_by,
         platform.catalogue[read.table],
-        dict(sorted(found.items())),
+        dict(sorted(records.items())),
         window_text(read.window),
         max(wanted, default=-1),
         days_before_calendar(read.window, next(iter(readers)), platform.calendar) if len(readers) == 1 else 0,

@@ -63,8 +63,9 @@ def changed_days(
         NeverPublishedError: neither release has it.
     """
     both = before.versions | after.versions
+    newer = max(before, after, key=lambda release: release.number)
     for table in sorted(only.tables - both.keys()):
-        version_in(platform.lake, table, max(before, after, key=lambda one: one.number), platform.catalogue.names)
+        version_in(platform.lake, table, newer, platform.catalogue.names)
     return tuple(
         change
         for name in sorted(both)
@@ -95,5 +96,5 @@ def _of_table(
     ]
 
 
-def _digest(found: DayRecord | None) -> str | None:
-    return found.digest if found else None
+def _digest(record: DayRecord | None) -> str | None:
+    return record.digest if record else None

@@ -55,13 +55,13 @@ def compact(
         PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
     """
     platform.settle()
-    found = Maintenance()
+    done = Maintenance()
     with meanwhile(progress, "looking for small files"):
         due = plan_maintenance(platform, ["compaction"]).compaction
-    for table, days in groupby(due, lambda one: one.table):
+    for table, days in groupby(due, lambda day: day.table):
         failpoint("compact.planned")
-        found += _compact_table(platform, spark, table, tuple(days), author, progress)
-    return found
+        done += _compact_table(platform, spark, table, tuple(days), author, progress)
+    return done
 
 
 def _compact_table(
@@ -80,7 +80,7 @@ def _compact_table(
                 locks.enter_context(ingest_lock(platform.lake, raw, _INGEST_WAIT_S))
         except LockTimeoutError:
             return Maintenance(
-                busy={table: dict.fromkeys((one.day for one in days), "its raw table is being ingested into")}
+                busy={table: dict.fromkeys((day.day for day in days), "its raw table is being ingested into")}
             )
         failpoint("compact.locked")
         progress(Progress("compacting", table, 0, len(days)))
@@ -91,7 +91,7 @@ def _compact_table(
             progress(Progress("compacting", table, start + len(batch), len(days)))
     progress(Progress("compacting", table, len(days), len(days), finished=True))
     return Maintenance(
-        compaction=tuple(one for one in days if one.day not in busy and one.day not in differing),
+        compaction=tuple(day for day in days if day.day not in busy and day.day not in differing),
         busy={table: busy} if busy else {},
         differing={table: differing} if differing else {},
     )
@@ -112,25 +112,25 @@ def _compact(
     path = platform.lake.table_path(table)
     schema_string = table_snapshot(path, now.versions[table]).schema_string
     schema = StructType.fromJson(json.loads(schema_string))
-    records = platform.ledger.current_days(table, at=now.number, among=[one.day for one in days])
+    records = platform.ledger.current_days(table, at=now.number, among=[day.day for day in days])
     with new_stage(platform, [table]) as (publication, folders):
-        for columns, alike in by_columns(path, [file for one in days for file in one.small], schema):
+        for columns, alike in by_columns(path, [file for day in days for file in day.small], schema):
             stage(read_files(spark, path, alike, columns), folders[table])
         failpoint("compact.staged")
         staged = staged_at(platform.lake, table, publication)
         files = {
-            one.day: (*(file for file in one.files if file.path not in one.small), *staged.get(one.day, ()))
-            for one in days
+            day.day: (*(file for file in day.files if file.path not in day.small), *staged.get(day.day, ()))
+            for day in days
         }
-        found = digests_in_files(spark, path, [file.path for content in files.values() for file in content], schema)
+        digests = digests_in_files(spark, path, [file.path for content in files.values() for file in content], schema)
         equal = [
-            one for one in days if one.day in records and records[one.day].digest == str(found.get(one.day, Digest()))
+            day for day in days if day.day in records and records[day.day].digest == str(digests.get(day.day, Digest()))
         ]
-        computed = computed_by(platform.lake, table, {one.day: records[one.day].publication for one in equal})
-        contents = {one.day: _content(records[one.day], one, files[one.day], computed[one.day]) for one in equal}
+        computed = computed_by(platform.lake, table, {day.day: records[day.day].publication for day in equal})
+        contents = {day.day: _content(records[day.day], day, files[day.day], computed[day.day]) for day in equal}
         change = TableChange(table=table, schema_string=schema_string, days=contents)
         failpoint("compact.counted")
-        return [one.day for one in days if one.day not in contents], _publish(platform, publication, change, author)
+        return [day.day for day in days if day.day not in contents], _publish(platform, publication, change, author)
 
 
 def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], computed: str) -> DayContent:

@@ -30,25 +30,25 @@ FILES_AT_ONCE = 500
 """So many are deleted in some ten milliseconds, for which publishers wait."""
 
 
-def deletions(found: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
+def deletions(usage: Usage, safe_age: timedelta) -> tuple[Deletion, ...]:
     """What of a lake nobody needs, by table and publication.
 
     Args:
-        found: what is needed.
+        usage: what is needed.
         safe_age: how long a folder that no release refers to must have been left alone.
     """
-    gone = (deletion_of(folder, found.use(folder.table), found.now, safe_age) for folder in found.folders)
-    return tuple(one for one in gone if one)
+    gone = (deletion_of(folder, usage.use(folder.table), usage.now, safe_age) for folder in usage.folders)
+    return tuple(deletion for deletion in gone if deletion)
 
 
 def deletions_asked_for(
-    lake: Lake, found: Usage, publication: str, window: timedelta, safe_age: timedelta
+    lake: Lake, usage: Usage, publication: str, window: timedelta, safe_age: timedelta
 ) -> tuple[Deletion, ...]:
     """What would go of a publication that somebody wants to delete.
 
     Args:
         lake: the lake.
-        found: what is needed.
+        usage: what is needed.
         publication: whose folders.
         window: how long a release stays after it was replaced.
         safe_age: how long a folder that no release refers to must have been left alone.
@@ -57,16 +57,16 @@ def deletions_asked_for(
         StillNeededError: a release that stays needs files of it, or it is an open stage; the message says which.
     """
     names = _staged_as(lake, publication)
-    folders = [folder for folder in found.folders if folder.publication in names]
+    folders = [folder for folder in usage.folders if folder.publication in names]
     if not folders:
         raise StillNeededError(
             f"No table has files of a publication {publication!r}.",
             "`platform-assets releases` lists publications; what was deleted before needs no deletion.",
         )
-    _refuse_needed(lake, found, folders, window)
-    gone = deletions(replace(found, folders=tuple(folders)), safe_age)
+    _refuse_needed(lake, usage, folders, window)
+    gone = deletions(replace(usage, folders=tuple(folders)), safe_age)
     for folder in folders:
-        if folder.table not in {one.table for one in gone}:
+        if folder.table not in {deletion.table for deletion in gone}:
             written = f"last written {folder.written:%Y-%m-%d %H:%M} UTC"
             doing = "a process is working on it or `stage list` has it" if folder.in_use else written
             raise StillNeededError(
@@ -86,12 +86,12 @@ def _staged_as(lake: Lake, publication: str) -> set[str]:
     return {publication, *(path.split("/", 1)[0] for path in entered)}
 
 
-def delete(lake: Lake, found: Usage, gone: Sequence[Deletion], pins: Pins) -> list[Deletion]:
+def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> list[Deletion]:
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
         lake: the lake.
-        found: from which it was told what nobody needs.
+        usage: from which it was told what nobody needs.
         gone: what nobody needs.
         pins: asked again under the lock.
 
@@ -108,32 +108,32 @@ def delete(lake: Lake, found: Usage, gone: Sequence[Deletion], pins: Pins) -> li
         with publish_lock(lake) as still_held:
             failpoint("delete.locked")
             finish_pending(lake, still_held)
-            kept = _kept_now(lake, found.kept, pins)
-            protected = _protected_since(lake, found, kept)
-            todo = [one for deletion in some if (one := _without(deletion, protected.get(deletion.table, set())))]
-            if any(one.is_history for one in todo):
+            kept = _kept_now(lake, usage.kept, pins)
+            protected = _protected_since(lake, usage, kept)
+            todo = [left for deletion in some if (left := _without(deletion, protected.get(deletion.table, set())))]
+            if any(deletion.is_history for deletion in todo):
                 _move_horizon(lake, kept, still_held)
             with announced(lake, _paths(todo), still_held):
-                for one in todo:
-                    _delete(lake, one)
+                for deletion in todo:
+                    _delete(lake, deletion)
             done += todo
         failpoint("delete.done")
     return done
 
 
-def _refuse_needed(lake: Lake, found: Usage, folders: Iterable[StagingFolder], window: timedelta) -> None:
+def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], window: timedelta) -> None:
     for folder in folders:
-        needed = needed_of(folder, found.use(folder.table))
+        needed = needed_of(folder, usage.use(folder.table))
         if needed is None:
             continue
         count, number = needed
         needs = f"needs {count:,} of the {len(folder.files):,} files of {folder.publication} in {folder.table}."
-        if number == found.kept.current:
+        if number == usage.kept.current:
             raise StillNeededError(
                 f"Release {number}, the current one, {needs}",
                 "Replace the days first: what readers see is never deleted.",
             )
-        if number in found.kept.pinned:
+        if number in usage.kept.pinned:
             raise StillNeededError(
                 f"Release {number}, which is pinned or lies under an open stage, {needs}",
                 f"Take the pin of release {number} away, or publish or drop the stage first.",
@@ -152,31 +152,31 @@ def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins) -> RetainedRelease
     return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
 
 
-def _protected_since(lake: Lake, found: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
+def _protected_since(lake: Lake, usage: Usage, kept: RetainedReleases) -> dict[str, set[str]]:
     """Files that were referred to, or pinned, after it was told what nobody needs."""
     protected: dict[str, set[str]] = {}
     for table in lake.table_names():
-        path, head = lake.table_path(table), found.heads.get(table, -1)
+        path, head = lake.table_path(table), usage.heads.get(table, -1)
         new = range(head + 1, commits.head_version(path) + 1)
         protected[table] = {file for version in new for file in added_by(path, version)}
-    for number in sorted({*kept.pinned} - {*found.kept.pinned}):
+    for number in sorted({*kept.pinned} - {*usage.kept.pinned}):
         for table, version in release(lake, number).versions.items():
             protected[table] |= table_snapshot(lake.table_path(table), version).files.keys()
     return protected
 
 
-def _without(one: Deletion, protected: set[str]) -> Deletion | None:
-    if not protected & one.files.keys():
-        return one
-    left = {path: size for path, size in one.files.items() if path not in protected}
-    return None if one.orphan or not left else replace(one, files=left, whole=False)
+def _without(deletion: Deletion, protected: set[str]) -> Deletion | None:
+    if not protected & deletion.files.keys():
+        return deletion
+    left = {path: size for path, size in deletion.files.items() if path not in protected}
+    return None if deletion.orphan or not left else replace(deletion, files=left, whole=False)
 
 
 def _paths(gone: Iterable[Deletion]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for one in gone:
-        found.setdefault(one.table, set()).update(one.files)
-    return found
+    paths: dict[str, set[str]] = {}
+    for deletion in gone:
+        paths.setdefault(deletion.table, set()).update(deletion.files)
+    return paths
 
 
 def _move_horizon(lake: Lake, kept: RetainedReleases, still_held: Callable[[], None]) -> None:
@@ -188,26 +188,26 @@ def _move_horizon(lake: Lake, kept: RetainedReleases, still_held: Callable[[], N
         failpoint("delete.after_horizon")
 
 
-def _delete(lake: Lake, one: Deletion) -> None:
+def _delete(lake: Lake, deletion: Deletion) -> None:
     """What was announced and nothing else; as long as there is a folder, the next run finds what is left in it."""
-    path = lake.table_path(one.table)
-    for file in one.files:
+    path = lake.table_path(deletion.table)
+    for file in deletion.files:
         (path / file).remove(durable=False)
         failpoint("delete.after_file")
-    if one.whole:
+    if deletion.whole:
         failpoint("delete.before_folder")
-        (path / one.publication).tidy()
+        (path / deletion.publication).tidy()
         failpoint("delete.after_folder")
         return
-    for folder in {(path / file).parent for file in one.files}:
+    for folder in {(path / file).parent for file in deletion.files}:
         folder.tidy()
 
 
 def _slices(gone: Sequence[Deletion]) -> Iterator[list[Deletion]]:
     """Some whole removals at a time, so that no publisher waits long."""
     some: list[Deletion] = []
-    for one in gone:
-        some.append(one)
+    for deletion in gone:
+        some.append(deletion)
         if sum(len(each.files) for each in some) >= FILES_AT_ONCE:
             yield some
             some = []

@@ -97,7 +97,7 @@ def plan_maintenance(platform: Platform, tasks: Collection[Task] = TASKS) -> Mai
     return Maintenance(
         compaction=_to_compact(platform) if "compaction" in tasks else (),
         checkpoints=_to_sum_up(platform) if "checkpoints" in tasks else {},
-        deletions=tuple(one for one in gone if one.task in tasks),
+        deletions=tuple(deletion for deletion in gone if deletion.task in tasks),
     )
 
 
@@ -130,9 +130,9 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
     platform.settle()
     if task == "stages":
         forget_dead_holders(platform.lake)
-    found = _usage(platform)
-    gone = [one for one in deletions(found, _safe_age(platform)) if one.task == task]
-    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform)))
+    needed = _usage(platform)
+    gone = [deletion for deletion in deletions(needed, _safe_age(platform)) if deletion.task == task]
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
 
 
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
@@ -148,11 +148,11 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
             message says which. Nothing was deleted.
     """
     platform.settle()
-    found = _usage(platform)
-    gone = deletions_asked_for(platform.lake, found, publication, _window(platform), _safe_age(platform))
+    needed = _usage(platform)
+    gone = deletions_asked_for(platform.lake, needed, publication, _window(platform), _safe_age(platform))
     if dry_run:
         return gone
-    return tuple(delete(platform.lake, found, gone, lambda: _pinned(platform)))
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
 
 
 def _usage(platform: Platform) -> Usage:
@@ -177,17 +177,17 @@ def _path(platform: Platform, table: str) -> Location:
 
 
 def _to_sum_up(platform: Platform) -> dict[str, int]:
-    found: dict[str, int] = {}
+    heads: dict[str, int] = {}
     for table in (*current_release(platform.lake).versions, RELEASES):
         path = _path(platform, table)
         head = commits.head_version(path)
         if wants_checkpoint(head, commits.checkpoint_hint(path)):
-            found[table] = head
-    return found
+            heads[table] = head
+    return heads
 
 
 def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
-    found: list[ToCompact] = []
+    due: list[ToCompact] = []
     held: defaultdict[str, set[date]] = defaultdict(set)
     silver = {contract.name: contract for contract in platform.catalogue if contract.layer == "silver"}
     for hold in platform.ledger.holds():
@@ -208,8 +208,8 @@ def _to_compact(platform: Platform) -> tuple[ToCompact, ...]:
             }
             sizes = {day: {p: size for p, size in sizes[day].items() if p not in kept[day]} for day in crowded}
             crowded = days_to_compact(sizes, (), most)
-        found += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
-    return tuple(found)
+        due += [ToCompact(table, day, small, live[day], now.number) for day, small in crowded.items()]
+    return tuple(due)
 
 
 def _with_marks(path: Location, files: Collection[DataFile]) -> set[str]:

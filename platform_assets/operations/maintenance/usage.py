@@ -139,10 +139,10 @@ def _folders(lake: Lake) -> Iterator[StagingFolder]:
             for folder in table.folders():
                 if IDENTIFIER.fullmatch(table.name) and is_publication(folder.name):
                     written = folder.written()
-                    found = folder.files()
+                    files = folder.files()
                     yield StagingFolder(
                         table=f"{layer}.{table.name}",
                         publication=folder.name,
-                        files={f"{folder.name}/{file}": seen.size for file, seen in found.items()},
-                        written=max((seen.written for seen in found.values()), default=written),
+                        files={f"{folder.name}/{file}": seen.size for file, seen in files.items()},
+                        written=max((seen.written for seen in files.values()), default=written),
                     )

@@ -41,7 +41,9 @@ def with_refusals(
     then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
 
     def refused(change: TableChange) -> dict[date, tuple[Attempt, ...]]:
-        gone = {day: [(one.fingerprint, one.made_by) for one in undone[change.table, day]] for day in change.days}
+        gone = {
+            day: [(record.fingerprint, record.made_by) for record in undone[change.table, day]] for day in change.days
+        }
         if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
             return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
         made_by = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}

@@ -58,10 +58,10 @@ class Rollback:
     @property
     def days(self) -> dict[str, tuple[date, ...]]:
         """The days that change, by table."""
-        found: defaultdict[str, list[date]] = defaultdict(list)
+        by_table: defaultdict[str, list[date]] = defaultdict(list)
         for table, day in sorted(self.records):
-            found[table].append(day)
-        return {table: tuple(days) for table, days in found.items()}
+            by_table[table].append(day)
+        return {table: tuple(days) for table, days in by_table.items()}
 
 
 def rollback(
@@ -116,8 +116,13 @@ def _roll_back(
     platform.settle()
     snapshot = LakeSnapshot.now(platform)
     now = snapshot.release
-    chosen = [one for one in publications if one.kind != COMPACTION]
-    made = {(record.table, record.day) for one in chosen for record in one.days if days is None or record.day in days}
+    chosen = [publication for publication in publications if publication.kind != COMPACTION]
+    made = {
+        (record.table, record.day)
+        for publication in chosen
+        for record in publication.days
+        if days is None or record.day in days
+    }
     raw = tuple(sorted({table for table, _ in made if _was_delivered(table)}))
     aside = {(quarantine_table(table), day): (table, day) for table, day in made if table.startswith("silver.")}
     touched = sorted({*made, *aside} - {day for day in made if day[0] in raw})
@@ -126,16 +131,18 @@ def _roll_back(
     histories = _histories(platform, touched)
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
     names = {day: tuple(known) for day, known in by_name.items()}
-    found = restoration(
-        {one.publication for one in chosen},
+    restored = restoration(
+        {publication.publication for publication in chosen},
         {day: known for day, known in names.items() if day not in aside},
         _compactions(platform, {name for known in names.values() for name in known}),
         cascade=cascade,
     )
-    found = following(found, aside, names)
-    if found.in_the_way:
-        raise built_upon(platform, found)
-    records = {day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in found.back_to.items()}
+    restored = following(restored, aside, names)
+    if restored.in_the_way:
+        raise built_upon(platform, restored)
+    records = {
+        day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in restored.back_to.items()
+    }
     refuse_unknown_tables(platform, {table for table, _ in records})
     refuse_half_a_move(snapshot, records)
     planned = Rollback(publications, records, raw, _reached(platform, records))
@@ -145,12 +152,14 @@ def _roll_back(
     changes: list[TableChange] = []
     for table, put_back in planned.days.items():
         progress(Progress("rolling back", table, 0, len(put_back)))
-        changes.append(_change(platform, table, planned, now, _undone(found, table), manifests))
+        changes.append(_change(platform, table, planned, now, _undone(restored, table), manifests))
     refuse_what_is_deleted(platform, changes)
     if dry_run:
         return planned
     with meanwhile(progress, "publishing"):
-        gone = {day: [one for one in histories[day] if one.publication in found.undone[day]] for day in records}
+        gone = {
+            day: [record for record in histories[day] if record.publication in restored.undone[day]] for day in records
+        }
         becomes = {day: then for day, (_, then) in records.items()}
         number = _publish(platform, with_refusals(platform, now, changes, gone, becomes), author, now.number)
     for change in changes:
@@ -186,8 +195,8 @@ def _publish(platform: Platform, changes: Sequence[TableChange], author: Author,
     return number
 
 
-def _undone(found: Restoration, table: str) -> set[str]:
-    return {name for (of_table, _), names in found.undone.items() if of_table == table for name in names}
+def _undone(restored: Restoration, table: str) -> set[str]:
+    return {name for (of_table, _), names in restored.undone.items() if of_table == table for name in names}
 
 
 def _change(
@@ -226,7 +235,7 @@ def _reached(
     for (table, day), (current, then) in records.items():
         if then is None or then.digest != current.digest:
             changed[table].add(day)
-    found: dict[str, tuple[tuple[date, date], ...]] = {}
+    stale: dict[str, tuple[tuple[date, date], ...]] = {}
     for contract in platform.catalogue:
         reached = [
             span
@@ -235,8 +244,8 @@ def _reached(
             for span in union_reached(read.window, changed[read.table], platform.calendar)
         ]
         if reached and not any(table == contract.name for table, _ in records):
-            found[contract.name] = tuple(sorted(reached))
-    return found
+            stale[contract.name] = tuple(sorted(reached))
+    return stale
 
 
 def _was_delivered(table: str) -> bool:

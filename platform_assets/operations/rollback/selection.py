@@ -51,7 +51,7 @@ def chosen_publications(
         names = [name for name in indexed if (head := platform.ledger.head(name)) and head.run == run]
         if not names:
             raise RollbackError(f"No run {run!r} published anything.", "`platform-assets releases` names the runs.")
-    return tuple(found for name in names if (found := platform.ledger.publication(name)))
+    return tuple(record for name in names if (record := platform.ledger.publication(name)))
 
 
 def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
@@ -83,9 +83,9 @@ def refuse_half_a_move(snapshot: LakeSnapshot, records: Mapping[TableDay, tuple[
     for contract in snapshot.platform.catalogue:
         days = {day: pair for (table, day), pair in records.items() if table == contract.name}
         published = snapshot.days(contract.name) if days else {}
-        for one, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
-            if (one in days) != (other in days):
-                alone, left = (one, other) if one in days else (other, one)
+        for day, other in sorted(moves_undone(snapshot.platform, contract, days, snapshot)) if days else ():
+            if (day in days) != (other in days):
+                alone, left = (day, other) if day in days else (other, day)
                 if left not in published:
                     continue  # its day has yet to come, and is tied to the held one then
                 raise RollbackError(
@@ -130,7 +130,7 @@ def nothing_to_undo(
             f"{named} only took deliveries for {', '.join(raw)}, and raw is append-only.",
             "Take a bad delivery out with `platform-assets withdraw`; `why` names the files of a day.",
         )
-    if all(one.kind == COMPACTION for one in publications):
+    if all(publication.kind == COMPACTION for publication in publications):
         return RollbackError(
             f"{named} only made fewer files of days, whose content is the same before and after.",
             "Name the publication that computed what is to be undone; `platform-assets why TABLE DAY` lists them.",
@@ -140,10 +140,10 @@ def nothing_to_undo(
     return RollbackError(f"{named} published {which}.", todo)
 
 
-def built_upon(platform: Platform, found: Restoration) -> RollbackError:
+def built_upon(platform: Platform, restored: Restoration) -> RollbackError:
     """Which later publication made something else of the days, and what can be done."""
-    (table, day), later = next(iter(sorted(found.in_the_way.items())))
-    others = len(found.in_the_way) - 1
+    (table, day), later = next(iter(sorted(restored.in_the_way.items())))
+    others = len(restored.in_the_way) - 1
     more = f", and {others:,} more days likewise" if others else ""
     head = platform.ledger.head(later)
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""

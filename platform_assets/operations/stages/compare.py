@@ -57,7 +57,7 @@ class StagedDay:
     @property
     def moved(self) -> dict[str, tuple[Number, Number]]:
         """The sums that differ; those of floating point by more than the order of the rows accounts for."""
-        return {name: (one, other) for name, (one, other) in self.sums.items() if not _is_close(one, other)}
+        return {name: (before, after) for name, (before, after) in self.sums.items() if not _is_close(before, after)}
 
 
 def compare(
@@ -80,7 +80,7 @@ def compare(
         if not only.has_table(change.table):
             continue
         live = files_at(platform.lake, change.table, snapshot.version(change.table))
-        asked = [found for found in sorted(change.days.items()) if only.has_day(found[0])]
+        asked = [(day, content) for day, content in sorted(change.days.items()) if only.has_day(day)]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))
             sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))
@@ -94,8 +94,8 @@ def _rows(platform: Platform, table: str, day: date, files: Sequence[DataFile]) 
 
     if not files:
         return None
-    found = rows_of_files(platform.lake.table_path(table), {day: tuple(files)}).to_table()
-    frame = pl.from_arrow(found)
+    arrow = rows_of_files(platform.lake.table_path(table), {day: tuple(files)}).to_table()
+    frame = pl.from_arrow(arrow)
     assert isinstance(frame, pl.DataFrame)
     return frame.drop(DAY)
 
@@ -124,8 +124,8 @@ def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame |
     if before is None or after is None:
         return _different(after, key), _different(before, key), 0
     added, removed = (
-        _different(one.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
-        for one, other in ((after, before), (before, after))
+        _different(side.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
+        for side, other in ((after, before), (before, after))
     )
     both = [name for name in after.columns if name in before.columns and not name.startswith("_")]
     new = after.select(both).join(before.select(both), on=both, how="anti", nulls_equal=True)
@@ -146,10 +146,10 @@ def _sums(rows: pl.DataFrame | None) -> dict[str, Number]:
     if rows is None:
         return {}
     numbers = rows.select(cs.numeric() - cs.starts_with("_"))
-    return dict(zip(numbers.columns, (found or 0 for found in numbers.sum().row(0)), strict=True))
+    return dict(zip(numbers.columns, (total or 0 for total in numbers.sum().row(0)), strict=True))
 
 
-def _is_close(one: Number, other: Number) -> bool:
-    if isinstance(one, float) or isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return one == other
+def _is_close(number: Number, other: Number) -> bool:
+    if isinstance(number, float) or isinstance(other, float):
+        return math.isclose(number, other, rel_tol=1e-12)
+    return number == other

@@ -101,11 +101,11 @@ def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
 
 def made_from(catalogue: Catalogue, tables: Iterable[str]) -> list[str]:
     """Some tables and all that are made from them, directly or not, inputs first."""
-    found = set(tables)
+    names = set(tables)
     for contract in catalogue:
-        if any(read.table in found for read in contract.inputs):
-            found.add(contract.name)
-    return [contract.name for contract in catalogue if contract.name in found]
+        if any(read.table in names for read in contract.inputs):
+            names.add(contract.name)
+    return [contract.name for contract in catalogue if contract.name in names]
 
 
 def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:

@@ -20,7 +20,7 @@ class Verified:
         verdict: how it came out.
         reason: what differs, or why it cannot be verified; empty if it is equal.
         expected: digest that was published.
-        found: digest of what differs from it; None if it is equal or was not computed.
+        actual: digest of what differs from it; None if it is equal or was not computed.
         examples: the first keys that differ, and in which columns, sensitive values masked.
     """
 
@@ -28,7 +28,7 @@ class Verified:
     verdict: Verdict
     reason: str
     expected: Digest
-    found: Digest | None = None
+    actual: Digest | None = None
     examples: tuple[str, ...] = ()
 
 

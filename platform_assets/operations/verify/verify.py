@@ -82,12 +82,12 @@ def verify(
             "Name days and tables that `platform-assets status` shows as loaded.",
         )
     intact = FileCheck(platform.lake)
-    found: list[TableVerified] = []
+    verified: list[TableVerified] = []
     for contract, records in chosen:
         if records:
             work = _Work(platform, spark, contract, snapshot, records, intact, folder)
-            found += work.verified(progress)
-    return tuple(found)
+            verified += work.verified(progress)
+    return tuple(verified)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class _Work:
         if (table, version) not in self.columns:
             then = LakeSnapshot(self.platform, Release(self.snapshot.number, {table: version}))
             changes = changes_on_disk(then, self.platform.catalogue[table])
-            self.columns[table, version] = "; ".join(one.what for one in changes if one.needs != "any days")
+            self.columns[table, version] = "; ".join(change.what for change in changes if change.needs != "any days")
         return self.columns[table, version]
 
     def _contract_changes(self, record: DayRecord) -> str:
@@ -194,26 +194,26 @@ class _Work:
         published = read_days(session, path, self.snapshot.files(self.contract.name), schema, ranges(days))
         lying = profile(published, (), ())
         computed = no_rows(session, schema) if staged.rows is None else staged.rows
-        found: dict[date, Verified] = {}
+        by_day: dict[date, Verified] = {}
         for day in days:
             there = lying.get(day, Profile()).digest
-            found[day] = _verdict(self.records[day], there, staged.digest(day))
-            if found[day].verdict == "different":
-                found[day] = _with_examples(found[day], self.contract, _of(published, day), _of(computed, day))
-        return found
+            by_day[day] = _verdict(self.records[day], there, staged.digest(day))
+            if by_day[day].verdict == "different":
+                by_day[day] = _with_examples(by_day[day], self.contract, _of(published, day), _of(computed, day))
+        return by_day
 
     def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
         """Quarantined rows of days that have, or had, any."""
         if not self.contract.rules:
             return {}
         recorded = self.platform.ledger.current_days(quarantine_table(self.contract.name), at=self.snapshot.number)
-        found: dict[date, Verified] = {}
+        by_day: dict[date, Verified] = {}
         for day in days:
             now = staged.quarantined.get(day, Profile()).digest
             if day in recorded or now.rows:
                 expected = Digest.parse(recorded[day].digest) if day in recorded else Digest()
-                found[day] = _compare(day, expected, now, "computed again, other rows break a rule")
-        return found
+                by_day[day] = _compare(day, expected, now, "computed again, other rows break a rule")
+        return by_day
 
 
 def _verdict(record: DayRecord, lying: Digest, computed: Digest) -> Verified:
@@ -223,23 +223,25 @@ def _verdict(record: DayRecord, lying: Digest, computed: Digest) -> Verified:
     return _compare(record.day, expected, computed, "computed again, it has other rows than were published")
 
 
-def _compare(day: date, expected: Digest, found: Digest, reason: str) -> Verified:
-    if found == expected:
+def _compare(day: date, expected: Digest, actual: Digest, reason: str) -> Verified:
+    if actual == expected:
         return Verified(day, "equal", "", expected)
-    return Verified(day, "different", reason, expected, found)
+    return Verified(day, "different", reason, expected, actual)
 
 
 def _with_examples(day: Verified, contract: Contract, published: DataFrame, computed: DataFrame) -> Verified:
-    found = disagreements(published, computed, contract)
-    examples = tuple(f"{shown_key(contract, contract.key, one.key)}: {_described(one)}" for one in found)
-    return Verified(day.day, day.verdict, day.reason, day.expected, day.found, examples)
+    differences = disagreements(published, computed, contract)
+    examples = tuple(
+        f"{shown_key(contract, contract.key, difference.key)}: {_described(difference)}" for difference in differences
+    )
+    return Verified(day.day, day.verdict, day.reason, day.expected, day.actual, examples)
 
 
-def _described(one: Disagreement) -> str:
-    in_files, computed = one.rows
+def _described(difference: Disagreement) -> str:
+    in_files, computed = difference.rows
     if in_files != computed:
         return f"{in_files:,} rows in the files, {computed:,} when computed again"
-    return f"differs in {', '.join(one.columns)}"
+    return f"differs in {', '.join(difference.columns)}"
 
 
 def _of(rows: DataFrame, day: date) -> DataFrame:
@@ -247,4 +249,4 @@ def _of(rows: DataFrame, day: date) -> DataFrame:
 
 
 def _ordered(days: Iterable[Verified]) -> tuple[Verified, ...]:
-    return tuple(sorted(days, key=lambda one: one.day))
+    return tuple(sorted(days, key=lambda day: day.day))

@@ -183,7 +183,7 @@ def _unsound(story: Story, state: Path) -> Iterator[str]:
     """What audit, a rebuilt ledger and maintenance find."""
     settings = story.settings(state)
     audited = audit_installation(settings, Scope(every_release=True), lambda *_: None)
-    yield from (f"audit: {fault.what}" for fault in audited.found.faults)
+    yield from (f"audit: {fault.what}" for fault in audited.findings.faults)
     with open_platform(settings) as platform:
         lake, ledger = platform.lake, platform.ledger
         before = {name: ledger.publication(name) for name in ledger.indexed()}, ledger.holds()
