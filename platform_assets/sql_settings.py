@@ -85,6 +85,6 @@ def problems_of(conf: Mapping[str, str]) -> list[str]:
     return sorted([*wrong, *(f"{name}, which has to stay as Spark has it" for name in left_alone)])
 
 
-def _same(one: str, other: str) -> bool:
-    one, other = one.strip().lower(), other.lower()
-    return _SAME.get(one, one) == other
+def _same(given: str, required: str) -> bool:
+    given, required = given.strip().lower(), required.lower()
+    return _SAME.get(given, given) == required

@@ -57,11 +57,11 @@ def going(lake: Lake) -> dict[str, set[str]]:
     Raises:
         LakeError: a list of them cannot be read.
     """
-    found: dict[str, set[str]] = {}
+    by_table: dict[str, set[str]] = {}
     for _, announcement in _announcements(lake):
         for table, paths in announcement.items():
-            found.setdefault(table, set()).update(paths)
-    return found
+            by_table.setdefault(table, set()).update(paths)
+    return by_table
 
 
 def require_files(lake: Lake, manifest: Manifest) -> None:

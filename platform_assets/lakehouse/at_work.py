@@ -39,9 +39,9 @@ def staging(lake: Lake) -> Iterator[Keep]:
 
 def kept_by_processes(lake: Lake) -> frozenset[str]:
     """The publications whose folders processes that are alive are going to publish."""
-    found: set[str] = set()
+    kept: set[str] = set()
     for name in lake.locks_path.names():
         stage = name.removeprefix("stage-").removesuffix(f".{BATCHES}")
         if name == f"stage-{stage}.{BATCHES}" and is_staging(lake, stage):
-            found.update(json.loads((lake.locks_path / name).read() or b"[]"))
-    return frozenset(found)
+            kept.update(json.loads((lake.locks_path / name).read() or b"[]"))
+    return frozenset(kept)

@@ -30,7 +30,7 @@ class MovedLakeError(LakeError):
     """
 
     def __init__(self, root: str, known: Mapping[str, int], *, is_empty: bool) -> None:
-        newest, number = max(known.items(), key=lambda one: one[1])
+        newest, number = max(known.items(), key=lambda release: release[1])
         has = "no release" if is_empty else "none of these releases but others"
         super().__init__(
             f"The ledger knows {len(known):,} releases up to {number} (publication {newest}), and the lake {root} has "

@@ -37,9 +37,9 @@ class Lake:
     lock_url: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if found := _UNUSABLE.search(str(self.root)):
+        if match := _UNUSABLE.search(str(self.root)):
             raise LakeError(
-                f"The lake cannot lie in {self.root}: deltalake reads {found.group()!r} in a path as an escape.",
+                f"The lake cannot lie in {self.root}: deltalake reads {match.group()!r} in a path as an escape.",
                 "Choose a folder without %, backslash and square brackets.",
             )
 

@@ -134,16 +134,16 @@ def _write(lake: Lake, manifest: Manifest) -> bool:
 
 def _staged(lake: Lake, manifest: Manifest) -> list[Location]:
     """The files that enter, and the folders that hold them, up to the table's own; the lake's for a new table."""
-    found: set[Location] = set()
+    staged: set[Location] = set()
     for change in manifest.tables:
         root = lake.table_path(change.table)
         if root.exists() and commits.head_version(root) < 0:
-            found |= {root.parent, lake.root}  # made with the first staged file, by nobody who syncs
+            staged |= {root.parent, lake.root}  # made with the first staged file, by nobody who syncs
         for content in change.days.values():
             for path in {file.path for file in content.files} - set(content.base):
                 file = root / path
-                found |= {file, file.parent, file.parent.parent, root}
-    return sorted(found)
+                staged |= {file, file.parent, file.parent.parent, root}
+    return sorted(staged)
 
 
 def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapshot | None]:

@@ -32,9 +32,9 @@ def resolve(lake: Lake, release: int | Release | None) -> Release:
     """
     if release is None:
         return current_release(lake)
-    found = release if isinstance(release, Release) else release_of(lake, release)
-    require_whole(lake, found.number)
-    return found
+    meant = release if isinstance(release, Release) else release_of(lake, release)
+    require_whole(lake, meant.number)
+    return meant
 
 
 def version_in(lake: Lake, table: str, release: Release, declared: Collection[str] = ()) -> int:
@@ -70,15 +70,15 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
         DamagedTableError: the table, the version or a file is gone.
     """
     path = lake.table_path(table)
-    found = table_snapshot(path, release.versions[table])
-    gone = [name for name, day in found.days.items() if (days is None or day in days) and not (path / name).exists()]
+    snapshot = table_snapshot(path, release.versions[table])
+    gone = [name for name, day in snapshot.days.items() if (days is None or day in days) and not (path / name).exists()]
     if gone:
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
             "If the lake was moved or copied, see that its whole folder came along; else restore the files from a "
             "backup. Releases beyond the rollback window are kept only while they are pinned: name a newer one.",
         )
-    return found
+    return snapshot
 
 
 def dataset(
@@ -107,17 +107,17 @@ def dataset(
     now = resolve(lake, release)
     version_in(lake, table, now)
     only = None if days is None else set(days)
-    found = whole_snapshot(lake, table, now, only)
+    snapshot = whole_snapshot(lake, table, now, only)
     form = ds.ParquetFileFormat()
     filesystem, path = lake.table_path(table).arrow()
     # What the log says of other columns than the day is left to others: bounds of before may be tighter than the rows.
     fragments = [
         form.make_fragment(f"{path}/{name}", filesystem, ds.field(DAY) == pa.scalar(day, pa.date32()))
-        for name, day in sorted(found.days.items())
+        for name, day in sorted(snapshot.days.items())
         if only is None or day in only
     ]
     return ds.FileSystemDataset(
-        fragments, pa.schema(Schema.from_json(found.schema_string).to_arrow()), form, filesystem
+        fragments, pa.schema(Schema.from_json(snapshot.schema_string).to_arrow()), form, filesystem
     )
 
 
@@ -165,5 +165,5 @@ def read_arrow(
         UnknownTableError: nobody ever published such a table.
         NeverPublishedError: the release has no content of it.
     """
-    found = dataset(lake, table, days, release)
-    return found.to_table(columns=None if columns is None else list(columns))
+    rows = dataset(lake, table, days, release)
+    return rows.to_table(columns=None if columns is None else list(columns))

@@ -173,12 +173,12 @@ def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str
             f"{table} has no version {released}, which release {now.number} shows.",
             "The table's folder was deleted or replaced: restore it from a backup before publishing.",
         )
-    found: set[str] = set()
+    pending: set[str] = set()
     for commit in commits.commits_after(path, released):
         if commit.publication is None and released < 0 and not is_target:
             return set()  # a table of somebody else's that no release and no publication knows
-        found.add(commits.require_ours(table, commit))
-    return found
+        pending.add(commits.require_ours(table, commit))
+    return pending
 
 
 def drop_torn(lake: Lake, table: str) -> list[str]:

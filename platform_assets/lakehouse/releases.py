@@ -73,10 +73,10 @@ def in_its_file(lake: Lake, number: int) -> dict[str, int]:
     Raises:
         DamagedTableError: the file is missing or torn.
     """
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for file in _files(lake, number):
-        found |= _vector_in(lake.releases_path / file.path, number)
-    return found
+        versions |= _vector_in(lake.releases_path / file.path, number)
+    return versions
 
 
 def _vector_in(file: Location, number: int) -> dict[str, int]:

@@ -101,10 +101,10 @@ def check_file(table_path: Location, table: str, file: DataFile, day: str) -> No
             f"{table} {day}: {file.path!r} does not lie in <publication>/{DAY}={day}/.",
             "Take the files of a day as staged_files() or live_files() lists them.",
         )
-    found = (table_path / file.path).size()
-    if found != file.size:
+    size = (table_path / file.path).size()
+    if size != file.size:
         raise StagedFileError(
-            f"{table} {day}: {file.path} {'is missing' if found is None else f'has {found} bytes'}, "
+            f"{table} {day}: {file.path} {'is missing' if size is None else f'has {size} bytes'}, "
             f"recorded were {file.size} bytes.",
             "Compute the day again; what was staged is not complete.",
         )

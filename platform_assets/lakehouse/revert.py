@@ -48,7 +48,7 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
         now = current_release(lake)
         tables = sorted({*lake.table_names(), *now.versions})
         done = [sentence for table in tables for sentence in drop_torn(lake, table)]
-        begun = {table: found for table in tables if (found := pending_of(lake, table, now, is_target=False))}
+        begun = {table: pending for table in tables if (pending := pending_of(lake, table, now, is_target=False))}
         if not begun:
             return done
         manifest = _written(lake, why or "publications that could not be finished", who)
@@ -121,9 +121,9 @@ def _put_back(lake: Lake, table: str, good: TableSnapshot, bad: TableSnapshot, m
     return commit_difference(path, bad.version, removes, adds, good.schema_string, commit_metadata(manifest), [DAY])
 
 
-def _entry(found: TableSnapshot, path: str) -> Entry:
-    day = found.days[path]
-    return found.files[path], {DAY: None if day is None else day.isoformat()}
+def _entry(snapshot: TableSnapshot, path: str) -> Entry:
+    day = snapshot.days[path]
+    return snapshot.files[path], {DAY: None if day is None else day.isoformat()}
 
 
 def _written(lake: Lake, why: str, who: str | None) -> Manifest:

@@ -66,21 +66,21 @@ def _duckdb(lake: Lake, release: Release) -> Iterator[str]:
     for table in without:
         yield f"DROP VIEW IF EXISTS {_qualified(table)}"
     for table in release.versions:
-        found = whole_snapshot(lake, table, release)
-        yield f"CREATE OR REPLACE VIEW {_qualified(table)} AS\n{_select(lake, table, found)}"
+        snapshot = whole_snapshot(lake, table, release)
+        yield f"CREATE OR REPLACE VIEW {_qualified(table)} AS\n{_select(lake, table, snapshot)}"
 
 
-def _select(lake: Lake, table: str, found: TableSnapshot) -> str:
-    columns = {field["name"]: field["type"] for field in json.loads(found.schema_string)["fields"]}
-    if not found.files:
+def _select(lake: Lake, table: str, snapshot: TableSnapshot) -> str:
+    columns = {field["name"]: field["type"] for field in json.loads(snapshot.schema_string)["fields"]}
+    if not snapshot.files:
         none = ", ".join(f"CAST(NULL AS {_duckdb_type(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
         return f"SELECT {none} WHERE false"
     _refuse_folders_like_columns(lake, table, columns)
     shown = ", ".join(_column(name, type_) for name, type_ in columns.items())
     path = lake.table_path(table)
-    files = ",\n  ".join(_file(str(path / name)) for name in sorted(found.files))
+    files = ",\n  ".join(_file(str(path / name)) for name in sorted(snapshot.files))
     options = [f"[\n  {files}\n]", "hive_partitioning = true", f"hive_types = {{'{DAY}': DATE}}"]
-    if _all_have(found, columns.keys() - {DAY}):
+    if _all_have(snapshot, columns.keys() - {DAY}):
         return f"SELECT {shown}\nFROM read_parquet({', '.join(options)})"
     # Of files that lack a column, DuckDB has to be told; and its type, for the case that all of them do.
     none = ", ".join(f"CAST(NULL AS {_type_in_file(type_)}) AS {_quoted(name)}" for name, type_ in columns.items())
@@ -88,9 +88,9 @@ def _select(lake: Lake, table: str, found: TableSnapshot) -> str:
     return f"FROM (FROM {rows}\nUNION ALL BY NAME SELECT {none} WHERE false)\nSELECT {shown}"
 
 
-def _all_have(found: TableSnapshot, columns: Set[str]) -> bool:
+def _all_have(snapshot: TableSnapshot, columns: Set[str]) -> bool:
     """Whether the statistics of every file speak of all columns; of those it lacks a file says nothing."""
-    return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in found.files.values())
+    return all(columns <= json.loads(file.stats).get("nullCount", {}).keys() for file in snapshot.files.values())
 
 
 def _refuse_folders_like_columns(lake: Lake, table: str, columns: Collection[str]) -> None:

@@ -99,15 +99,15 @@ def actions(table_path: Location, version: int) -> list[Action]:
         DamagedTableError: there is no such commit, or a power cut tore it.
     """
     content = commit_file(table_path, version).read()
-    found = None if content is None else _parsed(content)
-    if found is None:
+    parsed = None if content is None else _parsed(content)
+    if parsed is None:
         raise DamagedTableError(
             f"Commit {version} of {table_name(table_path)} is {'missing' if content is None else 'torn'}: "
             f"{commit_file(table_path, version)}.",
             "If a publication died here, run recover(lake), which removes a torn commit nobody saw; "
             "else restore the file from a backup.",
         )
-    return found
+    return parsed
 
 
 def is_torn(table_path: Location, version: int) -> bool:
@@ -118,10 +118,10 @@ def is_torn(table_path: Location, version: int) -> bool:
 
 def _parsed(content: bytes) -> list[Action] | None:
     try:
-        found = [from_json(line) for line in content.splitlines() if line.strip()]
+        parsed = [from_json(line) for line in content.splitlines() if line.strip()]
     except ValueError:
         return None
-    return found if found and all(isinstance(action, dict) for action in found) else None
+    return parsed if parsed and all(isinstance(action, dict) for action in parsed) else None
 
 
 def commit(table_path: Location, version: int) -> Commit:
@@ -156,15 +156,15 @@ def commits_after(table_path: Location, version: int) -> Iterator[Commit]:
         yield commit(table_path, version)
 
 
-def require_ours(table: str, found: Commit) -> str:
+def require_ours(table: str, committed: Commit) -> str:
     """The publication that made a commit.
 
     Raises:
         ForeignCommitError: it was no publication.
     """
-    if found.publication is None:
-        raise ForeignCommitError(table, found.version, found.made_by)
-    return found.publication
+    if committed.publication is None:
+        raise ForeignCommitError(table, committed.version, committed.made_by)
+    return committed.publication
 
 
 def added_by(table_path: Location, version: int) -> Iterator[str]:

@@ -31,14 +31,14 @@ def may_share_keys(
         bounds = [_bounds(file, column) for of_day in others.values() for file in of_day]
         if None in bounds:
             continue
-        spans = _merged([found for found in bounds if found])
+        spans = _merged([span for span in bounds if span])
         starts = [start for start, _ in spans]
 
         def meets(file: DataFile, spans: list[_Bounds] = spans, starts: list[Any] = starts, name: str = column) -> bool:
-            if (found := _bounds(file, name)) is None:
+            if (span := _bounds(file, name)) is None:
                 return True
-            at = bisect_right(starts, found[1]) - 1
-            return at >= 0 and bool(spans[at][1] >= found[0])
+            at = bisect_right(starts, span[1]) - 1
+            return at >= 0 and bool(spans[at][1] >= span[0])
 
         left = {day: tuple(filter(meets, of_day)) for day, of_day in left.items()}
     return {day: of_day for day, of_day in left.items() if of_day}
@@ -46,8 +46,8 @@ def may_share_keys(
 
 def may_hold(file: DataFile, column: str, value: str) -> bool:
     """Whether a file can have a row with a value in a text column; one without statistics always can."""
-    found = _bounds(file, column)
-    return found is None or bool(found[0] <= value <= found[1])
+    bounds = _bounds(file, column)
+    return bounds is None or bool(bounds[0] <= value <= bounds[1])
 
 
 def _bounds(file: DataFile, column: str) -> _Bounds | None:
@@ -62,10 +62,10 @@ def _is_odd(bound: int | str) -> bool:
 
 
 def _merged(bounds: Collection[_Bounds]) -> list[_Bounds]:
-    found: list[_Bounds] = []
+    merged: list[_Bounds] = []
     for low, high in sorted(bounds):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
-            found.append((low, high))
-    return found
+            merged.append((low, high))
+    return merged

@@ -46,10 +46,10 @@ class TableSnapshot:
 
     def by_day(self) -> dict[date | None, dict[str, DataFile]]:
         """The live files of every day that has some, by path."""
-        found: dict[date | None, dict[str, DataFile]] = {}
+        by_day: dict[date | None, dict[str, DataFile]] = {}
         for path, file in self.files.items():
-            found.setdefault(self.days[path], {})[path] = file
-        return found
+            by_day.setdefault(self.days[path], {})[path] = file
+        return by_day
 
 
 def table_snapshot(table_path: Location, version: int | None = None) -> TableSnapshot:
@@ -156,14 +156,14 @@ def _stats(file: Location, stats: str, types: Mapping[str, Any]) -> str:
     return trustworthy(stats, types)
 
 
-def files_of_days(found: TableSnapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
+def files_of_days(snapshot: TableSnapshot, table: str) -> dict[date, tuple[DataFile, ...]]:
     """The live files of each day of a table that was read, sorted by path.
 
     Raises:
         NullDayError: rows have no day.
     """
     by_day: dict[date, tuple[DataFile, ...]] = {}
-    for day, files in found.by_day().items():
+    for day, files in snapshot.by_day().items():
         if day is None:
             raise NullDayError(
                 f"{table} has rows without {DAY}, for example in {min(files)}.",

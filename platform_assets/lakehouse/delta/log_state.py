@@ -58,20 +58,20 @@ class State:
         """Removes first: within a commit their order to the adds means nothing."""
         actions = list(actions)
         for action in actions:
-            if (found := action.get("remove")) is not None:
-                self.files.pop(unquote(found["path"]), None)
+            if (remove := action.get("remove")) is not None:
+                self.files.pop(unquote(remove["path"]), None)
         for action in actions:
-            if (found := action.get("add")) is not None:
-                self._add(found)
-            elif (found := action.get("metaData")) is not None:
-                self.schema_string = found["schemaString"]
-                properties = sorted(dict(found["configuration"]).items())
-                self.metadata = (found["id"], self.schema_string, *(f"{k}={v}" for k, v in properties))
-                self._check(list(found["partitionColumns"]) == [DAY], f"is not partitioned by {DAY}")
-            elif (found := action.get("protocol")) is not None:
+            if (add := action.get("add")) is not None:
+                self._add(add)
+            elif (metadata := action.get("metaData")) is not None:
+                self.schema_string = metadata["schemaString"]
+                properties = sorted(dict(metadata["configuration"]).items())
+                self.metadata = (metadata["id"], self.schema_string, *(f"{k}={v}" for k, v in properties))
+                self._check(list(metadata["partitionColumns"]) == [DAY], f"is not partitioned by {DAY}")
+            elif (protocol := action.get("protocol")) is not None:
                 self._check(
-                    found["minReaderVersion"] <= 1 and found["minWriterVersion"] <= 2,
-                    f"has protocol {found['minReaderVersion']}/{found['minWriterVersion']}, not 1/2",
+                    protocol["minReaderVersion"] <= 1 and protocol["minWriterVersion"] <= 2,
+                    f"has protocol {protocol['minReaderVersion']}/{protocol['minWriterVersion']}, not 1/2",
                 )
 
     def _add(self, add: commits.Action) -> None:
@@ -139,7 +139,7 @@ def checkpointed_schema(table_path: Location, version: int) -> str:
             column = parquet.read(columns=["metaData.schemaString"]).column("metaData")
     except (pa.ArrowInvalid, OSError):
         return ""
-    said = [one["schemaString"] for one in column.combine_chunks().drop_null().to_pylist()]
+    said = [row["schemaString"] for row in column.combine_chunks().drop_null().to_pylist()]
     return next((schema for schema in said if schema), "")
 
 

@@ -43,9 +43,9 @@ def types_in(schema_string: str) -> dict[str, str]:
     return {field["name"]: _type(field["type"]) for field in fields}
 
 
-def differing_columns(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
+def differing_columns(left: Mapping[str, str], right: Mapping[str, str]) -> set[str]:
     """Columns that only one of two tables has, or both with another type."""
-    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+    return {name for name in left.keys() | right.keys() if left.get(name) != right.get(name)}
 
 
 def names_in(file: Location) -> tuple[str, ...]:

@@ -50,11 +50,11 @@ def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
         stats: Delta's statistics of a file, JSON.
         types: of the columns, as `types_of` gives them.
     """
-    found = json.loads(stats, parse_float=Decimal)
-    low, high = (found.get(side) or {} for side in _SIDES)
+    parsed = json.loads(stats, parse_float=Decimal)
+    low, high = (parsed.get(side) or {} for side in _SIDES)
     kept: dict[str, Bounds] = {}
     for name, type_ in types.items():
-        if found.get("nullCount", {}).get(name, -1) == found.get("numRecords"):
+        if parsed.get("nullCount", {}).get(name, -1) == parsed.get("numRecords"):
             continue
         bounds = _bounds(type_, low.get(name), high.get(name))
         if bounds is None:
@@ -63,13 +63,13 @@ def trustworthy(stats: str, types: Mapping[str, Any]) -> str:
     now = [{name: bounds[side] for name, bounds in kept.items()} for side in (0, 1)]
     if now == [low, high] and not _EXPONENT.search(stats):
         return stats
-    return json.dumps(found | dict(zip(_SIDES, now, strict=True)), default=float, ensure_ascii=False)
+    return json.dumps(parsed | dict(zip(_SIDES, now, strict=True)), default=float, ensure_ascii=False)
 
 
 def without_bounds(stats: str) -> str:
     """Statistics of a file of which only the rows and the nulls are known."""
-    found = json.loads(stats)
-    return json.dumps({name: value for name, value in found.items() if name not in _SIDES}, ensure_ascii=False)
+    parsed = json.loads(stats)
+    return json.dumps({name: value for name, value in parsed.items() if name not in _SIDES}, ensure_ascii=False)
 
 
 def _bounds(type_: Any, low: Any, high: Any) -> Bounds | None:
@@ -99,15 +99,15 @@ def _of_doubles(low: Any, high: Any) -> Bounds | None:
 def _of_decimals(low: Any, high: Any, precision: int, scale: int) -> Bounds | None:
     if not {type(low), type(high)} <= {int, Decimal}:
         return None
-    found = []
+    bounds = []
     for value, context, way in ((Decimal(low), _DOWN, -1), (Decimal(high), _UP, 1)):
         units = value.scaleb(scale)
         if units != units.to_integral_value() or abs(units) >= 10**_DIGITS:
             value = context.multiply(value, 1 + way * _MORE.copy_sign(value))
             if abs(value.scaleb(scale)) >= 10**precision:
                 return None
-        found.append(value)
-    plain = (_plain(found[0], ROUND_FLOOR), _plain(found[1], ROUND_CEILING))
+        bounds.append(value)
+    plain = (_plain(bounds[0], ROUND_FLOOR), _plain(bounds[1], ROUND_CEILING))
     return (low if plain[0] == low else plain[0], high if plain[1] == high else plain[1])
 
 

@@ -62,7 +62,7 @@ def differing_days(
     mine, other = _terms(ours, declared, 0), _terms(upstream, declared, 1)
     if mine is None or other is None:
         return None
-    scales = [max(one.scale, two.scale) for one, two in zip(mine, other, strict=True)]
+    scales = [max(our_term.scale, their_term.scale) for our_term, their_term in zip(mine, other, strict=True)]
     if any(
         term.digits + scale > _DIGITS
         for side in (mine, other)
@@ -74,15 +74,15 @@ def differing_days(
         _summands(upstream, declared, other, scales, is_ours=False)
     )
     names = [f"_sum_{n}" for n in range(len(_BASES))]
-    found: dict[bool, dict[date, list[int]]] = {True: {}, False: {}}
+    sums: dict[bool, dict[date, list[int]]] = {True: {}, False: {}}
     for row in sides.groupBy(DAY, "_ours").agg(*(F.sum(name).alias(name) for name in names)).collect():
-        found[row["_ours"]][row[DAY]] = [row[name] for name in names]
+        sums[row["_ours"]][row[DAY]] = [row[name] for name in names]
     zero = [0] * len(_BASES)
-    of_windows = _windowed(found[False], theirs, days) if isinstance(theirs, Windowed) else found[False]
+    of_windows = _windowed(sums[False], theirs, days) if isinstance(theirs, Windowed) else sums[False]
     return {
         day
         for day in days
-        if any((a - b) % _PRIME for a, b in zip(found[True].get(day, zero), of_windows.get(day, zero), strict=True))
+        if any((a - b) % _PRIME for a, b in zip(sums[True].get(day, zero), of_windows.get(day, zero), strict=True))
     }
 
 
@@ -132,8 +132,8 @@ def _windowed(by_day: Mapping[date, list[int]], theirs: Windowed, days: Collecti
     """The checksums of the windows of some days, from those of the days they read."""
     known = sorted(by_day)
     running = [list(accumulate((by_day[day][n] for day in known), initial=0)) for n in range(len(_BASES))]
-    found: dict[date, list[int]] = {}
+    of_windows: dict[date, list[int]] = {}
     for day in days:
         start, end = days_read(theirs.window, day, _ALWAYS)
-        found[day] = [sums[bisect_right(known, end)] - sums[bisect_left(known, start)] for sums in running]
-    return found
+        of_windows[day] = [sums[bisect_right(known, end)] - sums[bisect_left(known, start)] for sums in running]
+    return of_windows

@@ -76,8 +76,8 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
 
     def change(row: Row) -> DayChange:
         sums = [{name: row[f"{side}_{at}"] for at, name in enumerate(names)} for side in ("_before", "_after")]
-        known = [name for name in names if all(found[name] is not None for found in sums)]
-        before, after = ({n: int(found[n]) if n in whole else found[n] for n in known} for found in sums)
+        known = [name for name in names if all(of_side[name] is not None for of_side in sums)]
+        before, after = ({n: int(of_side[n]) if n in whole else of_side[n] for n in known} for of_side in sums)
         return DayChange(row["added"], row["removed"], row["changed"], before, after)
 
     return {row[DAY]: change(row) for row in rows}

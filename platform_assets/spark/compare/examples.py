@@ -54,8 +54,8 @@ def keys_not_as_expected(
     good = with_verdict(_of(raw, days), rules, voided).where("_good")
     newest = good.groupBy(DAY, *key).agg(F.max_by("_kind", F.struct(*ORDER)))
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
-    found = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
-    sides = expected.drop("_newest").unionByName(found).groupBy(DAY, *key)
+    actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
+    sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
     both = sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")).localCheckpoint()
     return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
 
@@ -73,7 +73,7 @@ def _first(rows: DataFrame, key: Sequence[str]) -> Keys:
     in_order = SortWindow.partitionBy(DAY).orderBy(*(F.asc_nulls_last(name) for name in key))
     ranked = rows.select(DAY, *key).distinct().withColumn("_rank", F.row_number().over(in_order))
     shown = ranked.where(F.col("_rank") <= EXAMPLES).select(DAY, "_rank", F.array(*as_text(key)).alias("_key"))
-    found: defaultdict[date, list[Key]] = defaultdict(list)
+    keys: defaultdict[date, list[Key]] = defaultdict(list)
     for row in sorted(shown.collect(), key=lambda row: (row[DAY], row["_rank"])):
-        found[row[DAY]].append(tuple(row["_key"]))
-    return found
+        keys[row[DAY]].append(tuple(row["_key"]))
+    return keys

@@ -53,8 +53,8 @@ def digests_in_files(
         files: paths from there.
         schema: types of all columns that they may have, the day included.
     """
-    found: defaultdict[date, Digest] = defaultdict(Digest)
+    digests: defaultdict[date, Digest] = defaultdict(Digest)
     for columns, alike in by_columns(path, files, schema):
-        for day, one in profile(read_files(spark, path, alike, columns), (), ()).items():
-            found[day] += one.digest
-    return dict(found)
+        for day, of_day in profile(read_files(spark, path, alike, columns), (), ()).items():
+            digests[day] += of_day.digest
+    return dict(digests)

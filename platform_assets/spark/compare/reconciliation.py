@@ -47,9 +47,11 @@ def differences(
         F.count(F.lit(1)).alias("keys"), *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS)
     )
     rows = counts.collect()
-    found = {row[DAY]: one for row in rows if (one := Differences(**{name: row[name] for name in ("keys", *_KINDS)}))}
-    examples = _examples(compared, declared) if found else {}
-    return {day: replace(one, examples=tuple(examples[day])) for day, one in found.items()}
+    by_day = {
+        row[DAY]: of_day for row in rows if (of_day := Differences(**{name: row[name] for name in ("keys", *_KINDS)}))
+    }
+    examples = _examples(compared, declared) if by_day else {}
+    return {day: replace(of_day, examples=tuple(examples[day])) for day, of_day in by_day.items()}
 
 
 def _compared(
@@ -105,11 +107,11 @@ def _examples(compared: DataFrame, declared: Reconciliation) -> dict[date, list[
         "_rank", F.row_number().over(SortWindow.partitionBy(DAY, "_kind").orderBy(*in_order))
     )
     rows = ranked.where(F.col("_rank") <= EXAMPLES).withColumn("_key", F.array(*as_text(declared.by))).collect()
-    found: defaultdict[date, list[Difference]] = defaultdict(list)
+    examples: defaultdict[date, list[Difference]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row[DAY], _KINDS.index(row["_kind"]), row["_rank"])):
         sides = (_figures(row, side, declared) for side in ("ours", "theirs"))
-        found[row[DAY]].append(Difference(tuple(row["_key"]), *sides))
-    return found
+        examples[row[DAY]].append(Difference(tuple(row["_key"]), *sides))
+    return examples
 
 
 def _figures(row: Row, side: str, declared: Reconciliation) -> Figures | None:

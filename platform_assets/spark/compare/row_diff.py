@@ -29,16 +29,16 @@ class Disagreement:
     rows: tuple[int, int]
 
 
-def disagreements(one: DataFrame, other: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
+def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tuple[Disagreement, ...]:
     """The first keys, in order of their values, on which two versions of the same day disagree.
 
     Args:
-        one: rows of the day.
-        other: rows of the same day, made another time.
+        left: rows of the day.
+        right: rows of the same day, made another time.
         contract: of the table.
     """
     values = [name for name in contract.column_names if name not in contract.key]
-    sides = [_side(rows, contract.key, values, at) for at, rows in enumerate((one, other))]
+    sides = [_side(rows, contract.key, values, at) for at, rows in enumerate((left, right))]
     both = sides[0].unionByName(sides[1], allowMissingColumns=True).groupBy(*contract.key)
     names = [name for side in sides for name in side.columns if name not in contract.key]
     merged = both.agg(*(F.max(name).alias(name) for name in names))

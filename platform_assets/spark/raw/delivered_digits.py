@@ -34,15 +34,16 @@ def with_all_digits(fields: DataFrame, line: str, contract: Contract) -> DataFra
         line: the column that has the whole line.
         contract: of the raw table.
     """
-    at_stake = {c.name: found for c in contract.columns if (found := _may_lack_digits(c)) is not None}
+    at_stake = {c.name: condition for c in contract.columns if (condition := _may_lack_digits(c)) is not None}
     if not at_stake:
         return fields
     text = StructType([StructField(name, StringType()) for name in at_stake])
     quoted = F.regexp_replace(line, _NEXT_NUMBER, '$1"$2"')
-    any_is = " OR ".join(f"({found})" for found in at_stake.values())
+    any_is = " OR ".join(f"({condition})" for condition in at_stake.values())
     again = F.when(F.expr(any_is), F.from_json(quoted, text, {"allowSingleQuotes": "false"}))
     whole = {
-        name: F.expr(f"CASE WHEN {found} THEN _again.`{name}` ELSE `{name}` END") for name, found in at_stake.items()
+        name: F.expr(f"CASE WHEN {condition} THEN _again.`{name}` ELSE `{name}` END")
+        for name, condition in at_stake.items()
     }
     return fields.withColumn("_again", again).withColumns(whole).drop("_again")
 

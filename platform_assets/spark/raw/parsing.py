@@ -104,9 +104,9 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     # Spark reads the first object of a line and forgets the rest: a line of which a brace is not the end is looked at
     # once more, as all but the last item of an array.
     more = F.instr(_LINE, "}") < F.length(F.rtrim(_LINE))
-    one = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
+    is_single = F.json_array_length(F.concat(F.lit("["), _LINE, F.lit(",0]"))) == 2
     return fields.withColumn(
-        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(one, F.lit(False)), F.col(_LINE)))
+        "_broken", F.coalesce("_broken", F.when(more & ~F.coalesce(is_single, F.lit(False)), F.col(_LINE)))
     )
 
 
@@ -168,13 +168,13 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         if (given := _as_delivered(n)) in types
     }
     needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
-    spared = {name: found for name, found in losses.items() if contract.voided and name not in needed}
+    spared = {name: loss for name, loss in losses.items() if contract.voided and name not in needed}
     is_void = f"coalesce(`{contract.voided}`, false)"
-    counts = {name: f"({found}) AND NOT {is_void}" if name in spared else found for name, found in losses.items()}
+    counts = {name: f"({loss}) AND NOT {is_void}" if name in spared else loss for name, loss in losses.items()}
     judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))
     if not spared:
         return judged
-    is_spared = {name: f"({is_void} AND ({found}) AND _reason IS NULL)" for name, found in spared.items()}
+    is_spared = {name: f"({is_void} AND ({loss}) AND _reason IS NULL)" for name, loss in spared.items()}
     kept = f"CASE WHEN {' OR '.join(is_spared.values())} THEN {_payload(types, contract)} ELSE _rescued END"
     nulled = {name: f"CASE WHEN NOT {spare} THEN `{name}` END" for name, spare in is_spared.items()}
     return judged.withColumns({name: F.expr(value) for name, value in {"_rescued": kept, **nulled}.items()})

@@ -64,9 +64,9 @@ def tombstones(
         return None
     # Of many rows the whole ones have been read; where few arrive, most days that lie near have nothing to tell.
     whole = versions.where(F.col(DAY).isin(winners)) if few else lying
-    found = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
+    newer = whole.drop("_new").join(F.broadcast(told) if few_move else told, [DAY, *key, *_VERSION])
     return (
-        found.dropDuplicates([DAY, *key, *_VERSION, _LOSER])
+        newer.dropDuplicates([DAY, *key, *_VERSION, _LOSER])
         .drop(DAY)
         .withColumns({"_kind": F.lit(TOMBSTONE), "_rescued": F.lit(None).cast("string")})
         .withColumnRenamed(_LOSER, DAY)

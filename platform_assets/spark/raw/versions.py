@@ -70,7 +70,7 @@ def row_balances(
         )
         .collect()
     )
-    found = {
+    balances = {
         row[DAY]: {
             "raw": row["raw"],
             "quarantined": row["quarantined"],
@@ -82,9 +82,9 @@ def row_balances(
     if any(row["tied"] for row in counts):
         ties = per_key.where(tied).select(DAY, *key)
         for day, stay, go in _tied_fates(judged, ties, key):
-            found[day]["expected"] += stay
-            found[day]["voided"] += go
-    return found
+            balances[day]["expected"] += stay
+            balances[day]["voided"] += go
+    return balances
 
 
 def _tied_fates(judged: DataFrame, ties: DataFrame, key: Sequence[str]) -> list[tuple[date, int, int]]:

@@ -32,7 +32,7 @@ def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> 
     """What becomes of all raw rows of each day, from the fates of those that count and the number of the others."""
     nothing = {"raw": 0, "quarantined": 0, "voided": 0, "expected": 0}
     return {
-        day: {**(found := row_balances.get(day, nothing)), "raw": found["raw"] + withdrawn.get(day, 0)}
+        day: {**(balance := row_balances.get(day, nothing)), "raw": balance["raw"] + withdrawn.get(day, 0)}
         | {"withdrawn": withdrawn.get(day, 0)}
         for day in row_balances.keys() | withdrawn.keys()
     }
@@ -40,17 +40,17 @@ def with_withdrawn(row_balances: RowBalances, withdrawn: Mapping[date, int]) -> 
 
 def taken_back(raw: DataFrame, arrivals: Collection[str]) -> dict[tuple[date, str], int]:
     """On which days some arrivals have rows that count, and how many were delivered; tombstones are none of those."""
-    found = raw.where(F.col("_arrival").isin(*arrivals)).groupBy(DAY, "_arrival")
+    per_arrival = raw.where(F.col("_arrival").isin(*arrivals)).groupBy(DAY, "_arrival")
     return {
         (row[DAY], row["_arrival"]): row["rows"]
-        for row in found.agg(F.count_if(_is_delivered()).alias("rows")).collect()
+        for row in per_arrival.agg(F.count_if(_is_delivered()).alias("rows")).collect()
     }
 
 
 def withdrawals(raw: DataFrame, arrivals: Collection[str], schema: StructType) -> DataFrame:
     """The markers that take back some arrivals on the days on which they have rows that count."""
-    found = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
-    return as_raw(found.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
+    pairs = raw.where(F.col("_arrival").isin(*arrivals)).select(DAY, "_arrival").distinct()
+    return as_raw(pairs.withColumn("_kind", F.lit(WITHDRAWAL)), schema)
 
 
 def as_raw(rows: DataFrame, schema: StructType) -> DataFrame:

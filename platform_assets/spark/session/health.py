@@ -34,8 +34,8 @@ def check_spark(settings: Settings) -> tuple[Finding, ...]:
     java = _java()
     if isinstance(java, Finding):
         return java, check_jars(settings)
-    found = Finding("Java", True, f"Java {java.version} at {java.executable}.")
-    return found, check_jars(settings), check_class_archive(settings, java)
+    finding = Finding("Java", True, f"Java {java.version} at {java.executable}.")
+    return finding, check_jars(settings), check_class_archive(settings, java)
 
 
 def _java() -> Java | Finding:
@@ -49,10 +49,10 @@ def check_jars(settings: Settings) -> Finding:
     """Delta's jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
     if not any((settings.jars / jar.file).exists() for jar in NEEDED):
         return Finding("Delta jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
-    found = faults(settings.jars)
-    if found:
+    problems = faults(settings.jars)
+    if problems:
         return Finding(
-            "Delta jars", False, f"{'; '.join(found)}.", "Start anything that uses Spark with the network at hand."
+            "Delta jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
         )
     return Finding("Delta jars", True, f"{len(NEEDED)} files in {settings.jars}, as released.")
 

@@ -92,14 +92,14 @@ NEEDED = (*DELTA, LOCAL_FILES)
 
 def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
     """What is wrong with a folder of jars, one sentence each; nothing when it can be used."""
-    found = []
+    problems = []
     for jar in jars:
         path = folder / jar.file
         if not path.is_file():
-            found.append(f"{path} is missing")
+            problems.append(f"{path} is missing")
         elif _sha256(path) != jar.sha256:
-            found.append(f"{path} has another content than the release it is named after")
-    return tuple(found)
+            problems.append(f"{path} has another content than the release it is named after")
+    return tuple(problems)
 
 
 def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:

@@ -84,13 +84,13 @@ def _executable(environ: Mapping[str, str]) -> Path:
         if not os.access(executable, os.X_OK):
             raise JavaError(f"JAVA_HOME is {home}, but {executable} is no program.", _HOW_TO_GET_IT)
         return executable
-    found = shutil.which("java", path=environ.get("PATH", os.defpath))
-    if found is None:
+    on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
+    if on_path is None:
         raise JavaError(
             "There is no Java: JAVA_HOME is not set and PATH has no java.",
             _HOW_TO_GET_IT,
         )
-    return Path(found)
+    return Path(on_path)
 
 
 def _version(build: str) -> str | None:

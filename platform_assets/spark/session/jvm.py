@@ -59,9 +59,9 @@ class _KnownClass(JavaClass):
     """A class of Java's of which each method is looked up once."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        vars(self)[name] = found
-        return found
+        member = super().__getattr__(name)
+        vars(self)[name] = member
+        return member
 
 
 def remember_classes(gateway: JavaGateway) -> None:

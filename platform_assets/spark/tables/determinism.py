@@ -68,7 +68,9 @@ def _is_pure(node: Any) -> bool:
     """Whether a node calls nothing that Spark cannot vouch for."""
     patterns = cast("Any", SparkContext._jvm).org.apache.spark.sql.catalyst.trees.TreePattern
     wanted = (patterns.PYTHON_UDF(), patterns.SCALA_UDF(), patterns.PLAN_EXPRESSION())
-    return not any(expression.containsPattern(one) for expression in _items(node.expressions()) for one in wanted)
+    return not any(
+        expression.containsPattern(pattern) for expression in _items(node.expressions()) for pattern in wanted
+    )
 
 
 def _suspects(tree: Any) -> Iterator[Any]:
@@ -101,5 +103,5 @@ def _name(node: Any) -> str:
     return str(node.getClass().getSimpleName())
 
 
-def _items(found: Any) -> Iterator[Any]:
-    return (found.apply(at) for at in range(found.size()))
+def _items(seq: Any) -> Iterator[Any]:
+    return (seq.apply(at) for at in range(seq.size()))

@@ -107,5 +107,5 @@ def _input_files(location: Any) -> Iterator[Location]:
     return (located(uri) for uri in str(listed).splitlines())
 
 
-def _items(found: Any) -> Iterator[Any]:
-    return (found.apply(at) for at in range(found.size()))
+def _items(seq: Any) -> Iterator[Any]:
+    return (seq.apply(at) for at in range(seq.size()))
