@@ -36,7 +36,6 @@ def announced(lake: Lake, files: Mapping[str, Collection[str]], still_held: Call
     """Announce what is deleted meanwhile; to be called under the publish lock, after everything was decided.
 
     Args:
-        lake: the lake.
         files: paths from the folder of each table.
         still_held: raises if the lock was lost.
 

@@ -21,9 +21,7 @@ def put(lake: Lake, file: Location, content: bytes, still_held: Callable[[], Non
     """Write a file of the lake, or replace it, if the publish lock is still held at that moment.
 
     Args:
-        lake: the lake.
         file: in the lake's own folder or below it.
-        content: of the file.
         still_held: raises if the lock was lost.
 
     Raises:

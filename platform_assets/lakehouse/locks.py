@@ -52,10 +52,6 @@ StillHeld = Callable[[], None]
 def publish_lock(lake: Lake, timeout_s: float = PUBLISH_TIMEOUT_S) -> Iterator[StillHeld]:
     """Be the only publisher of a lake; whoever was before, and has lost the lock, puts nothing in its place any more.
 
-    Args:
-        lake: the lake.
-        timeout_s: how long to wait.
-
     Raises:
         LockTimeoutError: somebody else held it for too long; the message says who.
         LakeError: the lake cannot be written, or the database cannot be reached.

@@ -49,7 +49,6 @@ def publish(
     again.
 
     Args:
-        lake: the lake.
         manifest: what to publish; its files are staged already.
         timeout_s: how long to wait for the lock.
 

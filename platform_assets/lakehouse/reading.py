@@ -90,7 +90,6 @@ def dataset(
     """A table as an Arrow dataset, of which only the files of the days wanted are ever opened.
 
     Args:
-        lake: the lake.
         table: `<layer>.<table>`.
         days: only these days; all by default.
         release: number of a release or the release itself; the current one by default.
@@ -122,12 +121,7 @@ def dataset(
 
 
 def rows_of_files(table_path: Location, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:
-    """The rows of some days, from their files, whether a release has them or a stage, with every column that one has.
-
-    Args:
-        table_path: folder of the table.
-        files: of each day.
-    """
+    """Rows of some days, from their files, whether a release has them or a stage, with every column that one has."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -155,7 +149,6 @@ def read_arrow(
     """Rows of a table as Arrow.
 
     Args:
-        lake: the lake.
         table: `<layer>.<table>`.
         days: only these days; all by default.
         columns: only these columns; all by default.

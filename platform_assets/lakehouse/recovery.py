@@ -31,9 +31,6 @@ def recover(lake: Lake) -> list[str]:
 
     Every publisher does this by itself; call it to have readers see the result at once.
 
-    Args:
-        lake: the lake.
-
     Returns:
         What was done, one sentence each.
 
@@ -49,7 +46,6 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     """Finish what dead publishers began; to be called under the publish lock.
 
     Args:
-        lake: the lake.
         still_held: raises if the lock was lost.
         targets: tables about to be published, which must not be somebody else's even if no release has them yet.
 
@@ -118,7 +114,6 @@ def finish(
     """Commit every table of a manifest that is not committed yet, then the release; under the publish lock.
 
     Args:
-        lake: the lake.
         manifest: what to finish.
         still_held: raises if the lock was lost.
         now: the current release, read under the same lock before anything was decided.
@@ -157,8 +152,6 @@ def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str
     """The publications that have committed to a table and are in no release yet.
 
     Args:
-        lake: the lake.
-        table: its name.
         now: the current release.
         is_target: whether it is about to be published, so that it must not be somebody else's.
 

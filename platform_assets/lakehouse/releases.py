@@ -98,7 +98,6 @@ def published(lake: Lake, after: int = -1) -> Iterator[tuple[int, str]]:
     """Number and publication of every release, oldest first.
 
     Args:
-        lake: the lake.
         after: only releases beyond this number.
 
     Raises:
@@ -170,8 +169,6 @@ def computed_by(lake: Lake, table: str, published_by: Mapping[date, str]) -> dic
     """The publications that computed days of a table: those that published them, or whose content these took over.
 
     Args:
-        lake: the lake.
-        table: its name.
         published_by: the publication of each day; the manifest of each is read once.
     """
     changes = {name: change_of(manifest_of(lake, name), table) for name in set(published_by.values())}
@@ -192,8 +189,6 @@ def released_as(lake: Lake, manifest: Manifest, after: int = -1) -> int | None:
     """The release that already shows a publication, by no clock: that by which it was made may have been another.
 
     Args:
-        lake: the lake.
-        manifest: of the publication.
         after: the newest release from before its manifest was stored, where that is known.
     """
     newest_first = range(newest_release(lake), after, -1)
@@ -208,7 +203,6 @@ def write_release(lake: Lake, before: Release, versions: Mapping[str, int], mani
     commit fails, so that a lock that was lost can never take a release back.
 
     Args:
-        lake: the lake.
         before: the release that the versions were worked out from.
         versions: of every table.
         manifest: of the publication it shows, stored before; the release carries its hash.

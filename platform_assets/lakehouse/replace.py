@@ -29,7 +29,6 @@ def replace(lake: Lake, change: TableChange, manifest: Manifest, before: TableSn
     with the days in one commit. Nothing is committed where nothing differs, so that repeating it is harmless.
 
     Args:
-        lake: the lake.
         change: the whole content of each day; no files empty it.
         manifest: on whose behalf; its essentials are recorded in the commit.
         before: the head of the table, read under the lock; None if there is no table yet.

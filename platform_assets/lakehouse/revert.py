@@ -31,7 +31,6 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
     and die; the newest releases of a lake being lost looks the same, and then these should be restored instead.
 
     Args:
-        lake: the lake.
         why: reason, for a person.
         who: decides; the user of this machine by default.
 
@@ -73,7 +72,6 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
     The foreign commits stay in the table's history; a new one undoes them.
 
     Args:
-        lake: the lake.
         table: `<layer>.<table>`.
         why: reason, for a person.
         who: decides; the user of this machine by default.

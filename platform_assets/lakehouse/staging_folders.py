@@ -47,7 +47,6 @@ def discard(lake: Lake, table: str, publication: str) -> bool:
     """Delete what a publication staged for a table, unless it was published or begun, by itself or by another.
 
     Args:
-        lake: the lake.
         table: `<layer>.<table>`.
         publication: whose folder.
 
@@ -110,7 +109,6 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
     """Take the rows without a day out of a stage, in its log and on disk: they cannot be published.
 
     Args:
-        lake: the lake.
         table: `<layer>.<table>`.
         publication: that staged them and is not published yet.
     """

@@ -31,7 +31,6 @@ class TableSnapshot:
     """A table at a version.
 
     Args:
-        version: the version.
         schema_string: Delta schema.
         metadata: id, columns and properties of the table, to see whether somebody altered it.
         files: live files by decoded path.
@@ -56,7 +55,6 @@ def table_snapshot(table_path: Location, version: int | None = None) -> TableSna
     """Fold a table's log.
 
     Args:
-        table_path: folder of the table.
         version: version wanted; the head by default.
 
     Raises:
@@ -110,7 +108,6 @@ def live_files(table_path: Location, version: int | None = None) -> dict[date, t
     """The live files of each day, sorted by path.
 
     Args:
-        table_path: folder of the table.
         version: version wanted; the head by default.
 
     Raises:

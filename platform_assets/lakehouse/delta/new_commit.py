@@ -59,13 +59,11 @@ def commit_difference(
     """Commit removes and adds on the version just read, and force the commit to disk.
 
     Args:
-        table_path: folder of the table.
         head: version the difference was made from; -1 makes the table.
         removes: live files that leave.
         adds: files that are not live and enter.
         schema_string: Delta schema of the table.
         said: metadata of the commit, as `chain.said_of` makes it.
-        partition_by: partition columns.
         new_columns: the schema is another one than the table has, and enters with the files; of a day that a file
             leaves, all that are live leave.
 

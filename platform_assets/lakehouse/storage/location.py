@@ -137,7 +137,6 @@ class Location(ABC):
         """Write a file, or another one in its place: whoever reads it sees the one or the other, never a part.
 
         Args:
-            content: of the file.
             durable: wait until a power cut cannot undo it.
         """
 
@@ -146,7 +145,6 @@ class Location(ABC):
         """Replace a file if a lock is still held at that moment, however long this process was suspended before.
 
         Args:
-            content: of the file.
             still_held: raises if the lock was lost.
             draft: where the content may lie meanwhile; whoever takes the lock next removes it.
 

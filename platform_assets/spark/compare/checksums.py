@@ -53,7 +53,6 @@ def differing_days(
         ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read.
         declared: keys and figures.
-        days: the days.
 
     Returns:
         Those days; None where a figure is no sum or count of numbers whose sums surely are longs.

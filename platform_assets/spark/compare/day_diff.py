@@ -35,7 +35,6 @@ def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict
     Args:
         before: content of the days until now; one row per key and day.
         after: their new content; one row per key and day.
-        contract: of the table.
     """
     names = amounts(contract)
     whole = {name for name in names if not contract.column(name).type.startswith("decimal")}

@@ -43,7 +43,6 @@ def keys_not_as_expected(
     Args:
         raw: rows of the raw days, all versions.
         rows: what silver has of these days.
-        days: the days.
         key: columns of the key, named alike in both.
         rules: of the silver table; a version that breaks one does not count.
         voided: the column that withdraws a key, if there is one.

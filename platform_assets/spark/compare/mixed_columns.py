@@ -48,7 +48,6 @@ def digests_in_files(
     """The digest of what lies in some files, by day; a day without rows is left out.
 
     Args:
-        spark: session.
         path: of the table.
         files: paths from there.
         schema: types of all columns that they may have, the day included.

@@ -56,7 +56,6 @@ def profile(staged: DataFrame, required: Sequence[str], key: Sequence[str]) -> d
     """Profile every staged day in one pass over all columns and one over the key.
 
     Args:
-        staged: rows as staged.
         required: columns that should have no nulls.
         key: columns that should identify a row within its day; none skips the second pass.
 

@@ -33,7 +33,6 @@ def differences(
         ours: rows of the days as staged.
         theirs: rows of the upstream table that those days read, at the release they were read at.
         declared: keys and figures.
-        days: the days.
 
     Returns:
         One value per day that differs.

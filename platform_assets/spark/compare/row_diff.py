@@ -35,7 +35,6 @@ def disagreements(left: DataFrame, right: DataFrame, contract: Contract) -> tupl
     Args:
         left: rows of the day.
         right: rows of the same day, made another time.
-        contract: of the table.
     """
     values = [name for name in contract.column_names if name not in contract.key]
     sides = [_side(rows, contract.key, values, at) for at, rows in enumerate((left, right))]

@@ -88,7 +88,6 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
     Args:
         settings: memory, extra options.
         class_path: jars.
-        archive: of classes.
         brief: whether it has little to do.
 
     Raises:

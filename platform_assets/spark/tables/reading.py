@@ -45,7 +45,6 @@ def read_days(
     """Some days of a table.
 
     Args:
-        spark: session.
         path: of the table.
         files: of its days; none where the table was never published, which reads as no rows.
         schema: columns to return, the day included.
@@ -76,7 +75,6 @@ def read_files(spark: SparkSession, folder: Location, paths: Collection[str], sc
     """The rows of some files of a table, each with the day that its folder says.
 
     Args:
-        spark: session.
         folder: of the table, or of a stage.
         paths: of the files, from there, below the folders of several publications.
         schema: columns of the table, the day included.
