@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import REASON, TABLE, Run
 from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, publish_on_paper
@@ -70,7 +71,7 @@ def hold_what_would_come(products: Settings) -> None:
     with open_platform(products) as platform:
         refused = platform.ledger.current_days(SILVER)[DAY].fingerprint
         now = datetime.now(UTC)
-        platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "half of the rows are lost", "a run", now)])
+        platform.ledger.hold([Hold(SILVER, DAY, Attempt(refused), "volume", "half of the rows are lost", "a run", now)])
 
 
 def test_days_are_in_the_state_in_which_stale_has_them(run: Run, products: Settings) -> None:
