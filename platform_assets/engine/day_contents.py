@@ -56,7 +56,6 @@ def schema_to_replace(lake: Lake, release: Release, table: str, schema_string: s
     """The schema that a table has at a release, where days of another one are to be published; empty if it has none.
 
     Args:
-        lake: the lake.
         release: that was read.
         table: `<layer>.<table>`.
         schema_string: Delta schema of the days.
@@ -146,7 +145,6 @@ def appended_change(
     """The days of a table that get staged rows beside those they have at a release.
 
     Args:
-        platform: what to work with.
         release: whose rows stay.
         table: `<layer>.<table>`.
         publication: that staged the rows.

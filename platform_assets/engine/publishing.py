@@ -77,7 +77,6 @@ def publish_changes(
     """Publish changes of some tables at once and index them.
 
     Args:
-        platform: what to work with.
         publication: its name.
         kind: what kind of work it is.
         tables: changes; those without days are left out.
@@ -126,7 +125,6 @@ def publish_rest(
     """Publish days without those of which others have made something else; what was staged goes if none is left.
 
     Args:
-        platform: what to work with.
         publication: its name; a later turn has another one.
         kind: what kind of work it is.
         tables: changes, of which only this publication's folders hold staged files.

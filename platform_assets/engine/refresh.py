@@ -58,7 +58,6 @@ def refresh(
     had, is struck.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where there is nothing to do.
         author: on whose behalf.
         progress: told after every batch.
@@ -149,7 +148,6 @@ def recompute(
     """Compute some days of some tables, whatever their state: raw tables ingest, the others are recomputed.
 
     Args:
-        platform: what to work with.
         spark: gives the session.
         tables: names, in any order.
         days: days of the calendar.

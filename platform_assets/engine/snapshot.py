@@ -98,7 +98,6 @@ class LakeSnapshot:
         Of a raw table these may be more than its loaded days: rows wait on days that nobody computes from yet.
 
         Args:
-            table: its name.
             among: only these days.
         """
         released = self.platform.ledger.current_days(table, at=self.number, among=among)

@@ -32,7 +32,6 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
     Args:
         code: the user's, as the domain sees it.
         domain: of the table.
-        contract: of the table.
 
     Raises:
         ContractError: the source of a module that it reaches is not there, or cannot be read.

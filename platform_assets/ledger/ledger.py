@@ -155,7 +155,6 @@ class Ledger:
         """Content of every day that was ever published, oldest first: what the highest release made of it.
 
         Args:
-            table: its name.
             at: as readers of this release see it, whatever was published since.
             among: only these days.
         """

@@ -110,7 +110,6 @@ def rebuild(lake: Lake, ledger: Ledger, progress: OnProgress = no_progress) -> R
     indexed before hold their days.
 
     Args:
-        lake: the lake.
         ledger: its index.
         progress: told after every manifest, and at the end what is indexed of each table.
 
@@ -149,7 +148,6 @@ def recorder(lake: Lake, release_of: Callable[[str], int]) -> Callable[[str], Pu
     """A function that gives what the ledger has to keep of a publication.
 
     Args:
-        lake: the lake.
         release_of: the release of a publication: of those asked for, and of those that computed what they put back.
     """
     find = _find(lake, release_of)

@@ -21,7 +21,6 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
     """The platform ready for work: the ledger migrated and brought in line with the lake.
 
     Args:
-        settings: of the installation.
         notice: told, in a sentence each, what was mended because the ledger was behind the lake.
 
     Raises:

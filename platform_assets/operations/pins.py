@@ -61,7 +61,6 @@ def pin(platform: Platform, number: int, author: Author, name: str | None = None
     """Keep a release readable until it is unpinned.
 
     Args:
-        platform: what to work with.
         number: of the release.
         author: who wants it, and why.
         name: by which it can be read as well.

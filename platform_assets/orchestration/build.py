@@ -23,7 +23,6 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
     """All assets, jobs, schedules, sensors and resources of the platform that the settings describe.
 
     Args:
-        settings: of the installation.
         progress: told how far runs in this process are; those of Dagster's own processes tell nobody.
     """
     catalogue = load_catalogue(settings)

@@ -116,7 +116,6 @@ def column_changes(table: Mapping[str, str], contract: Contract) -> tuple[Contra
 
     Args:
         table: type of every declared column that the table has, by name, in the contract's words.
-        contract: of the table.
     """
     now = {column.name: [column.type, column.nullable] for column in contract.columns}
     # A Delta table does not say which nulls its contract allowed.

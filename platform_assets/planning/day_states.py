@@ -138,7 +138,6 @@ def day_states(
     """The state of some days of a table, oldest first.
 
     Args:
-        contract: of the table.
         days: of the calendar.
         tables: what is known of the table and of those it reads.
         forced: days that somebody wants computed whatever their state; only what they read can keep them from it.
@@ -209,7 +208,6 @@ def missing_input(
 
     Args:
         inputs: of the day's table.
-        day: the day.
         missing: days of every input that are not there, oldest first.
         calendar: the days that exist.
     """
@@ -228,7 +226,6 @@ def held_input(
 
     Args:
         inputs: of the day's table.
-        day: the day.
         tables: what is known of the inputs.
         made: days of inputs that are computed before.
     """

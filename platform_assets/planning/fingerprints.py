@@ -32,7 +32,6 @@ def fingerprints(
     joined as of the day they lie on.
 
     Args:
-        contract: of the table.
         days: days of it.
         digests: content of the inputs, from the versions that are read.
         calendar: the days that exist.

@@ -55,7 +55,6 @@ def loaded_days(contract: Contract, days: Mapping[date, _Content], delivered: De
     any, so that the date itself has to do.
 
     Args:
-        contract: of the table.
         days: of it, the calendar's and others.
         delivered: how far the deliveries have come.
     """

@@ -72,7 +72,6 @@ class PlannedStep:
     """One table with the days to recompute.
 
     Args:
-        table: its name.
         reasons: of every day, oldest first.
         estimate: of what it takes; None where nothing is known of the table yet.
     """

@@ -96,7 +96,6 @@ def through_data(contract: Contract, days: Collection[date], tables: TableStates
     """Why days whose fingerprint would be another one now are stale.
 
     Args:
-        contract: of the table.
         days: stale through data, or held though made from what they were made from: what had changed has come back.
         tables: what is known of their table and those it reads.
         past: what they were made from.

@@ -53,8 +53,6 @@ def contract_findings(
     """Nulls where the contract allows none, and keys that more than one row has.
 
     Args:
-        contract: of the table.
-        day: the day.
         nulls: rows without a value, by column that may have none.
         repeated: keys of more than one row.
         without: a few keys of the rows without a value, by column.
@@ -123,7 +121,6 @@ def conservation_findings(
 
     Args:
         contract: of the silver table.
-        day: the day.
         row_balance: what became of the rows, `kept` being what was really staged.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.

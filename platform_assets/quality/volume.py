@@ -19,7 +19,6 @@ class Verdict:
     """What can be said about the volume of one day.
 
     Args:
-        day: the day.
         rows: rows it has.
         usual: what is usual for it, or why nothing can be said.
         lately: days outside on the same side among the last ones, this one included; 0 for a usual day.

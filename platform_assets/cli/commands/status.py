@@ -29,7 +29,6 @@ class TableStatus:
     """Where a table stands.
 
     Args:
-        table: its name.
         newest: newest loaded day.
         days: loaded days, empty ones included.
         missing: days of the calendar that are not loaded and should be.
@@ -64,7 +63,6 @@ def table_status(
 
     Args:
         snapshot: to look at.
-        contract: of the table.
         tables: what is known of all of them there.
         states: of its days; none of a raw table, whose days are there or are not.
     """

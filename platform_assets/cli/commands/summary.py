@@ -44,7 +44,6 @@ class TableSummary:
     """One table after the demo.
 
     Args:
-        table: its name.
         days: loaded days, empty ones included.
         rows: rows readers see.
         set_aside: rows refused at parsing (raw) or quarantined by a rule (silver).

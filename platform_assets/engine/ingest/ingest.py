@@ -45,7 +45,6 @@ def ingest(
     difference whether a file was taken before that day or after it.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where nothing is pending.
         contract: of the raw table.
         author: on whose behalf.

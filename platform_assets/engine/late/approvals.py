@@ -66,7 +66,6 @@ def approve(
     However often it is repeated or killed, rows enter once: what entered has left the queue in the same publication.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where nothing waits.
         selection: which rows.
         author: who decides, and why.

@@ -65,7 +65,6 @@ def withdraw(
     be delivered again under another name.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where raw has no row of the arrival.
         path: of the arrival: a file below the landing root, or one as which waiting rows entered.
         author: who withdraws it, and why.

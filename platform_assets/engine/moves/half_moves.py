@@ -67,7 +67,6 @@ def moves_undone(
 
     Args:
         platform: what to look at.
-        contract: of the table.
         days: what each is and what it becomes; a day that becomes as if never computed is left out, since what is
             missing is not wrong.
         snapshot: what is there now.
@@ -107,7 +106,6 @@ def moved_meanwhile(
 
     Args:
         platform: what to look at.
-        contract: of the table.
         days: that were computed and judged over `snapshot`, and are to be published over `now`.
         snapshot: that was read.
         now: what is there by now.

@@ -77,7 +77,6 @@ def partners(
 
     Args:
         platform: what to look at.
-        contract: of the table.
         days: to compute, or to compute again.
         staged: days of the table in the stage.
         snapshot: that the stage lies over, without it.
@@ -100,7 +99,6 @@ def tied_days(
     """The staged days that are tied to one that is not published with them.
 
     Args:
-        platform: what to work with.
         contract: of a table; only silver tables whose records can move have ties.
         state: its staged days, `ready`, and what is there of it.
         failing: those that a check blocks.

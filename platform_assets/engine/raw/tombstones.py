@@ -54,8 +54,6 @@ def stage_tombstones(
     """Compare staged rows with raw's within the contract's `moves_within_days` and stage the tombstones beside them.
 
     Args:
-        platform: what to work with.
-        spark: session.
         contract: of the raw table.
         publication: that staged the rows.
         folder: where they are.

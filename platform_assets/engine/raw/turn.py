@@ -23,7 +23,6 @@ class IngestTurn:
     compared here is no longer so, and the next publication of the turn fails.
 
     Args:
-        platform: what to work with.
         contract: of the raw table.
         author: on whose behalf.
     """

@@ -68,7 +68,6 @@ def states_around(
 
     Args:
         snapshot: to look at.
-        contract: of the table.
         days: of it.
         forced: as for `day_states`.
         accept: as for `day_states`.
@@ -171,7 +170,6 @@ def reasons_now(
 
     Args:
         snapshot: what to look at.
-        contract: of the table.
         days: of it.
         asked: those of them that were asked for whatever their state.
     """

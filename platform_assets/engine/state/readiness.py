@@ -63,8 +63,6 @@ def readiness(
     """Where some days of a silver or gold table stand.
 
     Args:
-        platform: what to work with.
-        contract: of the table.
         days: days of it.
         snapshot: to read.
         forced: those of them that count neither as up to date nor as refused before.

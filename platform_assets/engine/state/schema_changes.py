@@ -34,7 +34,6 @@ def changes_of_contract(
 
     Args:
         snapshot: to look at.
-        contract: of the table.
         marks: of its loaded days.
     """
     platform = snapshot.platform
@@ -114,7 +113,6 @@ def needs_all_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[
 
     Args:
         snapshot: to read.
-        contract: of the table.
         days: to compute.
         at_once: whether they are all published together.
 
@@ -141,7 +139,6 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
 
     Args:
         snapshot: with the days that are to be published.
-        table: its name.
         why: reasons for those that are not.
 
     Raises:

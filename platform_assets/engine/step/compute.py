@@ -58,9 +58,7 @@ class Work:
     """What all batches of a step have in common.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
-        contract: of the table.
         author: on whose behalf.
         days: that the step computes.
         batches: in which it does.

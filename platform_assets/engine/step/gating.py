@@ -41,8 +41,6 @@ def judge(
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
-        platform: what to work with.
-        contract: of the table.
         state: the staged days, `ready`, and what is there of the table so far.
         staged: as they lie in the stage.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.

@@ -80,8 +80,6 @@ def transform_inputs(
     """What the transform of a table is given for some days, by parameter.
 
     Args:
-        platform: what to work with.
-        spark: session.
         contract: of a silver or gold table.
         days: to compute together.
         snapshot: to read.

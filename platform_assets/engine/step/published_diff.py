@@ -38,9 +38,7 @@ def effects(
     Only days that had rows and whose digest changed are compared, all of them in one job: a first load costs nothing.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where there is nothing to compare.
-        contract: of the table.
         snapshot: that was read.
         staged: as the days lie in the stage.
         days: that are to be published.

@@ -29,8 +29,6 @@ def files_read(
     """How many files of which days of its inputs a step reads.
 
     Args:
-        platform: what to work with.
-        contract: of the table.
         days: that are computed.
         snapshot: that is to be read.
         frame: their rows, not computed yet.

@@ -46,7 +46,6 @@ def recompute_step(
     left alone. None of them keeps the others from being published.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where nothing is to be computed, or no input day has rows.
         step: table and days.
         author: on whose behalf.

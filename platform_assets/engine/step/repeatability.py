@@ -92,9 +92,6 @@ def probe(
     A transform that makes every row from one row of the same day is proved by its plan and costs no job.
 
     Args:
-        platform: what to work with.
-        spark: session.
-        contract: of the table.
         snapshot: that was read.
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.

@@ -42,7 +42,6 @@ class Stage:
     """Days of several tables over one release.
 
     Args:
-        platform: what to work with.
         author: on whose behalf.
         before: what lies in it already; by default nothing, over the current release.
         keep: told whenever that changed.

@@ -98,7 +98,6 @@ def stage_days(
     """Compute some days into a stage, and count what lies there.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where no input day has rows.
         contract: of a silver or gold table.
         days: to compute together.

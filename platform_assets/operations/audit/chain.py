@@ -52,7 +52,6 @@ class ChainAudit:
     """Walks through the releases, oldest first.
 
     Args:
-        lake: the lake.
         newest: release to go up to.
         findings: where faults are written down.
     """

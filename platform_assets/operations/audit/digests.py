@@ -37,7 +37,6 @@ def hash_days(
     """Compute the digest of every day that was looked at, and compare it with the one that was published.
 
     Args:
-        lake: the lake.
         audited: its audit; days of a table whose log or files are damaged are left out.
         spark: gives the session; not called where no day is left.
         batch_days: most days in one Spark job.

@@ -44,7 +44,6 @@ def audit_installation(
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
     Args:
-        settings: of the installation.
         scope: how much of it.
         progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.

@@ -35,7 +35,6 @@ def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) ->
     """Look at a lake; readers and publishers are not disturbed, and what they do meanwhile is not looked at.
 
     Args:
-        lake: the lake.
         scope: how much of it.
         findings: where faults are written down.
         progress: told what is looked at.

@@ -26,8 +26,6 @@ class TableAudit:
     """Follows one table through the releases.
 
     Args:
-        lake: the lake.
-        table: its name.
         scope: which days.
         findings: where faults are written down.
         version: up to which the log was followed.

@@ -80,9 +80,7 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
     """Everything that is on record of a day, oldest first.
 
     Args:
-        platform: what to work with.
         table: with a contract, or one that keeps rows aside (refused, late, quarantine).
-        day: the day.
 
     Raises:
         UnknownTableError: there is no such table.

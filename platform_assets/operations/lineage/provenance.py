@@ -39,7 +39,6 @@ class Origin:
     """Some days of one table as they were when they were read, and what they come from in turn.
 
     Args:
-        table: its name.
         window: through which they were read; empty for the day that was asked about.
         before_calendar: days of that window that lie before the calendar, if a single day read through it.
         version: of the table that was read; -1 where it had none.
@@ -74,8 +73,6 @@ class Explanation:
     """All that is known of one day of a table.
 
     Args:
-        table: its name.
-        day: the day.
         state: of the day.
         reasons: why it is stale, whether it can be computed or not; none if it is what it would be now.
         lacking: input days that were never loaded, by table, the first of each.

@@ -53,7 +53,6 @@ def changed_days(
     loaded meanwhile does, though the table has the same version.
 
     Args:
-        platform: what to work with.
         before: any release, usually the older one.
         after: any other.
         only: of the tables and days.

@@ -43,7 +43,6 @@ def compact(
     whose content somebody else replaced meanwhile are left for the next time, like tables that are being ingested into.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where there is nothing to compact.
         author: on whose behalf.
         progress: told after every batch.

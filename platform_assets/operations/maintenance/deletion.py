@@ -47,7 +47,6 @@ def deletions_asked_for(
     """What would go of a publication that somebody wants to delete.
 
     Args:
-        lake: the lake.
         usage: what is needed.
         publication: whose folders.
         window: how long a release stays after it was replaced.
@@ -90,7 +89,6 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
     """Delete files and folders. Killed at any moment, it leaves what the next one goes on with.
 
     Args:
-        lake: the lake.
         usage: from which it was told what nobody needs.
         gone: what nobody needs.
         pins: asked again under the lock.

@@ -36,8 +36,6 @@ class ToCompact:
     """A day with too many small files.
 
     Args:
-        table: its name.
-        day: the day.
         small: the files that become one, paths from the table's folder.
         files: all files of the day.
         release: that was looked at.
@@ -121,7 +119,6 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
     """Delete what nobody needs: of history, or of stages that were left behind.
 
     Args:
-        platform: what to work with.
         task: `deletion` or `stages`.
 
     Raises:
@@ -139,7 +136,6 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
     """Delete the files of one publication, if nobody needs them.
 
     Args:
-        platform: what to work with.
         publication: its name.
         dry_run: change nothing.
 

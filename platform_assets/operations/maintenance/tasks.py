@@ -20,7 +20,6 @@ def maintain(
     """Do one task; killed at any moment, the next one goes on with what is left.
 
     Args:
-        platform: what to work with.
         spark: gives the session; called only where there is something to compact.
         task: which.
         author: on whose behalf.

@@ -49,7 +49,6 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
     """Look at a whole lake.
 
     Args:
-        lake: the lake.
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.

@@ -37,7 +37,6 @@ def recover_installation(settings: Settings, undo: Author | None = None) -> Reco
     """Finish what killed processes began, in the lake and then in the ledger; repeating it is harmless.
 
     Args:
-        settings: of the installation.
         undo: on whose behalf tables are put back to what the newest release shows, instead of finishing what was begun.
 
     Raises:

@@ -20,7 +20,6 @@ def schema_before(platform: Platform, table: str, undone: Collection[str]) -> st
 
     Args:
         platform: what to look at.
-        table: its name.
         undone: publications that are rolled back.
 
     Returns:
@@ -48,7 +47,6 @@ def refuse_what_would_not_read(
 
     Args:
         platform: what to look at.
-        table: its name.
         schema: Delta schema that the table is to have.
         contents: what the days are to be.
         now: the table as it is.

@@ -32,7 +32,6 @@ def with_refusals(
     """The changes of a rollback, each with what must not be made of its days again.
 
     Args:
-        platform: what to work with.
         now: the release that is rolled back.
         changes: what becomes of each table.
         undone: for every day all that it was and is to be no more.
@@ -65,7 +64,6 @@ def _as_they_would_be(snapshot: LakeSnapshot, contract: Contract, made_by: Mappi
 
     Args:
         snapshot: with the days as they were before.
-        contract: of the table.
         made_by: by what each of the days was computed, as far as that is known.
     """
     tables = table_states(snapshot, {contract.name, *(read.table for read in contract.inputs)})

@@ -82,7 +82,6 @@ def rollback(
     goes with what it compacted, and by itself it cannot be undone.
 
     Args:
-        platform: what to work with.
         publications: of `chosen_publications`.
         author: who rolls back, and why.
         days: only these of their days.

@@ -30,8 +30,6 @@ class StagedDay:
     """A staged day beside the same day of the release; every pair is before and after.
 
     Args:
-        table: its name.
-        day: the day.
         rows: number of rows.
         keys: number of different natural keys; None for tables without a contract, as quarantines are.
         added: keys that are only in the stage.
@@ -69,7 +67,6 @@ def compare(
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
     Args:
-        platform: what to work with.
         stage: that was opened by name.
         only: of its tables and days.
         progress: told before every day, and when a table is finished.

@@ -59,7 +59,6 @@ def refresh_stage(
     there for the next call.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where there is nothing to do.
         author: on whose behalf.
         name: of the stage.

@@ -57,7 +57,6 @@ def verify(
     """Verify published days.
 
     Args:
-        platform: what to work with.
         spark: gives the session; not called where no day can be verified.
         selection: which days.
         folder: a private one, of `lakehouse.staging_folders.private_folder`.
