@@ -153,7 +153,9 @@ def publish_rest(
         left, name = without(left, days), new_publication()  # the manifest of the one before is written
 
     in_turns(publish_left, leave_out)
-    return tuple(sorted({day for table in tables for day in table.days} - {day for one in left for day in one.days}))
+    return tuple(
+        sorted({day for table in tables for day in table.days} - {day for table in left for day in table.days})
+    )
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def of_columns(types: list[str]) -> Contract:
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_a_file_that_holds_what_its_contract_describes_can_be_taken(spark, tmp_path, kind):
     contract = of_columns([*TYPES])
-    file = tmp_path / contract.table / ARRIVAL / f"described.{kind}"
+    file = tmp_path / contract.table / "2000-01-01" / f"described.{kind}"
     file.parent.mkdir(parents=True)
     file.write_bytes(described_by(contract, kind))
     (row,) = parse(spark, [Layout(kind, contract.column_names, (str(file),))], contract).collect()
@@ -98,6 +98,6 @@ def test_the_first_number_beyond_all_whole_ones_is_refused(spark, tmp_path):
     moment = datetime(2017, 1, 2, tzinfo=UTC)
     ids = [2.0**63, -(2.0**63), 2.0**53]
     pq.write_table(pa.table({"id": ids, "at": pa.array([moment] * 3, pa.timestamp("us", "UTC"))}), file)
-    rows = parse(spark, [Layout("parquet", contract.column_names, (file,))], contract).collect()
+    rows = parse(spark, [Layout("parquet", contract.column_names, (str(file),))], contract).collect()
     assert {row["id"] for row in rows if row[DAY]} == {-(2**63), 2**53}
     assert [row["_kind"] for row in rows if not row[DAY]] == ["id: not long: 9.223372036854776E18"]

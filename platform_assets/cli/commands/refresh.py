@@ -72,7 +72,8 @@ def refresh(
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         if not as_json:
-            held = [one for one in snapshot.holds() if request.has_table(one.table) and request.has_day(one.day)]
+            holds = snapshot.holds()
+            held = [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
             _print_plan(plan, held, root)
         landing = {"landing": [asdict(root)]} if root else {}
         if explain or plan.is_empty:

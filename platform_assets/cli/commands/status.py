@@ -96,7 +96,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         snapshot = LakeSnapshot.now(platform)
         known = table_states(snapshot)
         states = all_states(platform, known)
-        tables = [table_status(snapshot, one, known, states.get(one.name, {})) for one in platform.catalogue]
+        tables = [
+            table_status(snapshot, contract, known, states.get(contract.name, {})) for contract in platform.catalogue
+        ]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
         queue = late_queue(platform)
         late, ahead = waiting_rows(queue), rows_ahead(queue)
@@ -135,25 +137,25 @@ def _print(
     counts = ("days", "missing", "held", "rows", "aside")
     names = ("table", "newest", *counts)
     grid = new_grid("Tables as readers see them", names, right=counts, whole=names)
-    for found in tables:
+    for table in tables:
         grid.add_row(
-            found.table,
-            str(found.newest or "-"),
-            f"{found.days:,}",
-            _alarm(found.missing),
-            _alarm(found.held),
-            f"{found.rows:,}",
-            f"{aside:,}" if (aside := found.quarantined + found.refused) else "",
+            table.table,
+            str(table.newest or "-"),
+            f"{table.days:,}",
+            _alarm(table.missing),
+            _alarm(table.held),
+            f"{table.rows:,}",
+            f"{aside:,}" if (aside := table.quarantined + table.refused) else "",
         )
     console.print(grid)
     for hold in holds:
         say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
-    for found in tables:
-        if found.stale:
-            say("[yellow]stale[/]", f"{found.table}: {counted(found.stale, 'day')}; platform-assets stale says why")
-        if found.blocked:
-            waits = f"{counted(found.blocked, 'day')} cannot be computed: days that they read are missing or held"
-            say("[yellow]blocked[/]", f"{found.table}: {waits}")
+    for table in tables:
+        if table.stale:
+            say("[yellow]stale[/]", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why")
+        if table.blocked:
+            waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
+            say("[yellow]blocked[/]", f"{table.table}: {waits}")
     for arrival in refused:
         say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
     for problem in problems:
@@ -162,11 +164,11 @@ def _print(
         say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
     if ahead:
         say("ahead", f"{ahead:,} rows wait for their day: platform-assets late list")
-    for found in tables:
-        if found.days_outside:
-            first, last = found.days_outside
+    for table in tables:
+        if table.days_outside:
+            first, last = table.days_outside
             which = f"{first}" if first == last else f"from {first} to {last}"
-            say("outside", f"{found.table} has {found.outside:,} rows of days that the calendar does not have, {which}")
+            say("outside", f"{table.table} has {table.outside:,} rows of days that the calendar does not have, {which}")
     if pending:
         console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
 

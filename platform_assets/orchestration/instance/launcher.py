@@ -43,8 +43,8 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Whether the process of a started run lives, by its lock."""
-        found = run_process(self._locks, run.run_id)
-        if found == "dead" or (found == "unknown" and self._should_have_locked(run)):
+        process = run_process(self._locks, run.run_id)
+        if process == "dead" or (process == "unknown" and self._should_have_locked(run)):
             return CheckRunHealthResult(WorkerStatus.FAILED, _DEAD)
         return CheckRunHealthResult(WorkerStatus.RUNNING)
 

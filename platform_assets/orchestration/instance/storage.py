@@ -112,10 +112,10 @@ class LocalEventLog(SqliteEventLogStorage):
     def _file(self, shard: str) -> tuple[int, int]:
         """Which file that is now; none has the number 0."""
         try:
-            found = Path(self.path_for_shard(shard)).stat()
+            file = Path(self.path_for_shard(shard)).stat()
         except FileNotFoundError:
             return 0, 0
-        return found.st_dev, found.st_ino
+        return file.st_dev, file.st_ino
 
     def has_table(self, table_name: str) -> bool:
         """Whether a table is there; what is there once stays, and Dagster asks at every event."""

@@ -119,7 +119,7 @@ def taking_turns(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
             if point not in IN_A_TRANSACTION:
                 turns.pause()
 
-    def taken(_: Lake, name: str, __: str | None, timeout_s: float) -> AbstractContextManager[Callable[[], None]]:
+    def taken(_: Lake, name: str, timeout_s: float) -> AbstractContextManager[Callable[[], None]]:
         return turns.lock(name, waits=timeout_s > 0)
 
     with monkeypatch.context() as patch:
