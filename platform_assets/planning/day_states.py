@@ -6,56 +6,17 @@ one does.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
-from types import MappingProxyType
 
-from platform_assets.contracts import Catalogue, Contract, Input, Span
-from platform_assets.planning.configuration import Need
-from platform_assets.planning.fingerprints import Digests, Views, fingerprints
-from platform_assets.planning.windows import Calendar, days_read
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.table_states import TableStates, held_input, missing_days, missing_input
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import DayMark, Hold, Marks, hold_of_each_day
+from platform_assets.records.history import DayMark, Hold
 from platform_assets.records.refused import Attempt, TiedTo
-
-
-@dataclass(frozen=True)
-class TableStates:
-    """What is known of tables at one moment, from which the states of their days follow.
-
-    Args:
-        marks: every loaded day, by table.
-        holds: of every table, oldest first.
-        calendar: the days that exist.
-        versions: by what each table with a transform is computed today; without it, nothing is stale through that.
-        views: of every table that is read as of a day.
-        changing: tables that have other columns, or days of another key, than their contract says today, and what each
-            needs to follow it.
-    """
-
-    marks: Marks
-    holds: Mapping[str, Sequence[Hold]]
-    calendar: Calendar
-    versions: Mapping[str, Version] = field(default_factory=dict)
-    views: Views = field(default_factory=dict)
-    changing: Mapping[str, Need] = field(default_factory=dict)
-
-    @cached_property
-    def digests(self) -> Digests:
-        """Content of every loaded day, by table."""
-        return {table: {day: mark.digest for day, mark in marks.items()} for table, marks in self.marks.items()}
-
-    @cached_property
-    def held(self) -> Mapping[str, Mapping[date, Hold]]:
-        """Of every held day the hold that says what readers have, by table."""
-        return {
-            table: {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
-            for table, holds in self.holds.items()
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,48 +154,6 @@ def left_to_people(catalogue: Catalogue, tables: TableStates) -> frozenset[str]:
     """
     own = {name for name, need in tables.changing.items() if catalogue[name].inputs or need != "any days"}
     return frozenset(own | {c.name for c in catalogue if any(read.table in own for read in c.inputs)})
-
-
-def missing_days(table: str, tables: TableStates, and_these: Collection[date] = ()) -> list[date]:
-    """The days of a table that are not there, oldest first, some more taken as if they were."""
-    there = tables.marks.get(table, {}).keys() | and_these
-    return [day for day in tables.calendar.days() if day not in there]
-
-
-def missing_input(
-    inputs: Iterable[Input], day: date, missing: Mapping[str, Sequence[date]], calendar: Calendar
-) -> tuple[str, date] | None:
-    """The first input day that a day reads and that is not there.
-
-    Args:
-        inputs: of the day's table.
-        missing: days of every input that are not there, oldest first.
-        calendar: the days that exist.
-    """
-    for read in inputs:
-        start, end = days_read(read.window, day, calendar)
-        at = bisect_left(missing[read.table], start)
-        if at < len(missing[read.table]) and (needed := missing[read.table][at]) <= end:
-            return read.table, needed
-    return None
-
-
-def held_input(
-    inputs: Iterable[Input], day: date, tables: TableStates, made: Mapping[str, Collection[date]] = MappingProxyType({})
-) -> Hold | None:
-    """What holds the first input day of the same date that is not good, though it has content.
-
-    Args:
-        inputs: of the day's table.
-        tables: what is known of the inputs.
-        made: days of inputs that are computed before.
-    """
-    for read in inputs:
-        hold = tables.held.get(read.table, {}).get(day)
-        is_not_good = hold is not None and not hold.is_of_good_content and day in tables.marks.get(read.table, {})
-        if read.window == Span(0, 0) and is_not_good and day not in made.get(read.table, ()):
-            return hold
-    return None
 
 
 class _Refusals:

@@ -10,8 +10,9 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 from platform_assets.contracts import AsOf, Contract, Input
-from platform_assets.planning.day_states import DayState, Stale, TableStates
+from platform_assets.planning.day_states import DayState, Stale
 from platform_assets.planning.fingerprints import View, joined_since, valid_on
+from platform_assets.planning.table_states import TableStates
 from platform_assets.planning.windows import Calendar, days_read
 
 Reason = Literal[

@@ -16,9 +16,10 @@ from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, table_states
-from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, TableStates, missing_days
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
+from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
 from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.sources.landing import Problem

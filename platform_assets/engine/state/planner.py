@@ -23,16 +23,17 @@ from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     DayState,
     States,
-    TableStates,
     day_states,
     not_up_to_date,
     stale_through_data,
     unblocked,
 )
 from platform_assets.planning.fingerprints import View
-from platform_assets.planning.plan import Intake, LeftToDo, Plan, PlannedStep, left_to_do, make_plan
+from platform_assets.planning.left_to_do import LeftToDo, left_to_do
+from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
+from platform_assets.planning.table_states import TableStates
 from platform_assets.records.history import DayMark, Hold
 
 
