@@ -6,14 +6,16 @@ and `settings.toml` in the state folder (written by the demo, so that later comm
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -47,7 +49,13 @@ def _state_folder(named: str | Path | None) -> Path:
 
 
 _MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
+_NEARLY = 0.8
+"""How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+Cron = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^([\dA-Za-z*/,#-]+\s+){4}[\dA-Za-z*/,#-]+$")]
+"""Minute, hour, day of the month, month, day of the week."""
 
 
 class Settings(BaseSettings):
@@ -101,8 +109,8 @@ class Settings(BaseSettings):
     files_per_run: int = Field(
         default=5000, ge=1, description="Most files one automatic refresh takes, oldest arrival dates first."
     )
-    daily_cron: str = Field(default="0 1 * * *", description="When the daily refresh runs, in UTC.")
-    deep_restatement_cron: str = Field(
+    daily_cron: Cron = Field(default="0 1 * * *", description="When the daily refresh runs, in UTC.")
+    deep_restatement_cron: Cron = Field(
         default="0 3 1 * *", description="When the deep restatement takes late rows, in UTC."
     )
     rollback_window_days: int = Field(
@@ -112,7 +120,7 @@ class Settings(BaseSettings):
         default=7, ge=1, description="A stage that was not written to for so long, and has no process, is removed."
     )
     compaction_files: int = Field(default=8, ge=1, description="Days with more small files than this are compacted.")
-    maintenance_cron: str = Field(default="0 4 * * 0", description="When maintenance runs, in UTC.")
+    maintenance_cron: Cron = Field(default="0 4 * * 0", description="When maintenance runs, in UTC.")
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
     )
@@ -240,8 +248,10 @@ def load_settings(**overrides: Any) -> Settings:
     """Read the settings.
 
     Raises:
-        SettingsError: a value is missing, malformed or contradicts another; the message names it.
+        SettingsError: a value is missing, malformed or contradicts another, or its variable is misspelt; the message
+            names it.
     """
+    _refuse_misspelt()
     try:
         return Settings(**overrides)
     except ValidationError as error:
@@ -260,6 +270,18 @@ def load_settings(**overrides: Any) -> Settings:
             f"A settings file cannot be read: {error}.",
             f"Correct {project_root() / 'platform.toml'}, or settings.toml in the state folder.",
         ) from error
+
+
+def _refuse_misspelt() -> None:
+    """A variable that is nearly a setting's: whoever wrote it would wait in vain for what it does."""
+    for variable in os.environ:
+        name = variable.removeprefix("PLATFORM_").lower()
+        if not variable.startswith("PLATFORM_") or name in Settings.model_fields:
+            continue
+        if close := get_close_matches(name, Settings.model_fields, 1, _NEARLY):
+            raise SettingsError(
+                f"There is no setting {variable}.", f"Did you mean PLATFORM_{close[0].upper()}? Correct the variable."
+            )
 
 
 def _describe(problem: ErrorDetails) -> str:

@@ -104,6 +104,15 @@ def test_the_calendar_ends_today_or_where_it_is_declared_to() -> None:
     assert days(calendar_last="", today="2017-01-31") == 31
 
 
+def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_BRANCH", "main")  # of another tool
+    load_settings()
+    monkeypatch.setenv("PLATFORM_BATCH_DAY", "7")
+    with pytest.raises(SettingsError, match="PLATFORM_BATCH_DAY") as caught:
+        load_settings()
+    assert "PLATFORM_BATCH_DAYS" in caught.value.todo
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -117,6 +126,7 @@ def test_the_calendar_ends_today_or_where_it_is_declared_to() -> None:
         ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
         ("PLATFORM_FILES_PER_RUN", "0"),
         ("PLATFORM_UI_URL", "127.0.0.1:3000"),
+        ("PLATFORM_DAILY_CRON", "x y"),
         ("PLATFORM_LAKE", "s3://bucket/lake"),
         ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],

@@ -10,18 +10,21 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
-from platform_assets.cli.console import console
+from platform_assets.cli.console import console, counted
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import opened
 
 _BATCH_ROWS = 1000
+_SHOWN = 20
+"""Rows of a table that is printed for people."""
 
 
 class Format(StrEnum):
@@ -32,32 +35,49 @@ class Format(StrEnum):
     json = "json"
 
 
+Limit = Annotated[
+    int | None, typer.Option(min=1, help=f"Most rows to print; {_SHOWN} in a table, all of them as csv or json.")
+]
+
+
 def print_rows(
-    title: str, folder: Location, schema_string: str, files: Mapping[date, Collection[str]], limit: int, format: Format
+    title: str,
+    folder: Location,
+    schema_string: str,
+    files: Mapping[date, Collection[str]],
+    limit: int | None,
+    format: Format,
 ) -> None:
-    """Print the first rows of some days, oldest days first.
+    """Print the first rows of some days, oldest days first; programs get all of them, or are told that they do not.
 
     Args:
         title: above the grid.
         folder: of the table.
         schema_string: Delta schema of the table.
         files: of each day, as paths from the folder.
-        limit: most rows to print.
+        limit: most rows to print; by default as many as people read, and all for programs.
         format: how.
     """
     columns = [field["name"] for field in json.loads(schema_string)["fields"]]
-    rows = list(islice(_rows(folder, files, columns), limit))
+    rows = _rows(folder, files, columns)
     match format:
         case Format.csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
-            writer.writerows([_text(row[name]) for name in columns] for row in rows)
+            writer.writerows([_text(row[name]) for name in columns] for row in islice(rows, limit))
         case Format.json:
-            for row in rows:
+            for row in islice(rows, limit):
                 print(json.dumps({name: row[name] for name in columns}, default=_text, ensure_ascii=False))
         case Format.table:
-            console.print(_grid(title, columns, rows))
-            console.print(_caption(len(rows), limit), style="italic")
+            limit = limit or _SHOWN
+            first = list(islice(rows, limit))
+            console.print(_grid(title, columns, first))
+            more = next(rows, None) is not None
+            shown = f"the first {counted(limit, 'row')}; more with --limit" if more else counted(len(first), "row")
+            console.print(shown, style="italic", highlight=False)
+            return
+    if next(rows, None) is not None:
+        print(f"Only the first {counted(limit or 0, 'row')}: leave out --limit for all of them.", file=sys.stderr)
 
 
 def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
@@ -87,7 +107,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
-
-
-def _caption(rows: int, limit: int) -> str:
-    return f"the first {limit} rows; more with --limit" if rows == limit else f"{rows} rows"

@@ -119,7 +119,7 @@ def test_an_earlier_demo_is_removed_and_no_more(earlier, run):
     (earlier / "notes.txt").write_text("mine")
     with pytest.raises(AssertionError, match="went on"):
         run("demo", "--fresh")
-    assert sorted(path.name for path in earlier.iterdir()) == ["notes.txt"]
+    assert sorted(path.name for path in earlier.iterdir()) == ["notes.txt", "settings.toml"], "the clock of the new one"
 
 
 @pytest.mark.parametrize(("days", "named"), [([2], "2017-01-02"), ([1, 3], "2017-01-03"), ([], None)])

@@ -293,7 +293,7 @@ def test_status_names_what_was_refused_and_what_was_not_taken(journey):
     code, status = journey.statuses[0]
     assert code == 1
     assert {found["path"].rpartition("/")[2] for found in status["refused_files"]} == set(REFUSED)
-    not_taken = {found["path"]: found["message"] for found in status["landing"]}
+    not_taken = {found["path"]: found["what"] for found in status["landing"]}
     assert set(not_taken) == {
         f"transactions/{DAYS[0]}/notes.txt",
         f"transactions/{DAYS[0]}/link.csv",
@@ -320,7 +320,7 @@ def test_a_file_replaced_after_it_was_taken_is_named_with_both_versions_and_not_
     code, status = journey.statuses[2]
     assert code == 1
     [replaced] = [found for found in status["landing"] if found["path"].endswith("/good.csv")]
-    assert replaced["message"].startswith("was replaced: ")
+    assert replaced["what"].startswith("was replaced: ")
     assert "9.99" not in {str(row["sales_value"]) for row in journey.world.rows("raw.transactions")}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import parse_day
-from platform_assets.cli.rows import Format, print_rows
+from platform_assets.cli.rows import Format, Limit, print_rows
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import version_in, whole_snapshot
@@ -19,7 +19,7 @@ def read(
     table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
     day: Annotated[str | None, typer.Option(help="Only this day, YYYY-MM-DD.")] = None,
     release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most rows to print.")] = 20,
+    limit: Limit = None,
     format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
 ) -> None:
     """Print rows of a table as readers see them, now or at a release, oldest days first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
+from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.platform import Author, Platform
@@ -93,7 +95,7 @@ def refresh(
         if anew:
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
-    if outcome.left or root:
+    if outcome.left or outcome.refused_files or outcome.refused_rows or root:
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -176,6 +178,9 @@ class _Outcome:
         struck: days by table whose inputs came out as they were.
         left: days that were not published, by table, with the reason.
         files: taken.
+        refused_files: not one row of which was taken, with the reason.
+        refused_rows: of files of which others were taken, by raw table.
+        growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
     """
@@ -184,6 +189,9 @@ class _Outcome:
     struck: dict[str, int]
     left: list[tuple[str, str, str]]
     files: int
+    refused_files: dict[str, str]
+    refused_rows: dict[str, int]
+    growing: int
     seconds: float
     stage: str | None = None
 
@@ -194,6 +202,9 @@ class _Outcome:
             "struck": self.struck,
             "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
             "files": self.files,
+            "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
+            "refused_rows": self.refused_rows,
+            "growing_files": self.growing,
             "seconds": round(self.seconds, 1),
         }
 
@@ -208,6 +219,13 @@ class _Outcome:
             )
         for table, day, reason in self.left:
             say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
+        for path, reason in self.refused_files.items():
+            say("[red]refused[/]", f"{path} {reason}")
+        for table, rows in self.refused_rows.items():
+            say(
+                "[red]refused[/]",
+                f"{counted(rows, 'row')} delivered for {table}: `read {refused_table(table)}` shows them",
+            )
         if self.stage:
             console.print(
                 f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
@@ -216,7 +234,9 @@ class _Outcome:
                 soft_wrap=True,
             )
             return
-        console.print(f"{counted(self.files, 'file')} taken. Done in {self.seconds:.1f} s.", highlight=False)
+        grows = f", {counted(self.growing, 'file')} may still grow and {'is' if self.growing == 1 else 'are'} left"
+        left = f"{grows} for the next refresh" if self.growing else ""
+        console.print(f"{counted(self.files, 'file')} taken{left}. Done in {self.seconds:.1f} s.", highlight=False)
 
 
 def _outcome(result: RefreshResult, seconds: float, stage: str | None) -> _Outcome:
@@ -225,11 +245,19 @@ def _outcome(result: RefreshResult, seconds: float, stage: str | None) -> _Outco
     left = [
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
+    arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
+    refused_rows: Counter[str] = Counter()
+    for arrival in arrivals:
+        if arrival.reason is None and arrival.refused:
+            refused_rows[arrival.table] += arrival.refused
     return _Outcome(
         published=published,
         struck={table: len(days) for table, days in result.struck.items()},
         left=left,
-        files=sum(len(done.arrivals) for done in result.ingests),
+        files=sum(arrival.reason is None for arrival in arrivals),
+        refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
+        refused_rows=dict(refused_rows),
+        growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,
     )

@@ -10,7 +10,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say, selected
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import Format, print_rows
+from platform_assets.cli.rows import Format, Limit, print_rows
 from platform_assets.cli.session import session_on_demand
 
 app = typer.Typer(
@@ -68,7 +68,7 @@ def read(
     name: Name,
     table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
     days: Days = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most rows to print.")] = 20,
+    limit: Limit = None,
     format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Annotated
@@ -157,10 +157,13 @@ def _print(
         if table.blocked:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
-    for arrival in refused:
-        say("[red]refused[/]", f"{arrival.path} {arrival.reason}")
-    for problem in problems:
-        say("[yellow]not taken[/]", f"{problem.path} {problem.message}")
+    for line in _alike((arrival.path, arrival.reason or "") for arrival in refused):
+        say("[red]refused[/]", line)
+    for line in _alike((problem.path, problem.message) for problem in problems if not problem.is_growing):
+        say("[yellow]not taken[/]", line)
+    if growing := [problem for problem in problems if problem.is_growing]:
+        more = f", and {counted(len(growing) - 1, 'other file')} that may still grow" if len(growing) > 1 else ""
+        say("[yellow]not taken yet[/]", f"{growing[0].path} {growing[0].message}{more}")
     if late:
         say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
     if ahead:
@@ -172,6 +175,16 @@ def _print(
             say("outside", f"{table.table} has {table.outside:,} rows of days that the calendar does not have, {which}")
     if pending:
         console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
+
+
+def _alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """One line for all files of which the same is to be said, with one of them as an example."""
+    by_message: dict[str, list[str]] = {}
+    for path, message in files:
+        by_message.setdefault(message, []).append(path)
+    for message, paths in by_message.items():
+        more = f" (and {counted(len(paths) - 1, 'other file')} likewise)" if len(paths) > 1 else ""
+        yield f"{paths[0]}{more} {message}"
 
 
 def _alarm(count: int) -> str:

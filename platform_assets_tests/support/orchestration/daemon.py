@@ -94,7 +94,7 @@ class Daemon:
 
     def reload(self) -> None:
         """Reload the definitions, as a person does in the UI who has changed a setting."""
-        self.workspace.reload_code_location(CODE_LOCATION)
+        self.workspace.refresh_code_location(CODE_LOCATION)
 
     def tick(self, sensor: str = "late_data", *, fails: bool = False) -> InstigatorTick:
         """Evaluate the sensors now; what one of them said."""
