@@ -126,7 +126,6 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
         ("PLATFORM_FILES_PER_RUN", "0"),
         ("PLATFORM_UI_URL", "127.0.0.1:3000"),
-        ("PLATFORM_DAILY_CRON", "x y"),
         ("PLATFORM_LAKE", "s3://bucket/lake"),
         ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],

@@ -38,10 +38,20 @@ def test_rows_as_a_table_show_what_is_there_and_no_markup(run, published):
 
 
 def test_limit_and_day_bound_what_is_printed(run, published):
-    assert "the first 1 rows; more with --limit" in run("read", TABLE, "--limit", "1").out
+    assert "the first 1 row; more with --limit" in run("read", TABLE, "--limit", "1").out
     assert "0 rows" in run("read", TABLE, "--day", "2017-01-03").out
     header = run("read", TABLE, "--day", "2017-01-03", "--format", "csv").out
     assert next(csv.reader([header])) == ["key", "cents", "price", "event_date"]
+
+
+def test_programs_get_all_rows_or_are_told_that_they_do_not(run, published):
+    """Whatever people see of a table by default."""
+    whole = run("read", TABLE, "--format", "json")
+    assert (len(whole.out.splitlines()), whole.err) == (3, "")
+    cut = run("read", TABLE, "--format", "csv", "--limit", "2")
+    assert len(cut.out.splitlines()) == 3
+    assert "Only the first 2 rows: leave out --limit for all of them." in cut.err
+    assert run("read", TABLE, "--format", "csv", "--limit", "3").err == ""
 
 
 def test_doctor_of_a_new_installation_finds_nothing_to_do(run):

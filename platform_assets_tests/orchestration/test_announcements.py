@@ -67,10 +67,10 @@ class Hook:
 def hook(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
     """A webhook that the settings name."""
     hook = Hook()
-    thread = threading.Thread(target=hook.server.serve_forever, args=(0.01,))
-    thread.start()
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
     daemon.reload()
+    thread = threading.Thread(target=hook.server.serve_forever, args=(0.01,))
+    thread.start()
     yield hook
     hook.server.shutdown()
     thread.join()

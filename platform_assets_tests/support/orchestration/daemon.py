@@ -61,14 +61,7 @@ class InThisProcess(SyncInMemoryRunLauncher):
         assert context.job_code_origin is not None
         run = context.dagster_run
         quiet = run._replace(run_config={**run.run_config, **QUIET})
-        _forget_definitions()
         execute_run(recon_job_from_origin(context.job_code_origin), quiet, self._instance)
-
-
-def _forget_definitions() -> None:
-    """A run has a process of its own, which loads settings and definitions anew."""
-    ReconstructableJob.get_repository_definition.cache_clear()
-    ReconstructableJob.get_definition.cache_clear()
 
 
 class Daemon:
@@ -93,7 +86,11 @@ class Daemon:
                 self.instance.start_schedule(repository.get_schedule(name))
 
     def reload(self) -> None:
-        """Reload the definitions, as a person does in the UI who has changed a setting."""
+        """Reload the definitions, as a person does in the UI who has changed a setting; runs have the new ones, too."""
+        # What Dagster keeps in a process, since it would load definitions anew in another one.
+        sys.modules.pop("definitions", None)
+        ReconstructableJob.get_repository_definition.cache_clear()
+        ReconstructableJob.get_definition.cache_clear()
         self.workspace.refresh_code_location(CODE_LOCATION)
 
     def tick(self, sensor: str = "late_data", *, fails: bool = False) -> InstigatorTick:
