@@ -1,0 +1,49 @@
+"""Tables in terminals of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from platform_assets.cli.grids import new_grid
+
+NAMES = ("table", "newest", "rows", "why")
+ROWS = [
+    ("silver.transactions", "2017-05-30", "1,604,228", "a path/that/is/long/enough/to/be/folded/somewhere.parquet"),
+    ("gold.daily_sales", "2017-05-30", "87,544", ""),
+]
+
+
+def printed(width: int, rows: Sequence[tuple[str, ...]] = ROWS) -> str:
+    grid = new_grid("Tables", NAMES, right=("rows",), whole=("table", "newest"))
+    for row in rows:
+        grid.add_row(*row)
+    out = StringIO()
+    Console(file=out, width=width, highlight=False).print(grid)
+    return out.getvalue()
+
+
+@given(st.integers(28, 200))
+def test_no_number_and_no_name_is_ever_cut(width: int) -> None:
+    text = printed(width)
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+    for value in (value for row in ROWS for value in row[:3]):
+        assert value in text
+    assert "…" not in text
+    if width >= 100:
+        assert "silver.transactions  2017-05-30  1,604,228" in text
+
+
+def test_narrow_terminals_get_a_line_for_each_value_that_there_is() -> None:
+    lines = [line.rstrip() for line in printed(36, ROWS[1:]).splitlines()]
+    assert lines == ["Tables", "table   gold.daily_sales", "newest  2017-05-30", "rows    87,544", ""]
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_a_table_without_rows_is_its_headings(width: int) -> None:
+    assert "newest"[:4] in printed(width, [])
