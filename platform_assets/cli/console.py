@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -112,6 +112,16 @@ def say(head: str, text: str, *, to: Console = console) -> None:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: 1 day, 2,000 days."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """One line for all files of which the same is to be said, with one of them as an example."""
+    by_message: dict[str, list[str]] = {}
+    for path, message in files:
+        by_message.setdefault(message, []).append(path)
+    for message, paths in by_message.items():
+        more = f" (and {counted(len(paths) - 1, 'other file')} likewise)" if len(paths) > 1 else ""
+        yield f"{paths[0]}{more} {message}"
 
 
 def print_json(value: Any) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from platform_assets.cli.commands.refresh_view import outcome_of
 from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
@@ -24,7 +24,6 @@ from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
-from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.platform import Author, Platform
@@ -86,7 +85,7 @@ def refresh(
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
         result = _execute(context, platform, request, plan, stage, why)
-    outcome = _outcome(result, time.monotonic() - started, stage)
+    outcome = outcome_of(result, time.monotonic() - started, stage)
     anew = result.plan if result.plan is not plan else None
     if as_json:
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
@@ -95,7 +94,7 @@ def refresh(
         if anew:
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
-    if outcome.left or outcome.refused_files or outcome.refused_rows or root:
+    if outcome.wants_a_look or root:
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -167,97 +166,3 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
         console.print("No day is stale; whether files wait cannot be seen.")
     elif not (plan.intakes or plan.blocked or plan.bereft):
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What a refresh did, for people and programs.
-
-    Args:
-        published: days by table.
-        struck: days by table whose inputs came out as they were.
-        left: days that were not published, by table, with the reason.
-        files: taken.
-        refused_files: not one row of which was taken, with the reason.
-        refused_rows: of files of which others were taken, by raw table.
-        growing: files that were changed a moment ago.
-        seconds: wall time.
-        stage: that the days are in, and no release yet.
-    """
-
-    published: dict[str, int]
-    struck: dict[str, int]
-    left: list[tuple[str, str, str]]
-    files: int
-    refused_files: dict[str, str]
-    refused_rows: dict[str, int]
-    growing: int
-    seconds: float
-    stage: str | None = None
-
-    def json(self) -> dict[str, Any]:
-        """The document of `--json`."""
-        return {
-            "staged" if self.stage else "published": self.published,
-            "struck": self.struck,
-            "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
-            "files": self.files,
-            "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
-            "refused_rows": self.refused_rows,
-            "growing_files": self.growing,
-            "seconds": round(self.seconds, 1),
-        }
-
-    def print(self) -> None:
-        """A line per table, and one per day that was not published."""
-        for table, count in self.published.items():
-            done = f"in the stage {self.stage}" if self.stage else "published"
-            console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
-        for table, count in self.struck.items():
-            console.print(
-                f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
-            )
-        for table, day, reason in self.left:
-            say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
-        for path, reason in self.refused_files.items():
-            say("[red]refused[/]", f"{path} {reason}")
-        for table, rows in self.refused_rows.items():
-            say(
-                "[red]refused[/]",
-                f"{counted(rows, 'row')} delivered for {table}: `read {refused_table(table)}` shows them",
-            )
-        if self.stage:
-            console.print(
-                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
-                f"{self.stage}`. Done in {self.seconds:.1f} s.",
-                highlight=False,
-                soft_wrap=True,
-            )
-            return
-        grows = f", {counted(self.growing, 'file')} may still grow and {'is' if self.growing == 1 else 'are'} left"
-        left = f"{grows} for the next refresh" if self.growing else ""
-        console.print(f"{counted(self.files, 'file')} taken{left}. Done in {self.seconds:.1f} s.", highlight=False)
-
-
-def _outcome(result: RefreshResult, seconds: float, stage: str | None) -> _Outcome:
-    published = {done.table: len(done.published) for done in result.ingests if done.published}
-    published |= {done.table: len(done.published) for done in result.steps if done.published}
-    left = [
-        (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
-    ]
-    arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
-    refused_rows: Counter[str] = Counter()
-    for arrival in arrivals:
-        if arrival.reason is None and arrival.refused:
-            refused_rows[arrival.table] += arrival.refused
-    return _Outcome(
-        published=published,
-        struck={table: len(days) for table, days in result.struck.items()},
-        left=left,
-        files=sum(arrival.reason is None for arrival in arrivals),
-        refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
-        refused_rows=dict(refused_rows),
-        growing=sum(len(done.growing) for done in result.ingests),
-        seconds=seconds,
-        stage=stage,
-    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
@@ -157,9 +157,9 @@ def _print(
         if table.blocked:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
-    for line in _alike((arrival.path, arrival.reason or "") for arrival in refused):
+    for line in alike((arrival.path, arrival.reason or "") for arrival in refused):
         say("[red]refused[/]", line)
-    for line in _alike((problem.path, problem.message) for problem in problems if not problem.is_growing):
+    for line in alike((problem.path, problem.message) for problem in problems if not problem.is_growing):
         say("[yellow]not taken[/]", line)
     if growing := [problem for problem in problems if problem.is_growing]:
         more = f", and {counted(len(growing) - 1, 'other file')} that may still grow" if len(growing) > 1 else ""
@@ -175,16 +175,6 @@ def _print(
             say("outside", f"{table.table} has {table.outside:,} rows of days that the calendar does not have, {which}")
     if pending:
         console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
-
-
-def _alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line for all files of which the same is to be said, with one of them as an example."""
-    by_message: dict[str, list[str]] = {}
-    for path, message in files:
-        by_message.setdefault(message, []).append(path)
-    for message, paths in by_message.items():
-        more = f" (and {counted(len(paths) - 1, 'other file')} likewise)" if len(paths) > 1 else ""
-        yield f"{paths[0]}{more} {message}"
 
 
 def _alarm(count: int) -> str:

@@ -1,0 +1,118 @@
+"""What became of a refresh, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from platform_assets.cli.console import alike, console, counted, say
+from platform_assets.contracts.dead_letters import refused_table
+
+if TYPE_CHECKING:
+    from platform_assets.engine.refresh import RefreshResult
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a refresh did, for people and programs.
+
+    Args:
+        published: days by table.
+        struck: days by table whose inputs came out as they were.
+        left: days that were not published, by table, with the reason.
+        files: taken.
+        refused_files: not one row of which was taken, with the reason.
+        refused_rows: of files of which others were taken, by raw table.
+        growing: files that were changed a moment ago.
+        seconds: wall time.
+        stage: that the days are in, and no release yet.
+    """
+
+    published: dict[str, int]
+    struck: dict[str, int]
+    left: list[tuple[str, str, str]]
+    files: int
+    refused_files: dict[str, str]
+    refused_rows: dict[str, int]
+    growing: int
+    seconds: float
+    stage: str | None = None
+
+    @property
+    def wants_a_look(self) -> bool:
+        """Whether something was left that a person should look at."""
+        return bool(self.left or self.refused_files or self.refused_rows)
+
+    def json(self) -> dict[str, Any]:
+        """The document of `--json`."""
+        return {
+            "staged" if self.stage else "published": self.published,
+            "struck": self.struck,
+            "left": [{"table": table, "day": day, "reason": reason} for table, day, reason in self.left],
+            "files": self.files,
+            "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
+            "refused_rows": self.refused_rows,
+            "growing_files": self.growing,
+            "seconds": round(self.seconds, 1),
+        }
+
+    def print(self) -> None:
+        """A line per table, and one per day that was not published; what was refused, and what is left for later."""
+        for table, count in self.published.items():
+            done = f"in the stage {self.stage}" if self.stage else "published"
+            console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
+        for table, count in self.struck.items():
+            console.print(
+                f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
+            )
+        for table, day, reason in self.left:
+            say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
+        for line in alike(self.refused_files.items()):
+            say("[red]refused[/]", line)
+        for table, rows in self.refused_rows.items():
+            say(
+                "[red]refused[/]",
+                f"{counted(rows, 'row')} delivered for {table}: `read {refused_table(table)}` shows them",
+            )
+        if self.stage:
+            console.print(
+                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
+                f"{self.stage}`. Done in {self.seconds:.1f} s.",
+                highlight=False,
+                soft_wrap=True,
+            )
+            return
+        grows = f", {counted(self.growing, 'file')} may still grow and {'is' if self.growing == 1 else 'are'} left"
+        left = f"{grows} for the next refresh" if self.growing else ""
+        console.print(f"{counted(self.files, 'file')} taken{left}. Done in {self.seconds:.1f} s.", highlight=False)
+
+
+def outcome_of(result: RefreshResult, seconds: float, stage: str | None) -> Outcome:
+    """What people and programs are told of a refresh.
+
+    Args:
+        seconds: wall time.
+        stage: that the days are in; None if they were published.
+    """
+    published = {done.table: len(done.published) for done in result.ingests if done.published}
+    published |= {done.table: len(done.published) for done in result.steps if done.published}
+    left = [
+        (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
+    ]
+    arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
+    refused_rows: Counter[str] = Counter()
+    for arrival in arrivals:
+        if arrival.reason is None and arrival.refused:
+            refused_rows[arrival.table] += arrival.refused
+    return Outcome(
+        published=published,
+        struck={table: len(days) for table, days in result.struck.items()},
+        left=left,
+        files=sum(arrival.reason is None for arrival in arrivals),
+        refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
+        refused_rows=dict(refused_rows),
+        growing=sum(len(done.growing) for done in result.ingests),
+        seconds=seconds,
+        stage=stage,
+    )

@@ -1,0 +1,60 @@
+"""What people and programs are told of a refresh."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from platform_assets.cli.commands.refresh_view import outcome_of
+from platform_assets.engine.refresh import RefreshResult
+from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.records.manifest import Arrival
+from platform_assets.sources.landing import Problem
+
+RAW, SILVER = "raw.sales", "silver.sales"
+
+
+def arrival(name: str, refused: int = 0, reason: str | None = None) -> Arrival:
+    return Arrival(
+        table=RAW,
+        path=f"sales/2017-01-01/{name}",
+        arrival_date=date(2017, 1, 1),
+        size=10,
+        sha256="0" * 64,
+        modified_ns=1,
+        landed=5,
+        taken=0 if reason else 5 - refused,
+        refused=refused,
+        late=0,
+        reason=reason,
+    )
+
+
+def refreshed(*arrivals: Arrival, growing: int = 0, left: dict[date, str] | None = None) -> RefreshResult:
+    waits = tuple(Problem(f"sales/{n}", "is still growing", is_growing=True) for n in range(growing))
+    step = StepResult(SILVER, blocked=left or {})
+    return RefreshResult((IngestResult(RAW, arrivals, growing=waits),), (step,))
+
+
+def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture[str]) -> None:
+    gzipped = [arrival(f"{n}.csv.gz", reason="has the unknown ending '.gz'") for n in range(612)]
+    outcome = outcome_of(refreshed(arrival("a.csv", refused=2), arrival("b.csv"), *gzipped), 1.0, None)
+    assert outcome.wants_a_look
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "refused sales/2017-01-01/0.csv.gz (and 611 other files likewise) has the unknown ending '.gz'" in said
+    assert "refused 2 rows delivered for raw.sales: `read refused.sales` shows them" in said
+    assert "2 files taken. Done in 1.0 s." in said
+    assert len(outcome.json()["refused_files"]) == 612
+
+
+def test_what_grows_is_left_for_later_and_wants_no_look(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = outcome_of(refreshed(arrival("a.csv"), growing=1), 1.0, None)
+    assert not outcome.wants_a_look
+    outcome.print()
+    assert "1 file taken, 1 file may still grow and is left for the next refresh." in capsys.readouterr().out
+
+
+def test_a_day_that_was_not_published_wants_a_look() -> None:
+    assert outcome_of(refreshed(left={date(2017, 1, 1): "an input is held"}), 1.0, "trial").wants_a_look
