@@ -10,6 +10,7 @@ import sysconfig
 import traceback
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 _PLATFORM = Path(__file__).parent
 
@@ -21,6 +22,9 @@ class PlatformError(Exception):
         what: what happened and where (table, day, file, field), as one sentence.
         todo: what the reader can do next, as one sentence.
     """
+
+    is_misspelt: ClassVar[bool] = False
+    """Whether it is about how something was asked for, not about what is there."""
 
     def __init__(self, what: str, todo: str) -> None:
         super().__init__(f"{what}\n  What to do: {todo}")

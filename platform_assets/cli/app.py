@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import errno
+import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, UsageError, errors, say
+from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, errors, say
 from platform_assets.cli.interruption import never_lost
 from platform_assets.cli.progress import speaking
-from platform_assets.contracts import UnknownTableError
 from platform_assets.errors import PlatformError
 
-COMMANDS = (
-    "demo",
-    "up",
-    "land",
-    "status",
-    "read",
-    "stale",
-    "why",
-    "refresh",
-    "verify",
-    "releases",
-    "release",
-    "views",
-    "stage",
-    "rollback",
-    "doctor",
-    "recover",
-    "late",
-    "withdraw",
-    "maintenance",
-    "ledger",
-    "audit",
-    "backup",
-)
+GROUPS = {
+    "Begin": ("demo", "up", "land"),
+    "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
+    "Change": ("refresh", "stage", "rollback", "withdraw"),
+    "Decide": ("late",),
+    "Operate": ("doctor", "recover", "maintenance", "ledger", "audit", "backup"),
+}
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
+_COMPLETES = "_PLATFORM_ASSETS_COMPLETE"
+"""The variable by which a shell asks what could come next."""
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 HELP = """Correct the past of a data platform safely.
@@ -52,17 +39,42 @@ Exit codes: 0 done; 1 done, and something needs a look (held, missing or stale d
 """
 
 
-def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with some of its commands; to import all of them takes as long as most need to answer."""
-    app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+def build(names: Iterable[str] = COMMANDS, *, only_described: bool = False) -> typer.Typer:
+    """The command line with some of its commands; to import all of them takes as long as most need to answer.
+
+    Args:
+        names: of the commands.
+        only_described: for the list of all commands, which needs no more of each than its first sentence.
+    """
+    app = typer.Typer(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_options)  # a command that is alone is named all the same
+    panels = {name: group for group, members in GROUPS.items() for name in members}
     for name in names:
+        if only_described:
+            app.command(name, help=_description(name), rich_help_panel=panels[name])(_nothing)
+            continue
         module = import_module(f"platform_assets.cli.commands.{name}")
         if hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
+            app.add_typer(module.app, name=name, rich_help_panel=panels[name])
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name, rich_help_panel=panels[name])(getattr(module, name))
     return app
+
+
+def _description(name: str) -> str:
+    """What a command's module says of it, read without importing it."""
+    tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{name}.py").read_bytes())
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef() if node.name == name:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(targets=[ast.Name(id="app")], value=ast.Call(keywords=keywords)):
+                return next(str(ast.literal_eval(word.value)) for word in keywords if word.arg == "help")
+    raise AssertionError(name)
+
+
+def _nothing() -> None:
+    """Stands for a command in the list of all; the command itself is imported when it is asked for."""
 
 
 def _options(
@@ -75,6 +87,8 @@ def _options(
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # which takes as long as everything else here
+
         print(f"platform-assets {version('platform-assets')}")
         raise typer.Exit
 
@@ -84,10 +98,10 @@ def main() -> None:
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
     try:
         with never_lost(), speaking(asked or "platform-assets") as voice:
-            build([asked] if asked in COMMANDS else COMMANDS)(obj=voice)
+            alone = [asked] if asked in COMMANDS else None
+            build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)(obj=voice)
     except PlatformError as error:
-        misspelt = isinstance(error, UsageError | UnknownTableError)
-        _fail(error.what, error.todo, EXIT_USAGE if misspelt else EXIT_FAILED)
+        _fail(error.what, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
     except OSError as error:
         what = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
         if error.errno in _DISK_FULL:

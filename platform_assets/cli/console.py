@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from platform_assets.errors import PlatformError
-from platform_assets.planning.selection import Selection
-from platform_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
+    from platform_assets.planning.selection import Selection
+    from platform_assets.settings import Settings
 
 EXIT_LOOK = 1
 EXIT_USAGE = 2
@@ -28,6 +28,8 @@ errors = Console(stderr=True)
 
 class UsageError(PlatformError):
     """An argument cannot be understood."""
+
+    is_misspelt = True
 
 
 def parse_day(text: str, settings: Settings | None = None) -> date:
@@ -79,6 +81,8 @@ def selected(table: str | None, days: str | None, settings: Settings) -> Selecti
     Raises:
         UsageError: as for `parse_days`.
     """
+    from platform_assets.planning.selection import Selection
+
     return Selection(
         frozenset() if table is None else frozenset({table}), None if days is None else parse_days(days, settings)
     )
@@ -92,6 +96,7 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
         settings: those that the command has loaded for something else already.
     """
     from platform_assets.operations.opening import open_platform
+    from platform_assets.settings import load_settings
 
     settings = settings or load_settings()
     with open_platform(settings, lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:

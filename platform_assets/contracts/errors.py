@@ -11,3 +11,5 @@ class ContractError(PlatformError):
 
 class UnknownTableError(PlatformError):
     """A table was named that no domain declares."""
+
+    is_misspelt = True

@@ -8,8 +8,9 @@ import sys
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from platform_assets.cli.app import COMMANDS
+from platform_assets.cli.app import COMMANDS, build
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.probe import PROBE
 
@@ -65,3 +66,14 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
     )
     assert ended.returncode in (0, 1), ended.stderr
     assert ended.stderr.splitlines()[-1].split()[1:] == sorted(allowed)
+
+
+def test_the_list_of_all_commands_says_of_each_what_its_own_help_says() -> None:
+    """It is made without importing them."""
+    runner = CliRunner(env={"COLUMNS": "400"})
+    listed = runner.invoke(build(only_described=True), ["--help"]).output
+    for name in COMMANDS:
+        whole = runner.invoke(build([name]), [name, "--help"]).output
+        [line] = [line for line in listed.splitlines() if line.lstrip("│ ").startswith(f"{name} ")]
+        described = " ".join(line.strip("│ ").removeprefix(name).split())
+        assert described[:60] in " ".join(whole.split()), name
