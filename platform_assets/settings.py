@@ -49,7 +49,7 @@ def _state_folder(named: str | Path | None) -> Path:
 
 
 _MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
-_NEARLY = 0.8
+_NEARLY = 0.85
 """How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 

@@ -87,8 +87,11 @@ def refresh(
         try:
             _, struck = fill(stage, plan, spark, progress, request)
             stage.publish(spark, progress)
-        except BaseException:
-            stage.discard()
+        except BaseException as error:
+            try:
+                stage.discard()
+            except OSError as left:
+                error.add_note(f"What was staged could not be removed: {left}.")
             raise
     steps = tuple(stage.results.values())
     for done in steps:

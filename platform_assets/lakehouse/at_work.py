@@ -31,8 +31,7 @@ def staging(lake: Lake) -> Iterator[Keep]:
             if not locked:
                 held.enter_context(stage_lock(lake, stage))
                 locked = True
-            batches = json.dumps(sorted(publications)).encode()
-            stage_file(lake, stage, BATCHES).replace(batches, durable=False)  # a power cut ends the process too
+            stage_file(lake, stage, BATCHES).replace(json.dumps(sorted(publications)).encode())
 
         yield keep
 

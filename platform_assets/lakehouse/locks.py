@@ -142,7 +142,7 @@ def _stage(publication: str) -> str:
 @contextmanager
 def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
     holder = lake.locks_path / f"{name}.holder.json"
-    _require_writable(lake)
+    _require_writable(lake, holder)
     held: AbstractContextManager[StillHeld | None] = (
         _postgres(lake, name, lake.lock_url, timeout_s) if lake.lock_url else _file(lake, name, timeout_s)
     )
@@ -150,20 +150,20 @@ def _lock(lake: Lake, name: str, timeout_s: float) -> Iterator[StillHeld]:
         # Beside the lock. That somebody holds it, the lock itself says; but of a file that was forgotten, only the name
         # of whoever took it since tells the one who held it.
         turn = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "turn": token_hex(8)})
-        holder.replace(turn.encode(), durable=False)
+        holder.write_in_place(turn.encode())  # also on a full disk, or nothing could be removed from it
         yield session_holds or partial(_require_turn, holder, turn)
 
 
-def _require_writable(lake: Lake) -> None:
+def _require_writable(lake: Lake, holder: Location) -> None:
     """Whoever takes a lock is about to write: told before, a lake that cannot be written is left as it is."""
     try:
-        lake.locks_path.make()
-        lake.locks_path.now()
+        holder.parent.make()
+        holder.ensure_writable()
     except OSError as error:
         if error.errno not in _FORBIDDEN:
             raise
         raise LakeError(
-            f"The lake {lake.root} cannot be written: {error.strerror} ({lake.locks_path}); nothing was changed.",
+            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); nothing was changed.",
             "Give this user the right to write there, mount it so that it can be written, or name another folder in "
             "PLATFORM_LAKE.",
         ) from error

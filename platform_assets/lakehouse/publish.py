@@ -97,7 +97,8 @@ def publish(
                 raise
             raise InterruptedPublicationError(
                 f"Publication {manifest.publication} failed after its first commit: {error}",
-                "Remove the cause and publish again, or run recover(lake): either finishes it. Keep its staged files.",
+                "Remove the cause and publish again, or run `platform-assets recover`: either finishes it. Its staged "
+                "files must stay.",
             ) from error
 
 

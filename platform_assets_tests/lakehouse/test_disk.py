@@ -42,9 +42,7 @@ def test_whoever_reads_a_file_that_is_replaced_sees_one_content_or_the_other(roo
     file, contents = root / "file", {b"a" * 100_000, b"b" * 100_000}
     file.replace(b"a" * 100_000)
     with ThreadPoolExecutor(2) as threads:
-        writing = threads.submit(
-            lambda: [file.replace(content, durable=False) for _ in range(50) for content in contents]
-        )
+        writing = threads.submit(lambda: [file.replace(content) for _ in range(20) for content in contents])
         while not writing.done():
             assert file.read() in contents
     assert everything(root) == {"file"}
@@ -134,7 +132,7 @@ def test_a_tidied_folder_keeps_whatever_has_a_file(root: Location) -> None:
 
 def test_many_files_are_forced_to_disk_and_a_missing_one_is_an_error(root: Location) -> None:
     for n in range(20):
-        (root / f"{n}").replace(b"", durable=False)
+        (root / f"{n}").write_in_place(b"")
     sync(root / f"{n}" for n in range(20))
     with pytest.raises(FileNotFoundError):
         sync(root / f"{n}" for n in range(21))
@@ -161,6 +159,37 @@ def test_the_way_down_is_the_way_back_up(names: list[str]) -> None:
     assert place.parent == (root / "/".join(names[:-1]) if names[:-1] else root)
     assert root.holds(place)
     assert root.below(place) is None
+
+
+def test_what_lies_directly_below_the_topmost_folder_has_it_as_its_parent() -> None:
+    """As a volume of a container does."""
+    lake = located("/lake")
+    assert str(lake.parent) == "/"
+    assert str(lake.parent.parent) == "/"
+    assert located("/") / "lake" == lake
+    assert lake.below(located("/")) == "lake"
+
+
+def test_a_folder_is_removed_though_others_still_remove_files_in_it(root: Location) -> None:
+    """As the last tasks of a job that failed do."""
+    for _ in range(20):
+        for n in range(200):
+            (root / f"folder/{n}/file").write_in_place(b"")
+        with ThreadPoolExecutor(2) as threads:
+            other = threads.submit(lambda: [(root / f"folder/{n}").remove(durable=False) for n in range(200)])
+            (root / "folder").remove()
+            other.result()
+        assert not (root / "folder").exists()
+
+
+def test_a_file_is_written_in_place_where_there_is_no_room_for_another(root: Location) -> None:
+    file = root / "_locks/publish.holder.json"
+    file.write_in_place(b"first")
+    there = on_disk(file).stat().st_ino
+    file.ensure_writable()
+    assert file.read() == b"first"
+    file.write_in_place(b"second")
+    assert (file.read(), on_disk(file).stat().st_ino) == (b"second", there)
 
 
 def test_a_place_is_the_same_under_another_name(root: Location, tmp_path: Path) -> None:

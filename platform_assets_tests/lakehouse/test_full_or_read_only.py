@@ -19,9 +19,10 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, published
-from platform_assets.lakehouse.staging_folders import log_stage
+from platform_assets.lakehouse.staging_folders import discard, log_stage
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Manifest
 from platform_assets.settings import load_settings
@@ -33,6 +34,7 @@ from platform_assets_tests.support.shelf import (
     day,
     everything,
     in_process,
+    stage,
     staged_manifest,
 )
 
@@ -82,6 +84,26 @@ def forbid_writing(disk: Path) -> None:
 
 def allow_writing(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A small file system that holds the locks too."""
+    mounted = tmp_path / "full"
+    _mount(mounted, "16m")
+    yield mounted
+    subprocess.run(["umount", "--lazy", mounted], check=True)
+
+
+def test_what_was_staged_can_be_removed_from_a_full_disk(full: Path) -> None:
+    """Or there would be no way to make room."""
+    lake = Lake.at(full / "lake")
+    publish(lake, staged_manifest(lake, BEFORE))
+    left = stage(lake, SALES, {day(1): [("b", 1)]})
+    fill(full)
+    assert discard(lake, SALES, left)
+    assert not lake.stage_path(SALES, left).exists()
+    assert everything(lake) == BEFORE
 
 
 def try_to_publish(

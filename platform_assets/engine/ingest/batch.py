@@ -128,7 +128,7 @@ def _stage_rows(
 
     def described(file: LandedFile) -> DataFrame:
         like = folder / f"described/{contract.table}/2000-01-01/described.{file.format}"
-        like.replace(described_by(contract, file.format), durable=False)
+        like.write_in_place(described_by(contract, file.format))
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
     while good := [file for file in seen if file not in refused]:

@@ -104,7 +104,7 @@ def actions(table_path: Location, version: int) -> list[Action]:
         raise DamagedTableError(
             f"Commit {version} of {table_name(table_path)} is {'missing' if content is None else 'torn'}: "
             f"{commit_file(table_path, version)}.",
-            "If a publication died here, run recover(lake), which removes a torn commit nobody saw; "
+            "If a publication died here, run `platform-assets recover`, which removes a torn commit nobody saw; "
             "else restore the file from a backup.",
         )
     return parsed

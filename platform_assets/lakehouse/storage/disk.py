@@ -5,6 +5,7 @@ Forced to disk in the order in which they refer to each other: a file before the
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -24,6 +25,8 @@ from platform_assets.lakehouse.storage.location import Entry, Location
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+_REMOVALS = 20
+"""How often a folder is removed in which others still write or remove."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -113,11 +116,17 @@ class Disk(Location):
         self.parent.sync()
         return True
 
-    def replace(self, content: bytes, *, durable: bool = True) -> None:
-        with self._drafted(content, durable=durable) as draft:
+    def replace(self, content: bytes) -> None:
+        with self._drafted(content) as draft:
             draft.replace(self)
-        if durable:
-            self.parent.sync()
+        self.parent.sync()
+
+    def ensure_writable(self) -> None:
+        Path(self).open("ab").close()
+
+    def write_in_place(self, content: bytes) -> None:
+        self.parent.make()
+        Path(self).write_bytes(content)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
         # A lock can end without its holder. Whoever takes it next removes all drafts: either after the rename, and then
@@ -143,10 +152,16 @@ class Disk(Location):
             draft.unlink(missing_ok=True)
 
     def remove(self, *, durable: bool = True) -> None:
-        if Path(self).is_dir() and not Path(self).is_symlink():
-            shutil.rmtree(self)
-        else:
-            Path(self).unlink(missing_ok=True)
+        for turn in range(1, _REMOVALS + 1):
+            try:
+                if Path(self).is_dir() and not Path(self).is_symlink():
+                    shutil.rmtree(self)
+                else:
+                    Path(self).unlink(missing_ok=True)
+                break
+            except OSError as error:  # others, the last tasks of a job that failed for one, write or remove there too
+                if turn == _REMOVALS or error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+                    raise
         if durable:
             self.parent.sync()
 
@@ -178,16 +193,15 @@ class Disk(Location):
         return LocalFileSystem(), self.address
 
     @contextmanager
-    def _drafted(self, content: bytes, *, durable: bool = True) -> Iterator[Path]:
+    def _drafted(self, content: bytes) -> Iterator[Path]:
         """The content under a name that nobody looks for, and which is gone afterwards."""
         self.parent.make()
         draft = _beside(self)
         try:
             with draft.open("wb") as file:
                 file.write(content)
-                if durable:
-                    file.flush()
-                    os.fsync(file.fileno())
+                file.flush()
+                os.fsync(file.fileno())
             failpoint("write.before_rename")
             yield draft
         finally:

@@ -59,7 +59,7 @@ class Location(ABC):
                 f"{path!r} does not lie below {self.address}.",
                 "A log or a manifest of the lake was changed by another tool: restore it from a backup.",
             )
-        return type(self)(f"{self.address}/{path}")
+        return type(self)(f"{self.address.rstrip('/')}/{path}")
 
     @property
     def name(self) -> str:
@@ -68,12 +68,12 @@ class Location(ABC):
 
     @property
     def parent(self) -> Self:
-        """The folder it lies in."""
-        return type(self)(self.address.rpartition("/")[0])
+        """The folder it lies in; of the topmost one itself."""
+        return type(self)(self.address.rpartition("/")[0] or "/")
 
     def below(self, folder: Location) -> str | None:
         """The path from a folder to here; None if this lies elsewhere."""
-        path = self.address.removeprefix(f"{folder.address}/")
+        path = self.address.removeprefix(f"{folder.address.rstrip('/')}/")
         return None if path == self.address else path
 
     def holds(self, other: Location) -> bool:
@@ -133,11 +133,22 @@ class Location(ABC):
         """
 
     @abstractmethod
-    def replace(self, content: bytes, *, durable: bool = True) -> None:
-        """Write a file, or another one in its place: whoever reads it sees the one or the other, never a part.
+    def replace(self, content: bytes) -> None:
+        """Write a file, or another one in its place: whole, also after a power cut, whoever reads it and whenever."""
 
-        Args:
-            durable: wait until a power cut cannot undo it.
+    @abstractmethod
+    def ensure_writable(self) -> None:
+        """See that a file can be written, which is made empty if there is none.
+
+        Raises:
+            OSError: it cannot.
+        """
+
+    @abstractmethod
+    def write_in_place(self, content: bytes) -> None:
+        """Write a file without any room besides: whoever reads it meanwhile, or after a power cut, may see a part.
+
+        For what is worth nothing by then.
         """
 
     @abstractmethod

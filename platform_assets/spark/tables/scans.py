@@ -11,6 +11,7 @@ from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import located
 from platform_assets.lakehouse.storage.location import Location
 
@@ -97,14 +98,24 @@ def _scans(leaf: Any) -> Iterator[Scan]:
     location = leaf.relation().location()
     kind = str(location.getClass().getName())
     table = located(str(location.path().toUri().getPath())) if kind.startswith(_DELTA) else None
-    yield Scan(table, frozenset(_input_files(location)), kind)
+    files = {uri: _placed(uri) for uri in _input_files(location)}
+    yield Scan(table, frozenset(file for file in files.values() if file), kind)
+    yield from (Scan(None, frozenset(), uri) for uri, file in files.items() if file is None)
 
 
-def _input_files(location: Any) -> Iterator[Location]:
+def _input_files(location: Any) -> list[str]:
     """Fetched as one text: a call for each of a year's files takes a second."""
     jvm = cast("Any", SparkContext._jvm)
     listed = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(location.inputFiles()).mkString("\n")
-    return (located(uri) for uri in str(listed).splitlines())
+    return str(listed).splitlines()
+
+
+def _placed(uri: str) -> Location | None:
+    """Where a file lies; None for one where no lake can be, and so no input."""
+    try:
+        return located(uri)
+    except LakeError:
+        return None
 
 
 def _items(seq: Any) -> Iterator[Any]:
