@@ -97,8 +97,8 @@ def publish(
                 raise
             raise InterruptedPublicationError(
                 f"Publication {manifest.publication} failed after its first commit: {error}",
-                "Remove the cause and publish again, or run `platform-assets recover`: either finishes it. Its staged "
-                "files must stay.",
+                "Remove the cause and publish again, or run `platform-assets recover`: either finishes it. "
+                "Keep its staged files.",
             ) from error
 
 
