@@ -243,7 +243,7 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     picture(page, "4-the-check-is-red")
     page.goto(f"{server.url}/runs/{runs(server, 'FAILURE', SENSOR)[0]}")
     # The held day of silver, and the same day of the three tables that read it.
-    expect(page.get_by_text("Days not published: 1").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Days not published: 4").first).to_be_visible(timeout=30_000)
     picture(page, "5-the-reason")
 
     # The same lines, corrected.
