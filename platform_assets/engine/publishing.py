@@ -168,14 +168,21 @@ def new_stage(platform: Platform, tables: Sequence[str]) -> Iterator[tuple[str, 
     folders = {table: platform.lake.stage_path(table, publication) for table in tables}
     with stage_lock(platform.lake, publication):
         failpoint("stage.opened")
-        try:
+        with discarded_on_error(f"The stage {publication}", lambda: discard_stage(platform, publication, tables)):
             yield publication, folders
-        except BaseException as error:
-            try:
-                discard_stage(platform, publication, tables)
-            except OSError as left:
-                error.add_note(f"The stage {publication} could not be removed: {left}.")
-            raise
+
+
+@contextmanager
+def discarded_on_error(what: str, discard: Callable[[], None]) -> Iterator[None]:
+    """Remove what was staged if anything fails; that it cannot be removed is a note to the error, not in its place."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            discard()
+        except OSError as left:
+            error.add_note(f"{what} could not be removed: {left}.")
+        raise
 
 
 def discard_stage(platform: Platform, publication: str, tables: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from datetime import date
 
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import discarded_on_error
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
@@ -84,15 +85,9 @@ def refresh(
     with staging(platform.lake) as keep:
         stage = Stage(platform, author, keep=lambda stage, publishing: keep(stage.folders))
         plan = planned(stage, request, plan)
-        try:
+        with discarded_on_error("What was staged", stage.discard):
             _, struck = fill(stage, plan, spark, progress, request)
             stage.publish(spark, progress)
-        except BaseException as error:
-            try:
-                stage.discard()
-            except OSError as left:
-                error.add_note(f"What was staged could not be removed: {left}.")
-            raise
     steps = tuple(stage.results.values())
     for done in steps:
         report(done)

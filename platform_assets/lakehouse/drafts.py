@@ -1,8 +1,8 @@
 """What only the holder of the publish lock may put in its place, however long it was suspended on the way.
 
 A lock can end without its holder. So what must not be written by whoever has lost it is written as a draft first, then
-the lock is asked for, and then the draft gets its place by a rename. Whoever takes the lock next removes all drafts:
-either that comes after the rename, and finds what was written, or before, and then there is nothing to rename.
+the lock is asked for, and then the draft gets its place. Whoever takes the lock next removes all drafts, and so finds
+what was written, or has kept it from being written.
 """
 
 from __future__ import annotations

@@ -181,7 +181,8 @@ def make_plan(
             bereft[table] = lost
         reasons_of = _through_inputs(contract, days, tables, of_days, past, steps)
         by_version = through_version({day: unblocked(state) for day, state in of_days.items()})
-        if tables.changing.get(table) == "all days":  # those refused before too: the step says which
+        needs_all = tables.changing.get(table) == "all days"
+        if needs_all:  # those refused before too: the step says which
             by_version |= {day: ("configuration",) for day, state in of_days.items() if isinstance(state, Held)}
         if table in by_people:
             left = {
@@ -192,7 +193,7 @@ def make_plan(
             continue
         asked = request.asked(table, days)
         needed = {day for day in asked if request.force or (day not in known and day not in reasons_of)}
-        if tables.changing.get(table) == "all days":
+        if needs_all:
             needed |= by_version.keys()
         for day in asked if request.force else ():
             reasons_of[day].add("asked for")
