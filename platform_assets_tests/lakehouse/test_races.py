@@ -102,9 +102,9 @@ def test_a_stage_and_a_daily_run_race_again_and_again_and_never_mix(lake: Lake, 
         assert contents(lake, SALES, number) == contents(lake, STORES, number)
 
 
-def publish_many(lake_root: Path, process: int) -> None:
+def publish_many(lake: Path, process: int) -> None:
     """So many publications of days of its own, through ledger and lake, as an engine does it."""
-    with open_platform(load_settings(state=lake_root.parent, lake=lake_root)) as platform:
+    with open_platform(load_settings(state=lake.parent, lake=lake)) as platform:
         for number in range(EACH):
             publication = new_publication()
             days = {day(process * EACH + number): [("key", number)]}
@@ -122,8 +122,8 @@ def test_four_engine_processes_at_once_lose_no_publication(tmp_path: Path, begun
     lake = Lake.at(tmp_path / "lake")
     if begun:
         publish(lake, staged_manifest(lake, {table: {day(-1): [("key", -1)]} for table in TABLES}))
-    with open_platform(load_settings(state=tmp_path, lake=lake.root)) as platform:
-        sides = [in_process(publish_many, lake.root, number, wait=False) for number in range(PROCESSES)]
+    with open_platform(load_settings(state=tmp_path, lake=tmp_path / "lake")) as platform:
+        sides = [in_process(publish_many, tmp_path / "lake", number, wait=False) for number in range(PROCESSES)]
         for side in sides:
             side.join(120)
         assert [side.exitcode for side in sides] == [0] * PROCESSES
