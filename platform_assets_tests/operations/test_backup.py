@@ -19,7 +19,7 @@ from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
-from platform_assets.operations.recovery.backup import LakeCopied, copy_lake
+from platform_assets.operations.backup.copying import LakeCopied, copy_lake
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     HALF_WAY,

@@ -47,18 +47,32 @@ def verify(
     days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
     every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases show.")] = False,
+    read_mb: Annotated[
+        int, typer.Option("--read-mb", min=0, help="Read about so many MB of files page by page, other ones every day.")
+    ] = 200,
+    read_all: Annotated[bool, typer.Option("--read-all", help="Read every file page by page.")] = False,
     digests: Annotated[bool, typer.Option("--digests", help="Also compute every day's digest, with Spark.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the chain of releases, logs, manifests, files, row counts and the ledger; exit code 1 on any fault."""
+    """Check the chain of releases, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
+
+    A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
+    audit, another one the next day.
+    """
     from platform_assets.operations.audit.faults import Scope
     from platform_assets.operations.audit.installation import audit_installation
 
     settings = load_settings()
-    if fast and (every_release or digests):
-        raise UsageError("--fast looks at no files.", "Leave out --fast, or --all and --digests.")
+    if fast and (every_release or digests or read_all):
+        raise UsageError("--fast looks at no files.", "Leave out --fast, or --all, --read-all and --digests.")
     only = selected(None if table is None else _known(settings, table), days, settings)
-    scope = Scope(only.tables, only.days, fast=fast, every_release=every_release)
+    scope = Scope(
+        only.tables,
+        only.days,
+        fast=fast,
+        every_release=every_release,
+        read_bytes=None if read_all else read_mb * 1_000_000,
+    )
     with (
         telling(context, "audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,

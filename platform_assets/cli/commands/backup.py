@@ -1,4 +1,4 @@
-"""`backup`: a copy of lake and ledger, taken while the platform goes on."""
+"""`backup`: a new generation of a copy of lake and ledger, taken while the platform goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, counted, print_json
+from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, say
 from platform_assets.cli.progress import telling
 from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
@@ -16,35 +16,64 @@ from platform_assets.settings import load_settings
 
 def backup(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where to; a folder of an earlier backup gets what is new.")],
+    folder: Annotated[Path, typer.Argument(help="Where to; a folder of earlier backups gets what is new.")],
+    keep: Annotated[int, typer.Option("--keep", min=1, help="How many generations stay, the new one included.")] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile."""
+    """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile.
+
+    Every file is read and checked as it lies in the backup, and a good copy is never replaced. Exit code 1: the backup
+    is whole, and the lake has damaged files.
+    """
     from platform_assets.lakehouse.layout import Lake
     from platform_assets.ledger.copying import copy_ledger
-    from platform_assets.operations.recovery.backup import copy_lake
+    from platform_assets.operations.backup.copying import copy_lake, forget_deleted
+    from platform_assets.operations.backup.generations import BackupFolder, same_ledger
 
     started = time.monotonic()
     settings = load_settings()
-    with telling(context, "backup") as progress:
+    lake, target = Lake.at(settings.lake), BackupFolder(folder.absolute())
+    with telling(context, "backup") as progress, target.begun(lake) as draft:
+        copy = Lake.at(draft.lake)
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
         with meanwhile(progress, "copying the ledger"):
-            with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), folder / "ledger.db")
-        done = copy_lake(Lake.at(settings.lake), Lake.at(folder / "lake"), progress)
+            with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), draft.ledger)
+        done = copy_lake(lake, copy, progress)
+        before = target.generations()
+        is_new = not before or done.release != done.before or done.files > 0 or not same_ledger(before[-1], draft)
+        if is_new:
+            forget_deleted(lake, copy)
+            generation = target.show(draft, keep)
+        else:
+            generation = before[-1]
     seconds = time.monotonic() - started
     if as_json:
-        print_json({**vars(done), "ledger": with_ledger, "seconds": round(seconds, 1)})
-        return
-    console.print(
-        f"{folder} shows release {done.release}: {counted(done.files, 'file')}, {done.bytes / 1e6:,.1f} MB copied in "
-        f"{seconds:.1f} s.",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    if done.gone:
-        console.print(f"{counted(done.gone, 'file')} of older releases had been deleted before.", highlight=False)
-    if not with_ledger:
-        console.print(
-            "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
+        print_json(
+            {
+                **vars(done),
+                "generation": generation.name,
+                "is_new": is_new,
+                "ledger": with_ledger,
+                "seconds": round(seconds, 1),
+            }
         )
+    else:
+        say("[green]Done.[/]" if is_new else "[green]Nothing is new.[/]", f"{folder} shows release {done.release}.")
+        if is_new:
+            say(
+                generation.name,
+                f"is the newest of {counted(len(target.generations()), 'generation')}: {counted(done.files, 'file')}, "
+                f"{done.bytes / 1e6:,.1f} MB copied and checked in {seconds:.1f} s.",
+            )
+        if done.gone:
+            console.print(f"{counted(done.gone, 'file')} of older releases had been deleted before.", highlight=False)
+        if not with_ledger:
+            console.print(
+                "The ledger is no SQLite file: copy its database with the server's own tool, for example pg_dump."
+            )
+        for sentence in done.damaged:
+            say("[red]damaged[/]", sentence)
+        if done.damaged:
+            say("  [bold]What to do:[/]", "`platform-assets audit verify --all` names what repairs the lake.")
+    if done.damaged:
+        raise typer.Exit(EXIT_LOOK)

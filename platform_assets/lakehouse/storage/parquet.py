@@ -1,7 +1,11 @@
-"""Parquet files of the lake, opened where they lie: what is read of them is their end, and the columns asked for."""
+"""Parquet files of the lake, opened where they lie: what is read of them is their end, and the columns asked for.
+
+Writers put a checksum beside every page, so that a file can be told from a damaged one of the same length.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from platform_assets.lakehouse.storage.location import Location
@@ -11,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def opened(file: Location) -> pq.ParquetFile:
-    """A Parquet file, to be closed by whoever asks.
+    """A Parquet file, to be closed by whoever asks; its pages are held against their checksums when they are read.
 
     Raises:
         OSError: it is not there or cannot be read.
@@ -20,4 +24,26 @@ def opened(file: Location) -> pq.ParquetFile:
     import pyarrow.parquet as pq  # which takes longer to import than most commands need in all
 
     filesystem, path = file.arrow()
-    return pq.ParquetFile(path, filesystem=filesystem)
+    return pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True)
+
+
+def damage(file: Location, size: int) -> str:
+    """What is wrong with a published file, whose every page is read; empty if nothing is.
+
+    Args:
+        size: bytes that it had when it was published.
+
+    Returns:
+        What completes a sentence about the file: `is missing`, `has 5 bytes; 700 were published`.
+    """
+    import pyarrow as pa
+
+    there = file.size()
+    if there != size:
+        return "is missing" if there is None else f"has {there:,} bytes; {size:,} were published"
+    try:
+        with opened(file) as parquet:
+            deque(parquet.iter_batches(use_threads=False), maxlen=0)  # reading them is the point
+    except (pa.ArrowException, OSError) as error:
+        return f"is damaged ({str(error).splitlines()[0].rstrip('.')})"
+    return ""

@@ -9,13 +9,14 @@ from typing import Literal
 
 from platform_assets.planning.selection import Selection
 
-Check = Literal["chain", "logs", "commits", "files", "rows", "digests", "ledger"]
+Check = Literal["chain", "logs", "commits", "files", "rows", "contents", "digests", "ledger"]
 CHECKS: dict[Check, str] = {
     "chain": "releases and their manifests",
     "logs": "commits of tables",
     "commits": "days as published",
     "files": "files",
     "rows": "days counted",
+    "contents": "files read",
     "digests": "days hashed",
     "ledger": "publications indexed",
 }
@@ -31,10 +32,12 @@ class Scope(Selection):
         days: as of every selection.
         fast: only the chain and the logs, neither what commits changed nor any file.
         every_release: also files that only older releases refer to.
+        read_bytes: about how much of the files is read page by page; None is all of it, 0 nothing.
     """
 
     fast: bool = False
     every_release: bool = False
+    read_bytes: int | None = 0
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from datetime import date
+from zlib import crc32
 
 import pyarrow as pa
 
-from platform_assets.lakehouse.storage.parquet import opened
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import damage, opened
+from platform_assets.operations.audit.faults import Check
 from platform_assets.operations.audit.tables import TableAudit
+from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.manifest import DataFile
 
 
@@ -16,16 +21,14 @@ def look_at_files(table: TableAudit) -> None:
     """Check what the newest release shows of a table; with `every_release` also what older ones refer to."""
     rows: defaultdict[date, int] = defaultdict(int)
     broken: set[date] = set()
-    for path, (file, day) in sorted({**_older(table), **table.live}.items()):
-        if day is None or not table.scope.has_day(day):
-            continue
-        counted = _rows(table, file, day)
+    for path, (file, of) in sorted(_looked_at(table)):
+        counted = _rows(table, file, of)
         if path not in table.live:
             continue
         if counted is None:
-            broken.add(day)
+            broken.add(of)
         else:
-            rows[day] += counted
+            rows[of] += counted
     for day, content in sorted(table.recorded.items(), key=str):
         if day and content.digest and table.scope.has_day(day) and day not in broken:
             table.findings.seen["rows"] += 1
@@ -39,8 +42,49 @@ def look_at_files(table: TableAudit) -> None:
                 )
 
 
-def _older(table: TableAudit) -> dict[str, tuple[DataFile, date | None]]:
-    return table.every_file if table.scope.every_release else {}
+def read_contents(tables: Iterable[TableAudit], budget: int | None, turn: int, progress: OnProgress) -> str:
+    """Read files page by page: those of this turn, so that in as many turns as it takes every file is read once.
+
+    Args:
+        tables: after `look_at_files`; what that found damaged is not read.
+        budget: about how many bytes are read in one turn; None is all.
+        turn: the number of the day; the next day reads the next part.
+
+    Returns:
+        What a person should know about what was left out; empty if nothing was.
+    """
+    wanted = [
+        (table, table.lake.table_path(table.table) / path, file, day)
+        for table in tables
+        for path, (file, day) in sorted(_looked_at(table))
+    ]
+    turns = turns_for(sum(file.size for _, _, file, _ in wanted), budget)
+    due = [each for each in wanted if crc32(f"{each[0].table}/{each[2].path}".encode()) % turns == turn % turns]
+    for number, (table, place, file, day) in enumerate(due, start=1):
+        progress(Progress("reading", "files", number, len(due), "file", finished=number == len(due)))
+        # A file that is missing or was cut short is a fault already.
+        if place.size() == file.size:
+            table.findings.seen["contents"] += 1
+            if problem := damage(place, file.size):
+                _fault(table, "contents", file, day, place, problem)
+    if turns == 1:
+        return ""
+    return (
+        f"{len(due):,} of {len(wanted):,} files were read page by page; with one audit a day every file is read "
+        f"within {turns:,} days. --read-mb reads more at once, --read-all everything."
+    )
+
+
+def turns_for(size: int, budget: int | None) -> int:
+    """In how many turns so many bytes are read if each may read about so many."""
+    return 1 if budget is None else max(1, -(-size // max(budget, 1)))
+
+
+def _looked_at(table: TableAudit) -> Iterator[tuple[str, tuple[DataFile, date]]]:
+    older = table.every_file if table.scope.every_release else {}
+    for path, (file, day) in {**older, **table.live}.items():
+        if day is not None and table.scope.has_day(day):
+            yield path, (file, day)
 
 
 def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
@@ -58,15 +102,19 @@ def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
             return rows
     else:
         problem = "is missing" if size is None else f"has {size:,} bytes; {file.size:,} were published"
+    _fault(table, "files", file, day, path, problem)
+    return None
+
+
+def _fault(table: TableAudit, check: Check, file: DataFile, day: date, place: Location, problem: str) -> None:
     table.findings.fault(
-        "files",
+        check,
         f"The file {file.path} of {table.table} {day} {problem}.",
         repair_of(table.table, day),
         table=table.table,
         day=day,
-        file=path,
+        file=place,
     )
-    return None
 
 
 def repair_of(table: str, day: date) -> str:

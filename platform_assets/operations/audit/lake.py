@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import newest_release, published
 from platform_assets.operations.audit.chain import ChainAudit, ChainHead
 from platform_assets.operations.audit.faults import Findings, Scope
-from platform_assets.operations.audit.files import look_at_files
+from platform_assets.operations.audit.files import look_at_files, read_contents
 from platform_assets.operations.audit.tables import TableAudit
 from platform_assets.progress import OnProgress, Progress
 
@@ -56,6 +57,10 @@ def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) ->
         days = [content for day, content in table.recorded.items() if table.scope.has_day(day)]
         rows = sum(content.rows for content in days) if days else None
         progress(Progress("checking", name, len(days), len(days), rows=rows, finished=True))
+    if not scope.fast and scope.read_bytes != 0:
+        whole = [table for _, table in sorted(tables.items()) if table.is_whole]
+        if left := read_contents(whole, scope.read_bytes, datetime.now(UTC).toordinal(), progress):
+            findings.notes.append(left)
     for publication in sorted(begun.keys() - _released_after(lake, newest)):
         findings.notes.append(
             f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "

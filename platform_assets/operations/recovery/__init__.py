@@ -1,1 +1,1 @@
-"""After a crash or a loss: recovering, a ledger that catches up with its lake, backups."""
+"""After a crash or a loss: recovering, and a ledger that catches up with its lake."""

@@ -1,0 +1,118 @@
+"""`restore`: a generation of a backup put in the place of what was lost, or only tried."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, print_json, say
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.progress import telling
+from platform_assets.settings import load_settings
+
+if TYPE_CHECKING:
+    from platform_assets.operations.backup.generations import Generation
+    from platform_assets.operations.backup.restore import Rehearsed
+
+_SHOWN = 20
+
+
+def restore(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="That `backup` was given.")],
+    generation: Annotated[str | None, typer.Option("--generation", help="Which one; the newest by default.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Only show which generations there are.")] = False,
+    only_rehearsed: Annotated[
+        bool, typer.Option("--rehearse", help="Restore beside the backup, read all of it, and leave no trace.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Put lake and ledger of a backup where PLATFORM_STATE says, or rehearse it; nothing is ever replaced.
+
+    Exit code 1: the rehearsal found something that is not as it was published.
+    """
+    from platform_assets.operations.backup.generations import BackupFolder
+
+    if listed and (only_rehearsed or generation):
+        raise UsageError("--list restores nothing.", "Leave out --list, or --rehearse and --generation.")
+    backup = BackupFolder(folder.absolute())
+    chosen = backup.generation(generation)
+    if listed:
+        _list(backup.generations(), as_json=as_json)
+    elif only_rehearsed:
+        _rehearse(context, chosen, as_json=as_json)
+    else:
+        _restore(context, chosen, as_json=as_json)
+
+
+def _list(generations: list[Generation], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"generation": each.name, "release": each.release} for each in generations])
+        return
+    names = ("generation", "release")
+    grid = new_grid("Generations, oldest first", names, right=("release",), whole=names)
+    for each in generations:
+        grid.add_row(each.name, f"{each.release:,}")
+    console.print(grid)
+
+
+def _rehearse(context: typer.Context, generation: Generation, *, as_json: bool) -> None:
+    from platform_assets.operations.backup.restore import rehearse
+
+    started = time.monotonic()
+    with telling(context, "rehearsal") as progress:
+        done = rehearse(generation, load_settings(), progress)
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json({**vars(done), "faults": [vars(fault) for fault in done.faults], "seconds": round(seconds, 1)})
+    else:
+        _print(done, seconds)
+    if done.faults:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(done: Rehearsed, seconds: float) -> None:
+    for fault in done.faults[:_SHOWN]:
+        say(f"[red]{fault.check}[/]", fault.what)
+    if len(done.faults) > _SHOWN:
+        console.print(f"and {counted(len(done.faults) - _SHOWN, 'fault')} more: --json shows all")
+    for sentence in done.said:
+        say("[yellow]note[/]", sentence)
+    if done.faults:
+        say("[red]Not to be relied on:[/]", f"{done.generation} has {counted(len(done.faults), 'fault')}.")
+        say(
+            "  [bold]What to do:[/]",
+            "Remove the damaged files from the backup and run `platform-assets backup` again: it copies them from "
+            "the lake, if they are good there. Else try an older generation: `--list`.",
+        )
+        return
+    say(
+        "[green]Can be restored:[/]",
+        f"{done.generation} shows release {done.release}; {counted(done.seen.get('contents', 0), 'file')} were read "
+        f"page by page, all as published; the platform opens on it. {seconds:.1f} s.",
+    )
+
+
+def _restore(context: typer.Context, generation: Generation, *, as_json: bool) -> None:
+    from platform_assets.operations.backup.restore import restore
+
+    settings, started = load_settings(), time.monotonic()
+    with telling(context, "restore") as progress:
+        lake, ledger = restore(generation, settings, progress)
+    seconds = round(time.monotonic() - started, 1)
+    if as_json:
+        print_json(
+            {"generation": generation.name, "lake": str(lake), "ledger": ledger and str(ledger), "seconds": seconds}
+        )
+        return
+    say("[green]Restored[/]", f"{generation.name} to {lake}{f' and {ledger}' if ledger else ''} in {seconds} s.")
+    if ledger is None:
+        say(
+            "[yellow]The ledger was not restored:[/]",
+            "it is a server's. Restore its dump with the server's own tool, or let `platform-assets ledger rebuild` "
+            "make its index from the lake, without people's decisions.",
+        )
+    say("  [bold]What to do:[/]", "`platform-assets doctor`, then `platform-assets refresh`.")

@@ -1,0 +1,1 @@
+"""Backups of lake and ledger: taken while others publish, kept in generations, rehearsed and restored."""

@@ -1,0 +1,249 @@
+"""A copy of a lake, taken while others publish: what the newest release refers to first, the release itself last.
+
+Nothing that was published is ever changed, so a release that was resolved once can be copied at leisure, and a file
+that was copied well is never copied again: whatever becomes of it in the lake, the copy keeps the good one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.errors import DamagedTableError, LakeError
+from platform_assets.lakehouse.horizon import horizon_of
+from platform_assets.lakehouse.layout import LAYERS, Lake
+from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published, release
+from platform_assets.lakehouse.storage.location import Location, sync
+from platform_assets.lakehouse.storage.parquet import damage
+from platform_assets.operations.audit.faults import Findings, Scope
+from platform_assets.operations.audit.lake import audit
+from platform_assets.progress import OnProgress, Progress
+
+Sizes = dict[Location, int]
+"""Data files, each with the bytes that it had when it was published."""
+
+
+@dataclass(frozen=True)
+class LakeCopied:
+    """What a backup copied.
+
+    Args:
+        release: that the copy shows now.
+        before: that it showed; -1 where there was none.
+        files: copied; those that were there already are not among them.
+        bytes: of these.
+        gone: files that only older releases refer to and that were deleted before they could be copied.
+        damaged: what is not as it was published, in a sentence each: in the lake, while the copy keeps the good file,
+            or in what only older releases show, which was not copied.
+    """
+
+    release: int
+    before: int
+    files: int
+    bytes: int
+    gone: int
+    damaged: tuple[str, ...] = ()
+
+
+def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
+    """Bring a copy up to the newest release; what is begun and not released is left out.
+
+    Every file is read again as it lies in the copy before the copy shows it.
+
+    Args:
+        lake: the lake; others may publish meanwhile.
+        copy: a folder of its own; empty, or an earlier copy of the same lake.
+        progress: told after every file.
+
+    Raises:
+        LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
+        DamagedTableError: a file that the newest release needs is missing or damaged, and the copy has no good one.
+    """
+    now = current_release(lake)
+    had = _had(lake, copy, now)
+    live = dict(_live(lake, now.versions))
+    older = {file: size for file, size in _added(lake, now, had) if file not in live}
+    names = _names(lake, now, had)
+    work = _Copying(lake, copy, now, live, older)
+    work.copy(list(dict.fromkeys((*older, *sorted(live), *names))), progress)
+    if (cut := lake.horizon_file.read()) is not None:  # after the files: those that are gone, it knows of
+        _place(lake, copy, lake.horizon_file).replace(cut)
+    for file in _releases(lake, now, had):
+        _place(lake, copy, file).replace(file.read() or b"")
+    findings = Findings()
+    audit(copy, Scope(fast=True), findings, progress)
+    damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in findings.faults))
+    done = work.done
+    return LakeCopied(now.number, had.number, len(done), sum(file.size() or 0 for file in done), work.gone, damaged)
+
+
+@dataclass
+class _Copying:
+    """The files of one backup, one after the other."""
+
+    lake: Lake
+    target: Lake
+    now: Release
+    live: Sizes
+    older: Sizes
+    done: list[Location] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    gone: int = 0
+
+    def copy(self, files: list[Location], progress: OnProgress) -> None:
+        """Copy what the copy lacks, and see that it is on disk."""
+        wanted = [file for file in files if not self._is_there(file)]
+        of_table = Counter(_table_of(self.lake, file) for file in wanted)
+        copied: Counter[str] = Counter()
+        for file in wanted:
+            table = _table_of(self.lake, file)
+            progress(Progress("copying", table, copied[table], of_table[table], "file"))
+            self._copy(file)
+            copied[table] += 1
+            if copied[table] == of_table[table]:
+                progress(Progress("copying", table, copied[table], of_table[table], "file", finished=True))
+        sync({*self.done, *(file.parent for file in self.done)})
+
+    def _is_there(self, file: Location) -> bool:
+        """Whether the copy has the file: what was published never changes, only the hint at a checkpoint does."""
+        there = _place(self.lake, self.target, file).size()
+        published = self.live.get(file, self.older.get(file))
+        if there is None or file.name == "_last_checkpoint" or (published is not None and there != published):
+            return False
+        if file in self.live and (size := file.size()) != published:
+            problem = "is missing" if size is None else f"has {size:,} bytes; {published:,} were published"
+            self.damaged.append(f"{self._named(file)} {problem}. The backup keeps the good one.")
+        return True
+
+    def _copy(self, file: Location) -> None:
+        place = _place(self.lake, self.target, file)
+        published = self.live.get(file, self.older.get(file))
+        try:
+            file.copy_to(place)
+            problem = "" if published is None else damage(place, published)
+        except FileNotFoundError:
+            problem = "is missing"
+        if not problem:
+            self.done.append(place)
+            return
+        place.remove(durable=False)
+        if file not in self.older:
+            raise DamagedTableError(
+                f"{self._named(file)} {problem}, and release {self.now.number} needs it; "
+                "the backup shows what it showed before.",
+                "`platform-assets audit verify` names all that is damaged and what repairs it.",
+            )
+        if problem == "is missing":
+            self.gone += 1
+        else:
+            self.damaged.append(f"{self._named(file)} {problem}. Only older releases show it; it was not copied.")
+
+    def _named(self, file: Location) -> str:
+        table, path = _table_of(self.lake, file), file.below(self.lake.root) or file.name
+        return f"The file {path} of {table}" if file in self.live or file in self.older else f"The file {path}"
+
+
+def _had(lake: Lake, copy: Lake, now: Release) -> Release:
+    if now.number < 0:
+        raise LakeError(f"Nothing was published in {lake.root}, so there is nothing to copy.", "Publish first.")
+    if lake.root.holds(copy.root):
+        raise LakeError(f"{copy.root} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
+    had = current_release(copy)
+    if had.number < 0:
+        return had
+    theirs, ours = dict(published(copy)), dict(published(lake))
+    if theirs[0] != ours[0]:
+        raise LakeError(
+            f"{copy.root} is a copy of another lake: it begins with publication {theirs[0]}, {lake.root} with "
+            f"{ours[0]}.",
+            "Name a folder of its own for each lake.",
+        )
+    if ours.get(had.number) != theirs[had.number]:
+        raise LakeError(
+            f"{copy.root} shows release {had.number} ({theirs[had.number]}), which {lake.root} does not have: its "
+            f"newest is {now.number} ({ours[now.number]}).",
+            "If the lake was restored from an older backup, keep this copy and name a new folder.",
+        )
+    return had
+
+
+def forget_deleted(lake: Lake, copy: Lake) -> int:
+    """Remove from a copy the data files that the lake has deleted because no release that is kept whole shows them.
+
+    Returns:
+        How many.
+    """
+    before = horizon_of(copy).before
+    if before == 0:
+        return 0
+    now, first = current_release(copy), release(copy, before)
+    kept = {*dict(_live(copy, first.versions)), *dict(_added(copy, now, first))}
+    removed = 0
+    for table in copy.table_names():
+        path, there = copy.table_path(table), lake.table_path(table).files().keys()
+        for name in copy.table_path(table).files().keys() - there:
+            if not name.startswith("_delta_log/") and path / name not in kept:
+                (path / name).remove(durable=False)
+                removed += 1
+        path.tidy()
+    return removed
+
+
+def _live(lake: Lake, versions: Mapping[str, int]) -> Iterator[tuple[Location, int]]:
+    """The data files of a release."""
+    for table, version in versions.items():
+        path = lake.table_path(table)
+        yield from ((path / name, file.size) for name, file in table_snapshot(path, version).files.items())
+
+
+def _added(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Location, int]]:
+    """The data files that entered tables since a release."""
+    for table, version in now.versions.items():
+        path = lake.table_path(table)
+        for number in range(had.versions.get(table, -1) + 1, version + 1):
+            adds = (action["add"] for action in commits.actions(path, number) if "add" in action)
+            yield from ((path / unquote(add["path"]), add["size"]) for add in adds)
+
+
+def _names(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
+    """What names the data files: manifests and logs."""
+    for number, publication in published(lake, after=had.number):
+        if number <= now.number:
+            yield manifest_file(lake, publication)
+    for table, version in now.versions.items():
+        path, after = lake.table_path(table), had.versions.get(table, -1)
+        begun = {commits.commit(path, number).publication for number in range(after + 1, version + 1)}
+        # Also of those that were undone before a release showed them: the log still names them.
+        manifests = (manifest_file(lake, publication) for publication in sorted(filter(None, begun)))
+        yield from (file for file in manifests if file.exists())
+        yield from _log(path, after, version)
+
+
+def _log(path: Location, after: int, version: int) -> Iterator[Location]:
+    """Commits and checkpoints up to a version; without the hint where it points beyond, since all is found without."""
+    names = [name for name in (path / "_delta_log").names() if name[:20].isdigit()]
+    new = [name for name in names if after < int(name[:20]) <= version]
+    yield from (path / "_delta_log" / name for name in sorted(new, key=lambda name: (not name.endswith(".json"), name)))
+    if after < commits.checkpoint_hint(path) <= version:
+        yield path / "_delta_log" / "_last_checkpoint"
+
+
+def _releases(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
+    for number in range(had.number + 1, now.number + 1):
+        adds = (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
+        yield from (lake.releases_path / unquote(add["path"]) for add in adds)
+    yield from _log(lake.releases_path, had.number, now.number)
+
+
+def _place(lake: Lake, copy: Lake, file: Location) -> Location:
+    return copy.root / (file.below(lake.root) or file.name)
+
+
+def _table_of(lake: Lake, file: Location) -> str:
+    """Whose file it is; manifests are nobody's."""
+    layer, name, *_ = (file.below(lake.root) or "").split("/")
+    return f"{layer}.{name}" if layer in LAYERS else "manifests"

@@ -1,0 +1,183 @@
+"""The generations of a backup: each a whole lake with its ledger; files that they share are on disk once.
+
+A generation is begun under a name that nobody looks for, is named when it is whole, and is shown by moving one link.
+`lake` and `ledger.db` of the folder lead through that link, so both change at the same moment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from filecmp import cmp
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.layout import LAYERS, Lake, located
+from platform_assets.lakehouse.releases import newest_release
+from platform_assets.lakehouse.storage.location import sync
+
+_COPIED = (*LAYERS, "_releases", "_publications", "_horizon.json")
+"""What a backup has of a lake; locks and stages of those who worked in the backup itself are not passed on."""
+_SHOWN = ("lake", "ledger.db")
+
+
+class BackupError(PlatformError):
+    """A folder is no backup, or cannot be one."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A backup as it was taken at one moment.
+
+    Args:
+        folder: its own, named after the moment (UTC) and the release that it shows.
+    """
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Sortable by age."""
+        return self.folder.name
+
+    @property
+    def lake(self) -> Path:
+        """Its lake."""
+        return self.folder / "lake"
+
+    @property
+    def ledger(self) -> Path:
+        """Its ledger; not there where that is a server's database."""
+        return self.folder / "ledger.db"
+
+    @property
+    def release(self) -> int:
+        """The release that it shows."""
+        return newest_release(Lake.at(self.lake))
+
+
+@dataclass(frozen=True)
+class BackupFolder:
+    """Where the generations of one installation's backups are."""
+
+    folder: Path
+
+    def generations(self) -> list[Generation]:
+        """All that are whole, oldest first."""
+        return [Generation(path) for path in sorted(self._every.glob("[0-9]*")) if path.is_dir()]
+
+    def generation(self, name: str | None = None) -> Generation:
+        """One of them; the newest without a name.
+
+        Raises:
+            BackupError: there is none.
+        """
+        every = self.generations()
+        if not every:
+            raise BackupError(f"There is no backup in {self.folder}.", "Name the folder that `backup` was given.")
+        if name is None:
+            return every[-1]
+        for generation in every:
+            if generation.name == name:
+                return generation
+        raise BackupError(
+            f"The backup {self.folder} has no generation {name}.", f"It has {', '.join(each.name for each in every)}."
+        )
+
+    @contextmanager
+    def begun(self, lake: Lake) -> Iterator[Generation]:
+        """Be the only one who works on the backup, with a generation that nobody sees and that begins as the newest.
+
+        It is gone afterwards, unless it was shown. What a killed process began is removed.
+
+        Raises:
+            BackupError: another backup into the folder is under way, or the folder holds something else.
+        """
+        if lake.root.holds(located(self.folder)):
+            raise BackupError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
+        for name in _SHOWN:
+            if (self.folder / name).exists() and not (self.folder / name).is_symlink():
+                raise BackupError(
+                    f"{self.folder / name} was not made by `backup`.", "Name an empty folder, or one of a backup."
+                )
+        self._every.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.folder / ".lock", timeout=0):
+                for left in self._every.glob(".*"):
+                    shutil.rmtree(left)
+                draft = Generation(self._every / ".begun")
+                try:
+                    draft.folder.mkdir()
+                    if before := self.generations():
+                        linked(before[-1].lake, draft.lake)
+                    yield draft
+                finally:
+                    shutil.rmtree(draft.folder, ignore_errors=True)
+        except Timeout as error:
+            raise BackupError(f"Another backup into {self.folder} is under way.", "Wait until it has ended.") from error
+
+    def show(self, draft: Generation, kept: int, now: datetime | None = None) -> Generation:
+        """Make what was begun the newest generation, and remove the oldest ones.
+
+        Args:
+            draft: whole.
+            kept: how many generations stay, this one included.
+        """
+        moment = f"{now or datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
+        whole = Generation(self._every / f"{moment}-release-{draft.release}")
+        sync(located(path) for path, _, _ in os.walk(draft.folder))
+        draft.folder.rename(whole.folder)
+        self._lead("current", Path(self._every.name, whole.name))
+        for name in _SHOWN:
+            if not (self.folder / name).is_symlink() and (whole.folder / name).exists():
+                self._lead(name, Path("current", name))
+        sync([located(self._every), located(self.folder)])
+        for old in self.generations()[:-kept]:
+            shutil.rmtree(old.folder.rename(self._every / f".{old.name}"))
+        return whole
+
+    @property
+    def _every(self) -> Path:
+        return self.folder / "generations"
+
+    def _lead(self, name: str, to: Path) -> None:
+        link = self.folder / f".{name}.new"
+        link.unlink(missing_ok=True)
+        try:
+            link.symlink_to(to)
+        except OSError as error:
+            raise BackupError(
+                f"{self.folder} cannot hold a backup: {error.strerror}, a symbolic link.",
+                "Name a folder on a file system with symbolic links.",
+            ) from error
+        link.replace(self.folder / name)
+
+
+def same_ledger(one: Generation, other: Generation) -> bool:
+    """Whether nothing was written to the ledger between two generations."""
+    if not (one.ledger.exists() and other.ledger.exists()):
+        return one.ledger.exists() == other.ledger.exists()
+    return cmp(one.ledger, other.ledger, shallow=False)
+
+
+def linked(lake: Path, target: Path) -> None:
+    """A second lake of the same files, which are never changed; copied where the file system has no hard links."""
+    for name in _COPIED:
+        if (lake / name).is_dir():
+            shutil.copytree(lake / name, target / name, copy_function=_link)
+        elif (lake / name).exists():
+            target.mkdir(parents=True, exist_ok=True)
+            _link(str(lake / name), str(target / name))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
