@@ -43,6 +43,7 @@ CASES: list[Any] = [
     pytest.param(["audit", "verify"], (), marks=pytest.mark.proof),
     pytest.param(["audit", "show", TABLE, "2017-01-01"], (), marks=pytest.mark.proof),
     pytest.param(["backup", "A FOLDER"], (), marks=pytest.mark.proof),
+    pytest.param(["restore", "A FOLDER", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["maintenance", "run", "--dry-run"], (), marks=pytest.mark.proof),
     pytest.param(["maintenance", "run", "--only", "deletion", "--dry-run", "--json"], (), marks=pytest.mark.proof),
     pytest.param(["land", "--until", "2017-01-01", "--days", "1"], ("pandas", "polars"), marks=pytest.mark.proof),

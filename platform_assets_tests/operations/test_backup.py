@@ -161,7 +161,7 @@ def test_files_of_older_releases_may_be_gone_those_of_the_newest_not(lake: Lake,
     publish(lake, staged_manifest(lake, both(2)))
     [needed] = [lake.table_path(SALES) / file.path for file in live(lake, SALES)[day(0)]]
     on_disk(needed).unlink()
-    with pytest.raises(DamagedTableError, match=f"{needed.name} is missing, which release 2 needs"):
+    with pytest.raises(DamagedTableError, match=f"{needed.name} of {SALES} is missing, and release 2 needs it"):
         copied(lake, copy)
     assert everything(copy) == both(1)
 

@@ -19,8 +19,8 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.opening import open_platform
 from platform_assets.operations.backup.copying import copy_lake
+from platform_assets.operations.opening import open_platform
 from platform_assets.operations.recovery.catch_up import held_again
 from platform_assets.operations.recovery.recover import recover_installation
 from platform_assets.operations.rollback.rollback import rollback

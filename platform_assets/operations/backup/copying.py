@@ -21,7 +21,7 @@ from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
-from platform_assets.progress import OnProgress, Progress
+from platform_assets.progress import OnProgress, Progress, no_progress
 
 Sizes = dict[Location, int]
 """Data files, each with the bytes that it had when it was published."""
@@ -75,7 +75,7 @@ def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
     for file in _releases(lake, now, had):
         _place(lake, copy, file).replace(file.read() or b"")
     findings = Findings()
-    audit(copy, Scope(fast=True), findings, progress)
+    audit(copy, Scope(fast=True), findings, no_progress)
     damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in findings.faults))
     done = work.done
     return LakeCopied(now.number, had.number, len(done), sum(file.size() or 0 for file in done), work.gone, damaged)

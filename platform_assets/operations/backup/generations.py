@@ -36,7 +36,7 @@ class Generation:
     """A backup as it was taken at one moment.
 
     Args:
-        folder: its own, named after the moment (UTC) and the release that it shows.
+        folder: its own, named after how many there were before, the moment (UTC) and the release that it shows.
     """
 
     folder: Path
@@ -122,15 +122,17 @@ class BackupFolder:
         except Timeout as error:
             raise BackupError(f"Another backup into {self.folder} is under way.", "Wait until it has ended.") from error
 
-    def show(self, draft: Generation, kept: int, now: datetime | None = None) -> Generation:
+    def show(self, draft: Generation, kept: int) -> Generation:
         """Make what was begun the newest generation, and remove the oldest ones.
 
         Args:
             draft: whole.
             kept: how many generations stay, this one included.
         """
-        moment = f"{now or datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
-        whole = Generation(self._every / f"{moment}-release-{draft.release}")
+        before = self.generations()
+        number = int(before[-1].name.partition("-")[0]) + 1 if before else 1
+        moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        whole = Generation(self._every / f"{number:05}-{moment}-release-{draft.release}")
         sync(located(path) for path, _, _ in os.walk(draft.folder))
         draft.folder.rename(whole.folder)
         self._lead("current", Path(self._every.name, whole.name))

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from pydantic import SecretStr
 
 from platform_assets.ledger.connection import parse_url, sqlite_file
-from platform_assets.operations.audit.faults import Fault, Scope
+from platform_assets.operations.audit.faults import Check, Fault, Scope
 from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.generations import BackupError, Generation, linked
 from platform_assets.operations.opening import open_platform
@@ -34,7 +34,7 @@ class Rehearsed:
     generation: str
     release: int
     faults: tuple[Fault, ...]
-    seen: Mapping[str, int]
+    seen: Mapping[Check, int]
     said: tuple[str, ...]
 
 
@@ -86,7 +86,7 @@ def rehearse(generation: Generation, settings: Settings, progress: OnProgress) -
             pass
         audit = audit_installation(there, Scope(every_release=True, read_bytes=None), progress)
         return Rehearsed(
-            generation.name, audit.release, tuple(audit.findings.faults), {**audit.findings.seen}, tuple(said)
+            generation.name, audit.release, tuple(audit.findings.faults), dict(audit.findings.seen), tuple(said)
         )
 
 

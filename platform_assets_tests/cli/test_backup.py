@@ -1,0 +1,106 @@
+"""`backup` and `restore`: what a person takes, tries and gets back, without Spark."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.operations.opening import open_platform
+from platform_assets.settings import Settings
+from platform_assets_tests.support.cli.commands import TABLE, Run
+from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.shelf import day, staged_manifest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path / "backup")
+
+
+def more(settings: Settings, n: int = 3) -> None:
+    """One more publication, indexed."""
+    lake = Lake.at(settings.lake)
+    publish(lake, staged_manifest(lake, {TABLE: {day(2): [("z", n)]}}))
+    with open_platform(settings):
+        pass
+
+
+def data_file(lake: Path) -> Path:
+    [file] = on_disk(Lake.at(lake).table_path(TABLE)).glob("*/event_date=2017-01-01/*.parquet")
+    return file
+
+
+def test_what_is_restored_is_what_was_there(run: Run, published: Settings, folder: str) -> None:
+    before = run("status", "--json").out
+    done = run("backup", folder, "--json").json
+    assert (done["release"], done["before"], done["ledger"], done["gone"], done["damaged"]) == (1, -1, True, 0, [])
+    assert "Nothing is new" in run("backup", folder).out
+    more(published)
+    refused = run("restore", folder)
+    assert (refused.code, "is there already" in refused.err, "move it aside" in refused.err) == (3, True, True)
+    shutil.rmtree(published.state)
+    assert run("restore", folder, "--json").json["generation"] == done["generation"]
+    assert run("status", "--json").out == before
+    assert run("audit", "verify", "--all", "--read-all").code == 0
+    more(published)
+    assert run("status").err == ""
+
+
+def test_an_older_generation_can_be_restored_and_the_ledger_is_its_own(
+    run: Run, published: Settings, folder: str
+) -> None:
+    before = run("status", "--json").out
+    first = run("backup", folder, "--json").json["generation"]
+    more(published)
+    run("backup", folder)
+    assert [each["release"] for each in run("restore", folder, "--list", "--json").json] == [1, 2]
+    assert first in run("restore", folder, "--list").out
+    shutil.rmtree(published.state)
+    assert run("restore", folder, "--generation", first).code == 0
+    assert run("status", "--json").out == before
+    unknown = run("restore", folder, "--generation", "00009", "--rehearse")
+    assert (unknown.code, f"has no generation 00009.\n  What to do: It has {first}" in unknown.err) == (3, True)
+    assert (wrong := run("restore", folder, "--list", "--rehearse")).code == 2, wrong.err
+
+
+def test_a_rehearsal_finds_what_is_damaged_and_the_next_backup_replaces_it(
+    run: Run, published: Settings, folder: str
+) -> None:
+    run("backup", folder)
+    whole = run("restore", folder, "--rehearse")
+    assert (whole.code, "Can be restored" in whole.out) == (0, True), whole.err
+    copy = data_file(Path(folder) / "lake")
+    content = copy.read_bytes()
+    copy.unlink()
+    copy.write_bytes(content[:-1])
+    [fault] = run("restore", folder, "--rehearse", "--json").json["faults"]
+    assert (fault["check"], fault["table"], fault["day"]) == ("files", TABLE, "2017-01-01")
+    damaged = run("restore", folder, "--rehearse")
+    assert (damaged.code, "Not to be relied on" in damaged.out, "backup` again" in damaged.out) == (1, True, True)
+    copy.unlink()
+    assert run("backup", folder, "--json").json["files"] == 1
+    assert run("restore", folder, "--rehearse").code == 0
+    assert sorted(path.name for path in Path(folder, "generations").iterdir() if path.name.startswith(".")) == []
+
+
+def test_damage_in_the_lake_is_named_and_exits_with_1_while_the_backup_stays_good(
+    run: Run, published: Settings, folder: str
+) -> None:
+    run("backup", folder)
+    data_file(published.lake).write_bytes(b"PAR1")
+    more(published)
+    said = run("backup", folder)
+    assert (said.code, "damaged" in said.out, "The backup keeps the good one" in said.out) == (1, True, True)
+    assert run("restore", folder, "--rehearse").code == 0
+    assert run("audit", "verify").code == 1, "the lake itself is still damaged"
+
+
+@pytest.mark.parametrize("command", [("backup",), ("restore",), ("restore", "--rehearse")], ids=" ".join)
+def test_a_folder_that_is_no_backup_is_refused(run: Run, published: Settings, tmp_path: Path, command: tuple) -> None:
+    (tmp_path / "own" / "lake").mkdir(parents=True)
+    said = run(*command, str(tmp_path / "own"))
+    assert (said.code, str(tmp_path / "own") in said.err, "Traceback" in said.err) == (3, True, False)

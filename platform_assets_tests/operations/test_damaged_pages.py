@@ -1,0 +1,89 @@
+"""A file that is as long as it was and holds something else: found by reading its pages, a part of all every day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from platform_assets.lakehouse.errors import DamagedTableError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.storage import parquet
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.audit import files
+from platform_assets.operations.audit.faults import Fault, Findings, Scope
+from platform_assets.operations.audit.files import read_contents, turns_for
+from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.backup.copying import copy_lake
+from platform_assets.progress import no_progress
+from platform_assets_tests.support.history import History
+from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.recipes import two_lines_a_day
+
+TABLE = "gold.daily_sales"
+
+
+@pytest.fixture
+def lake(prepared: Prepared) -> Lake:
+    story: History = prepared(two_lines_a_day)
+    return Lake.at(story.world.settings.lake)
+
+
+def data_files(lake: Lake) -> list[Path]:
+    return sorted(on_disk(lake.table_path(TABLE)).glob("*/event_date=*/*.parquet"))
+
+
+def flip(file: Path) -> None:
+    """One bit in the middle of the first page's values."""
+    content = bytearray(file.read_bytes())
+    content[40] ^= 1
+    file.write_bytes(content)
+
+
+def faults(lake: Lake, read_bytes: int | None) -> list[Fault]:
+    findings = Findings()
+    audit(lake, Scope(read_bytes=read_bytes), findings, no_progress)
+    return findings.faults
+
+
+def test_a_flipped_bit_is_found_where_pages_are_read_and_not_copied(lake: Lake, tmp_path: Path) -> None:
+    assert faults(lake, None) == []
+    file = data_files(lake)[3]
+    flip(file)
+    assert faults(lake, 0) == [], "its length, its footer and its number of rows are as they were"
+    [fault] = faults(lake, None)
+    assert (fault.check, fault.table, fault.file) == ("contents", TABLE, str(file))
+    assert f"event_date={fault.day}" in str(file)
+    assert f"refresh {TABLE} --days {fault.day} --force" in fault.todo
+    with pytest.raises(DamagedTableError, match=f"{file.name} of {TABLE} is damaged .*CRC"):
+        copy_lake(lake, Lake.at(tmp_path / "copy"), no_progress)
+
+
+def test_within_as_many_days_as_it_takes_every_file_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = list(audit(lake, Scope(), Findings(), no_progress).tables.values())
+    every = {str(table.lake.table_path(table.table) / path) for table in tables for path in table.live}
+    size = sum(file.size for table in tables for file, _ in table.live.values())
+    read: Counter[str] = Counter()
+
+    def told(file: Location, size: int) -> str:
+        read[file.address] += 1
+        return parquet.damage(file, size)
+
+    monkeypatch.setattr(files, "damage", told)
+    turns = turns_for(size, size // 5)
+    assert turns == 6
+    for turn in range(730_000, 730_000 + turns):
+        before = read.total()
+        said = read_contents(tables, size // 5, turn, no_progress)
+        assert 0 < read.total() - before < len(every)
+        assert "within 6 days" in said
+    assert read == Counter(every)
+
+
+@pytest.mark.parametrize(
+    ("size", "budget", "turns"), [(0, 10, 1), (10, 10, 1), (11, 10, 2), (100, 10, 10), (5, None, 1), (5, 0, 5)]
+)
+def test_as_many_turns_as_fit(size: int, budget: int | None, turns: int) -> None:
+    assert turns_for(size, budget) == turns
