@@ -19,6 +19,7 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import (
     Release,
     current_release,
+    foreign_commits,
     manifest_of,
     write_release,
 )
@@ -54,6 +55,8 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
         DamagedTableError: a table is behind its release, or ahead by more than one dead publisher leaves.
     """
     done = drop_torn(lake, "_releases")
+    for foreign in foreign_commits(lake):
+        commits.require_ours("_releases", foreign)
     now = current_release(lake)
     pending: set[str] = set()
     for table in sorted({*lake.table_names(), *now.versions}):

@@ -62,6 +62,11 @@ def release(lake: Lake, number: int) -> Release:
             f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",
         )
     said = commits.actions(lake.releases_path, number)
+    if commits.made_by(number, said).publication is None:
+        raise UnknownReleaseError(
+            f"There is no release {number}: what has its place in `_releases` was written by another tool.",
+            f"Name one from 0 to {newest_release(lake)}; `platform-assets audit put-back _releases` clears the place.",
+        )
     told = next((action["commitInfo"].get(_VERSIONS) for action in said if "commitInfo" in action), None)
     # Only releases of older versions of the platform have their versions in the file alone.
     return Release(number, in_its_file(lake, number) if told is None else json.loads(told))
@@ -260,9 +265,18 @@ def _vector(versions: dict[str, int]) -> bytes:
 
 
 def newest_release(lake: Lake) -> int:
-    """The newest release; a last one torn by a power cut was never seen and does not count."""
+    """The newest release; a last one torn by a power cut was never seen, and what other tools wrote is none."""
     head = commits.head_version(lake.releases_path)
-    return head - 1 if head >= 0 and commits.is_torn(lake.releases_path, head) else head
+    while head >= 0 and not commits.is_of_a_publication(lake.releases_path, head):
+        head -= 1
+    return head
+
+
+def foreign_commits(lake: Lake) -> list[commits.Commit]:
+    """What other tools committed to `_releases` after the newest release; readers do not see it."""
+    beyond = range(newest_release(lake) + 1, commits.head_version(lake.releases_path) + 1)
+    whole = (number for number in beyond if not commits.is_torn(lake.releases_path, number))
+    return [commits.commit(lake.releases_path, number) for number in whole]
 
 
 def _files(lake: Lake, number: int) -> list[DataFile]:

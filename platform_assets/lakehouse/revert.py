@@ -19,7 +19,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pending_of
 from platform_assets.lakehouse.release_chain import commit_metadata
-from platform_assets.lakehouse.releases import current_release, manifest_file, write_release
+from platform_assets.lakehouse.releases import current_release, foreign_commits, manifest_file, write_release
 from platform_assets.lakehouse.replace import check_file
 from platform_assets.records.manifest import Manifest, new_publication, platform_version
 
@@ -104,6 +104,43 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
         number = write_release(lake, now, now.versions | {table: version}, manifest).number
         finish_pending(lake, still_held)
         return number
+
+
+def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -> int | None:
+    """Take out of `_releases` what another tool committed there; a new release, the same as the one before, says so.
+
+    Readers never saw it. The commits are kept in `_releases/_foreign`, and the files that they added where they are.
+
+    Args:
+        why: reason, for a person.
+        who: decides; the user of this machine by default.
+
+    Returns:
+        The number of the new release; None if there was nothing to take out.
+    """
+    path = lake.releases_path
+    with publish_lock(lake) as still_held:
+        drop_torn(lake, "_releases")
+        foreign = foreign_commits(lake)
+        if not foreign:
+            return None
+        manifest = _written(lake, why or f"_releases was changed by {foreign[0].made_by}", who)
+        log = path / "_delta_log"
+        # The newest first: whoever dies in between leaves no gap.
+        for commit in reversed(foreign):
+            still_held()
+            kept = path / "_foreign" / f"{commit.version:020d}-{manifest.publication}.json"
+            kept.replace(commits.commit_file(path, commit.version).read() or b"")
+            for name in log.names():
+                if name.startswith(f"{commit.version:020d}.") and name != f"{commit.version:020d}.json":
+                    (log / name).remove()
+            if commits.checkpoint_hint(path) >= commit.version:
+                (log / "_last_checkpoint").remove()
+            commits.commit_file(path, commit.version).remove()
+        finish_pending(lake, still_held)
+        now = current_release(lake)
+        still_held()
+        return write_release(lake, now, now.versions, manifest).number
 
 
 def _put_back(lake: Lake, table: str, good: TableSnapshot, bad: TableSnapshot, manifest: Manifest) -> int:

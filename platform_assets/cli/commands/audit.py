@@ -106,16 +106,19 @@ def show(
 
 @app.command("put-back")
 def put_back(
-    table: Annotated[str, typer.Argument(help="A table that another tool changed.")],
+    table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")],
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
 ) -> None:
     """Undo what another tool committed to a table, so that it is again what the release shows."""
     author = decided_by(reason, getpass.getuser() if by is None else by)
-    from platform_assets.lakehouse.revert import revert_foreign
+    from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
 
     with opened_platform() as platform:
-        release = revert_foreign(platform.lake, table, author.why, author.who)
+        if table == "_releases":
+            release = remove_foreign_releases(platform.lake, author.why, author.who)
+        else:
+            release = revert_foreign(platform.lake, table, author.why, author.who)
         platform.sync()
     if release is None:
         console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)

@@ -116,6 +116,13 @@ def is_torn(table_path: Location, version: int) -> bool:
     return content is not None and _parsed(content) is None
 
 
+def is_of_a_publication(table_path: Location, version: int) -> bool:
+    """Whether a commit is there, whole, and made by a publication."""
+    content = commit_file(table_path, version).read()
+    said = None if content is None else _parsed(content)
+    return said is not None and made_by(version, said).publication is not None
+
+
 def _parsed(content: bytes) -> list[Action] | None:
     try:
         parsed = [from_json(line) for line in content.splitlines() if line.strip()]

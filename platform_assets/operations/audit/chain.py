@@ -9,7 +9,14 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.release_chain import hash_of, linked
-from platform_assets.lakehouse.releases import in_its_file, manifest_bytes, manifest_file, parsed, release
+from platform_assets.lakehouse.releases import (
+    foreign_commits,
+    in_its_file,
+    manifest_bytes,
+    manifest_file,
+    parsed,
+    release,
+)
 from platform_assets.operations.audit.faults import Findings
 from platform_assets.records.manifest import Manifest
 
@@ -88,6 +95,14 @@ class ChainAudit:
 
     def _look_for_gaps(self) -> None:
         path = self._lake.releases_path
+        for foreign in foreign_commits(self._lake):
+            self._findings.fault(
+                "chain",
+                f"Version {foreign.version} of `_releases` was not made by a publication but by {foreign.made_by}; "
+                f"readers see release {self._newest}.",
+                "Find out who writes there, then `platform-assets audit put-back _releases --reason …`.",
+                file=commits.commit_file(path, foreign.version),
+            )
         beyond = [number for number in commits.listed_versions(path) if number > self._newest]
         if beyond != [self._newest + 1 + n for n in range(len(beyond))]:
             self._findings.fault(
