@@ -128,9 +128,9 @@ class ForeignCommitError(LakeError):
     def __init__(self, table: str, version: int, made_by: str) -> None:
         super().__init__(
             f"Version {version} of {table} was not made by a publication but by {made_by}.",
-            "Nothing is published while it stands, and readers at a release do not see it. Keep its rows elsewhere if "
-            f"they are wanted, then put the table back with `platform-assets audit put-back {table} --reason …` "
-            f"(in Python: revert_foreign(lake, {table!r})).",
+            f"Nothing is published{'' if table == '_releases' else ' to it'} while it stands, and readers at a release "
+            "do not see it. Keep its rows elsewhere if they are wanted, then put the table back with "
+            f"`platform-assets audit put-back {table} --reason …`.",
         )
         self.table = table
         self.version = version

@@ -43,15 +43,16 @@ def recover(lake: Lake) -> list[str]:
         return finish_pending(lake, still_held)
 
 
-def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collection[str] = ()) -> list[str]:
+def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collection[str] | None = None) -> list[str]:
     """Finish what dead publishers began; to be called under the publish lock.
 
     Args:
         still_held: raises if the lock was lost.
-        targets: tables about to be published, which must not be somebody else's even if no release has them yet.
+        targets: tables about to be published: what another tool did to others stops nobody. Without them, all tables
+            have to be as publications left them.
 
     Raises:
-        ForeignCommitError: a table was changed by something else than a publication.
+        ForeignCommitError: `_releases`, or one of these tables, was changed by something else than a publication.
         DamagedTableError: a table is behind its release, or ahead by more than one dead publisher leaves.
     """
     done = drop_torn(lake, "_releases")
@@ -61,9 +62,11 @@ def finish_pending(lake: Lake, still_held: Callable[[], None], targets: Collecti
     pending: set[str] = set()
     for table in sorted({*lake.table_names(), *now.versions}):
         done += drop_torn(lake, table)
-        pending |= pending_of(lake, table, now, table in targets)
+        pending |= pending_of(lake, table, now, targets)
     for publication in sorted(pending):
         manifest = manifest_of(lake, publication)
+        for change in manifest.tables:
+            pending_of(lake, change.table, now, [change.table])
         if len(pending) > 1 or not _follows(lake, manifest, now):
             raise _ahead(lake, now, pending)
         failpoint("recover.found")
@@ -151,12 +154,12 @@ def _require_none_but(lake: Lake, table: str, publication: str, now: Release, be
             raise lock_lost_to(table, commit.version, other)
 
 
-def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str]:
+def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | None = None) -> set[str]:
     """The publications that have committed to a table and are in no release yet.
 
     Args:
         now: the current release.
-        is_target: whether it is about to be published, so that it must not be somebody else's.
+        targets: tables about to be published, as in `finish_pending`.
 
     Raises:
         ForeignCommitError: it was changed by something else than a publication.
@@ -169,12 +172,12 @@ def pending_of(lake: Lake, table: str, now: Release, is_target: bool) -> set[str
             f"{table} has no version {released}, which release {now.number} shows.",
             "The table's folder was deleted or replaced: restore it from a backup before publishing.",
         )
-    pending: set[str] = set()
-    for commit in commits.commits_after(path, released):
-        if commit.publication is None and released < 0 and not is_target:
-            return set()  # a table of somebody else's that no release and no publication knows
-        pending.add(commits.require_ours(table, commit))
-    return pending
+    after = list(commits.commits_after(path, released))
+    is_ours = released >= 0 or any(commit.publication for commit in after)
+    if table in targets if targets is not None else is_ours:
+        for commit in after:
+            commits.require_ours(table, commit)
+    return {commit.publication for commit in after if commit.publication is not None}
 
 
 def drop_torn(lake: Lake, table: str) -> list[str]:

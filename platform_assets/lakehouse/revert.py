@@ -5,8 +5,10 @@ What is undone stays in the tables' history; new commits undo it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from getpass import getuser
 from os import getpid
 
@@ -21,7 +23,21 @@ from platform_assets.lakehouse.recovery import drop_torn, finish_pending, pendin
 from platform_assets.lakehouse.release_chain import commit_metadata
 from platform_assets.lakehouse.releases import current_release, foreign_commits, manifest_file, write_release
 from platform_assets.lakehouse.replace import check_file
+from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.manifest import Manifest, new_publication, platform_version
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """What putting a table back came to.
+
+    Args:
+        release: that has the table's new version.
+        lost: days of which files are gone.
+    """
+
+    release: int
+    lost: tuple[date, ...]
 
 
 def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[str]:
@@ -47,7 +63,7 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
         now = current_release(lake)
         tables = sorted({*lake.table_names(), *now.versions})
         done = [sentence for table in tables for sentence in drop_torn(lake, table)]
-        begun = {table: pending for table in tables if (pending := pending_of(lake, table, now, is_target=False))}
+        begun = {table: pending for table in tables if (pending := pending_of(lake, table, now))}
         if not begun:
             return done
         manifest = _written(lake, why or "publications that could not be finished", who)
@@ -66,7 +82,7 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
         return done
 
 
-def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> int | None:
+def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> PutBack | None:
     """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
 
     The foreign commits stay in the table's history; a new one undoes them.
@@ -76,13 +92,16 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
         why: reason, for a person.
         who: decides; the user of this machine by default.
 
+    Files of the released content that the tool deleted stay part of their days: readers are told that they are gone,
+    until somebody restores them or computes the days again.
+
     Returns:
-        The number of the release that has the table's new version; None if there was nothing to undo.
+        What was done; None if there was nothing to undo.
 
     Raises:
         NeverPublishedError: no release has the table.
         DamagedTableError: the foreign tool changed the table's Delta features, or its log is behind the release.
-        StagedFileError: the foreign tool deleted files of the released content.
+        StagedFileError: the foreign tool deleted files, and changed columns or properties too.
     """
     path = lake.table_path(table)
     with publish_lock(lake) as still_held:
@@ -99,11 +118,20 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
         good, bad = table_snapshot(path, now.versions[table]), table_snapshot(path)
         manifest = _written(lake, why or f"{table} was changed by {foreign[0].made_by}", who)
         still_held()
-        version = _put_back(lake, table, good, bad, manifest)
+        lost = _lost(path, good)
+        version = _put_back(lake, table, good, bad, manifest, {file for files in lost.values() for file in files})
         still_held()
         number = write_release(lake, now, now.versions | {table: version}, manifest).number
-        finish_pending(lake, still_held)
-        return number
+        finish_pending(lake, still_held, [table])
+        return PutBack(number, tuple(sorted(lost)))
+
+
+def _lost(path: Location, good: TableSnapshot) -> dict[date, set[str]]:
+    lost: defaultdict[date, set[str]] = defaultdict(set)
+    for name, day in good.days.items():
+        if day is not None and not (path / name).exists():
+            lost[day].add(name)
+    return lost
 
 
 def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -> int | None:
@@ -143,12 +171,20 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
         return write_release(lake, now, now.versions, manifest).number
 
 
-def _put_back(lake: Lake, table: str, good: TableSnapshot, bad: TableSnapshot, manifest: Manifest) -> int:
+def _put_back(
+    lake: Lake,
+    table: str,
+    good: TableSnapshot,
+    bad: TableSnapshot,
+    manifest: Manifest,
+    lost: Collection[str] = (),
+) -> int:
     path = lake.table_path(table)
     removes = [_entry(bad, name) for name in sorted(bad.files.keys() - good.files.keys())]
     adds = [_entry(good, name) for name in sorted(good.files.keys() - bad.files.keys())]
     for file, values in adds:
-        check_file(path, table, file, str(values[DAY]))
+        if file.path not in lost or good.metadata != bad.metadata:
+            check_file(path, table, file, str(values[DAY]))
     if good.metadata != bad.metadata:
         return restore_whole(path, bad.version, good.version, commit_metadata(manifest))
     if not removes and not adds:

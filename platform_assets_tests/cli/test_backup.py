@@ -63,7 +63,7 @@ def test_an_older_generation_can_be_restored_and_the_ledger_is_its_own(
     assert run("restore", folder, "--generation", first).code == 0
     assert run("status", "--json").out == before
     unknown = run("restore", folder, "--generation", "00009", "--rehearse")
-    assert (unknown.code, f"has no generation 00009.\n  What to do: It has {first}" in unknown.err) == (3, True)
+    assert (unknown.code, "has no generation 00009" in unknown.err, first in unknown.err) == (3, True, True)
     assert (wrong := run("restore", folder, "--list", "--rehearse")).code == 2, wrong.err
 
 

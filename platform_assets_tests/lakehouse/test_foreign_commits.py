@@ -16,13 +16,12 @@ from platform_assets.lakehouse.errors import (
     DamagedTableError,
     ForeignCommitError,
     NeverPublishedError,
-    StagedFileError,
 )
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, manifest_of, published
-from platform_assets.lakehouse.revert import revert_foreign
+from platform_assets.lakehouse.revert import PutBack, revert_foreign
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -86,14 +85,27 @@ def filled(lake: Lake) -> Lake:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_foreign_commit_is_named_at_the_next_publication_and_unseen_by_readers(filled: Lake, tool: Tool) -> None:
     before = everything(filled)
+    same = staged_manifest(filled, {SALES: {day(0): [("a", 4)]}, STORES: {day(0): [("s", 4)]}})
     tool(str(filled.table_path(SALES)))
-    other = staged_manifest(filled, {STORES: {day(0): [("s", 4)]}})
     with pytest.raises(
-        ForeignCommitError, match=r"Version 1 of silver\.sales .* of delta-rs:py-(?s:.*)revert_foreign"
+        ForeignCommitError, match=r"Version 1 of silver\.sales .* of delta-rs:py-(?s:.*)put-back silver\.sales"
     ) as caught:
-        publish(filled, other)
+        publish(filled, same)
     assert (caught.value.table, caught.value.version) == (SALES, 1)
     assert everything(filled) == before
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_a_tool_did_to_one_table_stops_nobody_from_publishing_others(filled: Lake, tool: Tool) -> None:
+    before = everything(filled)
+    tool(str(filled.table_path(SALES)))
+    publish(filled, staged_manifest(filled, {STORES: {day(0): [("s", 4)]}}))
+    assert everything(filled) == {SALES: before[SALES], STORES: {day(0): [("s", 4)]}}
+    with pytest.raises(ForeignCommitError):
+        recover(filled)
+    done = revert_foreign(filled, SALES)
+    assert (done and done.release, done and done.lost) == (2, ())
+    assert everything(filled) == {SALES: before[SALES], STORES: {day(0): [("s", 4)]}}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -101,7 +113,7 @@ def test_a_table_put_back_has_its_released_files_again_and_work_goes_on(filled: 
     before, files = everything(filled), live(filled, SALES)
     columns = DeltaTable(on_disk(filled.table_path(SALES))).schema()
     tool(str(filled.table_path(SALES)))
-    assert revert_foreign(filled, SALES, why="not by the rules") == 1
+    assert revert_foreign(filled, SALES, why="not by the rules") == PutBack(1, ())
     assert everything(filled) == before
     assert {when: [file.path for file in found] for when, found in live(filled, SALES).items()} == {
         when: [file.path for file in found] for when, found in files.items()
@@ -124,19 +136,18 @@ def test_a_table_that_no_release_has_cannot_be_put_back(lake: Lake) -> None:
         revert_foreign(lake, SALES)
 
 
-def test_a_release_written_by_another_tool_is_named(filled: Lake) -> None:
-    write_deltalake(str(filled.releases_path), pa.table({"table": ["silver.sales"], "version": [7]}), mode="overwrite")
-    with pytest.raises(ForeignCommitError, match="_releases"):
-        list(published(filled))
-
-
-def test_released_files_that_a_tool_deleted_are_named(filled: Lake) -> None:
-    _overwrite(str(filled.table_path(SALES)))
-    (gone, *_) = live_paths = sorted(on_disk(filled.table_path(SALES)).glob("*/event_date=*/*.parquet"))
-    assert live_paths
+def test_days_whose_files_a_tool_deleted_are_named_and_can_be_published_again(filled: Lake) -> None:
+    """An overwrite and its VACUUM: there is a way back, by computing the days that are gone."""
+    before, path = everything(filled), filled.table_path(SALES)
+    _overwrite(str(path))
+    [gone] = on_disk(path).glob(f"*/event_date={day(0)}/*.parquet")
     gone.unlink()
-    with pytest.raises(StagedFileError, match=f"{gone.name} is missing"):
-        revert_foreign(filled, SALES)
+    assert revert_foreign(filled, SALES) == PutBack(1, (day(0),))
+    with pytest.raises(DamagedTableError, match=gone.name):
+        contents(filled, SALES)
+    assert contents(filled, STORES) == before[STORES]
+    publish(filled, staged_manifest(filled, {SALES: {day(0): [("a", 1)]}}))
+    assert everything(filled) == before
 
 
 def test_a_folder_of_somebody_else_that_no_release_knows_disturbs_nobody(filled: Lake) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from contextlib import nullcontext
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -114,16 +115,24 @@ def put_back(
     author = decided_by(reason, getpass.getuser() if by is None else by)
     from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
 
+    lost: tuple[date, ...] = ()
     with opened_platform() as platform:
         if table == "_releases":
             release = remove_foreign_releases(platform.lake, author.why, author.who)
         else:
-            release = revert_foreign(platform.lake, table, author.why, author.who)
+            done = revert_foreign(platform.lake, table, author.why, author.who)
+            release, lost = (done.release, done.lost) if done else (None, ())
         platform.sync()
     if release is None:
         console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)
-    else:
-        console.print(f"{table} is again as it was published; release {release} shows it.", highlight=False)
+        return
+    console.print(f"{table} is again as it was published; release {release} shows it.", highlight=False)
+    if lost:
+        from platform_assets.operations.audit.files import repair_of
+
+        say("[red]gone[/]", f"Another tool deleted files of {counted(len(lost), 'day')}, {lost[0]} to {lost[-1]}.")
+        say("  [bold]What to do:[/]", repair_of(table, *lost))
+        raise typer.Exit(EXIT_LOOK)
 
 
 def _known(settings: Settings, table: str) -> str:
