@@ -17,7 +17,8 @@ from platform_assets.ledger.connection import (
     sqlite_file,
     writing,
 )
-from platform_assets.ledger.errors import LedgerVersionError, masked, read_only_error
+from platform_assets.ledger.damaged import require_intact
+from platform_assets.ledger.errors import LedgerVersionError, corrupt, masked, read_only_error
 from platform_assets.ledger.migrate import schema_state, upgrade
 
 
@@ -34,9 +35,16 @@ class Database:
         self.read_only = read_only
 
     def rows(self, query: Select[Any]) -> list[dict[str, Any]]:
-        """The answer to one question."""
-        with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+        """The answer to one question.
+
+        Raises:
+            LedgerCorruptError: a value is none that can have been written there.
+        """
+        try:
+            with self.reading() as connection:
+                return [dict(row) for row in connection.execute(query).mappings()]
+        except ValueError as error:
+            raise corrupt(self.engine.url, str(error)) from error
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A transaction for questions."""
@@ -61,6 +69,7 @@ def open_database(url: str, *, read_only: bool) -> Database:
         prepare_folder(parsed)
     elif file is not None and not file.exists():
         return _empty()
+    require_intact(url)
     engine = open_engine(parsed, writable=not read_only)
     try:
         state = schema_state(engine)

@@ -9,7 +9,7 @@ from sqlalchemy import URL
 from platform_assets.errors import PlatformError
 
 _SECRETS = ("password", "sslpassword", "passfile")
-_CORRUPT = ("not a database", "malformed", "file is encrypted")
+_CORRUPT = ("not a database", "malformed", "file is encrypted", "could not decode to utf-8")
 _READ_ONLY = ("readonly database", "read-only transaction")
 _BUSY = ("database is locked", "database table is locked")
 
@@ -56,11 +56,7 @@ def explained(error: BaseException, url: URL) -> LedgerError:
     lower = text.lower()
     where = f"The ledger {masked(url)}"
     if any(sign in lower for sign in _CORRUPT):
-        return LedgerCorruptError(
-            f"{where} is damaged or is not a ledger: {text}.",
-            "Move the file (with its -wal and -shm) aside, put a backup in its place if there is one, and run "
-            "`platform-assets ledger rebuild`; without a backup only holds and decisions are lost.",
-        )
+        return corrupt(url, text)
     if any(sign in lower for sign in _READ_ONLY):
         return read_only_error(url, text)
     if any(sign in lower for sign in _BUSY):
@@ -81,6 +77,15 @@ def explained(error: BaseException, url: URL) -> LedgerError:
     return LedgerUnreachableError(
         f"{where} does not answer or refuses: {text}.",
         "Check that the server runs, that user and database exist, and PLATFORM_LEDGER_URL; nothing was changed.",
+    )
+
+
+def corrupt(url: URL, detail: str) -> LedgerCorruptError:
+    """The file is not what was written to it."""
+    return LedgerCorruptError(
+        f"The ledger {masked(url)} is damaged or is not a ledger: {detail}.",
+        "Run `platform-assets ledger rebuild`: it sets the file aside, makes a new index from the lake, and keeps what "
+        "can still be read of holds and decisions. If you have a backup, put its ledger.db in this place first.",
     )
 
 

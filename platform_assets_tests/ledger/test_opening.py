@@ -141,15 +141,18 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path, cont
     assert file.read_bytes() == content
 
 
-def test_damage_found_while_reading_is_named_too(tmp_path: Path) -> None:
+def test_damage_is_found_on_opening_and_while_reading(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     with Ledger.open(f"sqlite:///{file}") as ledger:
         ledger.record(year(1))
-    data = bytearray(file.read_bytes())
-    data[40 * 4096 :] = b"\xff" * (len(data) - 40 * 4096)
-    file.write_bytes(data)
-    with Ledger.open(f"sqlite:///{file}") as ledger, pytest.raises(LedgerCorruptError):
-        ledger.publication(name_of(1))
+    whole = file.read_bytes()
+    damaged = whole[: 40 * 4096] + b"\xff" * (len(whole) - 40 * 4096)
+    with Ledger.open(f"sqlite:///{file}") as ledger:
+        file.write_bytes(damaged)
+        with pytest.raises(LedgerCorruptError):
+            ledger.publication(name_of(1))
+    with pytest.raises(LedgerCorruptError):
+        Ledger.open(f"sqlite:///{file}")
 
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, print_json, say
+from platform_assets.cli.console import console, counted, print_json, say
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.damaged import salvage, set_aside
+from platform_assets.ledger.errors import LedgerCorruptError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery.catch_up import held_again
@@ -28,10 +31,21 @@ def _group() -> None:
 def rebuild(
     context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
 ) -> None:
-    """Rebuild the index from the lake's manifests; holds and people's decisions stay."""
+    """Rebuild the index from the lake's manifests; holds and people's decisions stay.
+
+    A ledger whose file is damaged is set aside; what can be read of holds and decisions goes into the new one.
+    """
     started = time.monotonic()
     settings = load_settings()
-    ledger = Ledger.open(settings.ledger_url.get_secret_value())
+    url = settings.ledger_url.get_secret_value()
+    aside: Path | None = None
+    salvaged: dict[str, int | None] = {}
+    try:
+        ledger = Ledger.open(url)
+    except LedgerCorruptError:
+        aside = set_aside(url)
+        ledger = Ledger.open(url)
+        salvaged = salvage(aside, url)
     try:
         with telling(context, "ledger rebuild") as progress:
             result = rebuild_index(Lake.at(settings.lake), ledger, progress)
@@ -46,11 +60,20 @@ def rebuild(
                 "forgotten": list(result.forgotten),
                 "lifted": [asdict(hold) for hold in result.lifted],
                 "held_again": list(held),
+                "set_aside": aside and str(aside),
+                "salvaged": salvaged,
                 "seconds": round(seconds, 3),
             }
         )
         return
     console.print(f"Rebuilt the ledger from {len(result.publications)} publications in {seconds:.1f} s.")
+    if aside:
+        say("[yellow]set aside[/]", f"the damaged ledger is {aside} now.")
+        kept = sum(rows or 0 for rows in salvaged.values())
+        say("[yellow]kept[/]", f"{counted(kept, 'row')} of holds and people's decisions were read from it.")
+        if unread := [table.removeprefix("ledger_") for table, rows in salvaged.items() if rows is None]:
+            say("[red]lost[/]", f"not all could be read of: {', '.join(unread)}.")
+            say("  [bold]What to do:[/]", "Restore them from a backup, or decide again.")
     if result.forgotten:
         first, last = result.forgotten[0], result.forgotten[-1]
         say("[yellow]forgotten[/]", f"{len(result.forgotten):,} publications that the lake has not: {first} to {last}")
