@@ -15,7 +15,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import opened
+from platform_assets.lakehouse.storage.parquet import damage, damaged, opened
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
@@ -67,16 +67,22 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
     """What a table is made of at a release that has it, once it is sure that the files of some days are still there.
 
     Raises:
-        DamagedTableError: the table, the version or a file is gone.
+        DamagedTableError: the table, the version or a file is gone, or a file has another length.
     """
     path = lake.table_path(table)
     snapshot = table_snapshot(path, release.versions[table])
-    gone = [name for name, day in snapshot.days.items() if (days is None or day in days) and not (path / name).exists()]
+    wanted = [name for name, day in snapshot.days.items() if days is None or day in days]
+    sizes = {name: (path / name).size() for name in wanted}
+    gone = [name for name in wanted if sizes[name] is None]
+    if cut := [name for name in wanted if name not in gone and sizes[name] != snapshot.files[name].size]:
+        first = min(cut)
+        raise damaged(path / first, damage(path / first, snapshot.files[first].size))
     if gone:
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
-            "If the lake was moved or copied, see that its whole folder came along; else restore the files from a "
-            "backup. Releases beyond the rollback window are kept only while they are pinned: name a newer one.",
+            "If the lake was moved or copied, see that its whole folder came along; else `platform-assets audit "
+            "verify` names what repairs each day: a backup, or the command that computes it again. Releases beyond "
+            "the rollback window are kept only while they are pinned: name a newer one.",
         )
     return snapshot
 
@@ -107,7 +113,9 @@ def dataset(
     version_in(lake, table, now)
     only = None if days is None else set(days)
     snapshot = whole_snapshot(lake, table, now, only)
-    form = ds.ParquetFileFormat()
+    form = ds.ParquetFileFormat(
+        default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    )
     filesystem, path = lake.table_path(table).arrow()
     # What the log says of other columns than the day is left to others: bounds of before may be tighter than the rows.
     fragments = [
@@ -157,6 +165,17 @@ def read_arrow(
     Raises:
         UnknownTableError: nobody ever published such a table.
         NeverPublishedError: the release has no content of it.
+        DamagedTableError: files of it are gone, or not as they were published.
     """
-    rows = dataset(lake, table, days, release)
-    return rows.to_table(columns=None if columns is None else list(columns))
+    import pyarrow as pa
+
+    now, only = resolve(lake, release), None if days is None else list(days)
+    rows = dataset(lake, table, only, now)
+    try:
+        return rows.to_table(columns=None if columns is None else list(columns))
+    except (pa.ArrowException, OSError) as error:
+        snapshot, path = whole_snapshot(lake, table, now, only), lake.table_path(table)
+        for name, file in sorted(snapshot.files.items()):
+            if (only is None or snapshot.days[name] in only) and (problem := damage(path / name, file.size)):
+                raise damaged(path / name, problem) from error
+        raise

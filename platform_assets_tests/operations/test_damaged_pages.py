@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from platform_assets.lakehouse.errors import DamagedTableError
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import batches
 from platform_assets.operations.audit import files
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.files import read_contents, turns_for
@@ -59,6 +64,18 @@ def test_a_flipped_bit_is_found_where_pages_are_read_and_not_copied(lake: Lake, 
     assert f"refresh {TABLE} --days {fault.day} --force" in fault.todo
     with pytest.raises(DamagedTableError, match=f"{file.name} of {TABLE} is damaged .*CRC"):
         copy_lake(lake, Lake.at(tmp_path / "copy"), no_progress)
+
+
+@pytest.mark.parametrize("how", [flip, lambda file: os.truncate(file, 700)], ids=["a bit flipped", "cut short"])
+def test_readers_of_a_damaged_file_are_told_which_and_others_read_on(lake: Lake, how: Callable[[Path], None]) -> None:
+    file = data_files(lake)[3]
+    whole = date.fromisoformat(data_files(lake)[0].parent.name.partition("=")[2])
+    how(file)
+    with pytest.raises(DamagedTableError, match=f"{file.parent.name}/{file.name}(?s:.*)audit verify"):
+        read_arrow(lake, TABLE)
+    with pytest.raises(DamagedTableError, match=file.name):
+        list(batches(located(file), 10))
+    assert read_arrow(lake, TABLE, [whole]).num_rows > 0
 
 
 def test_within_as_many_days_as_it_takes_every_file_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,14 @@ Writers put a checksum beside every page, so that a file can be told from a dama
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.storage.location import Location
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 
@@ -25,6 +28,34 @@ def opened(file: Location) -> pq.ParquetFile:
 
     filesystem, path = file.arrow()
     return pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True)
+
+
+def batches(file: Location, rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, so many at a time.
+
+    Raises:
+        DamagedTableError: it is not there, or not as it was written.
+    """
+    import pyarrow as pa
+
+    try:
+        with opened(file) as parquet:
+            yield from parquet.iter_batches(rows)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(file, f"cannot be read ({str(error).splitlines()[0].rstrip('.')})") from error
+
+
+def damaged(file: Location, problem: str) -> DamagedTableError:
+    """What a reader is told of a file.
+
+    Args:
+        problem: completes a sentence about the file, as `damage` says it.
+    """
+    return DamagedTableError(
+        f"The file {file} {problem}.",
+        "`platform-assets audit verify --read-all` names all that is damaged, and for each day what repairs it: a "
+        "backup or, of silver and gold, the command that computes it again.",
+    )
 
 
 def damage(file: Location, size: int) -> str:
