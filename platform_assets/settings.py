@@ -212,7 +212,13 @@ class Settings(BaseSettings):
         project = TomlConfigSettingsSource(settings_cls, project_root() / "platform.toml")
         named = (source().get("state") for source in (init_settings, env_settings, project))
         state = _state_folder(next(filter(None, named), None))
-        kept = TomlConfigSettingsSource(settings_cls, state / "settings.toml")
+        file = state / "settings.toml"
+        if file.is_file() and not file.read_bytes().strip():
+            raise SettingsError(
+                f"{file} is empty: a full disk or a power cut may have taken its settings.",
+                "Write them again, or remove the file if you want the defaults.",
+            )
+        kept = TomlConfigSettingsSource(settings_cls, file)
         if "webhook_url" in (*project(), *kept()):
             raise SettingsError(
                 "webhook_url is in a settings file; whoever can read it could write to that address.",

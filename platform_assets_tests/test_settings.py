@@ -186,6 +186,15 @@ def test_a_file_that_is_no_toml_is_named(content: bytes, project: Path) -> None:
     assert str(project / "platform.toml") in caught.value.todo
 
 
+@pytest.mark.parametrize("content", [b"", b"\n"])
+def test_an_empty_file_of_the_state_folder_is_no_file_without_settings(content: bytes, project: Path) -> None:
+    """A full disk or a power cut leaves one; what it held, a calendar for example, would be forgotten in silence."""
+    (project / ".platform").mkdir(exist_ok=True)
+    (project / ".platform" / "settings.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"settings\.toml is empty"):
+        load_settings()
+
+
 def test_secrets_stay_out_of_messages_and_of_the_settings_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_LEDGER_URL", "postgresql://user:geheim@db/ledger")
     assert "geheim" not in repr(load_settings())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -66,7 +67,10 @@ def set_clock(settings: Settings, last: date, today: date) -> Settings:
     file = _clock_file(settings)
     settings.state.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(_SETTINGS.format(last=last, today=today), encoding="utf-8")
+    with unfinished.open("w", encoding="utf-8") as content:
+        content.write(_SETTINGS.format(last=last, today=today))
+        content.flush()
+        os.fsync(content.fileno())
     unfinished.replace(file)
     return load_settings()
 
