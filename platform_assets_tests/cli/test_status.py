@@ -55,6 +55,15 @@ def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, pub
     assert "1 files wait" in text
 
 
+def test_status_names_folders_of_the_landing_area_that_no_table_reads(run, published):
+    for folder in ("transactons/2017-01-01", "transactions/2017-01-01", "zz/archive", ".hidden"):
+        (published.landing / folder).mkdir(parents=True)
+    assert run("status", "--json").json["unread_folders"] == ["transactons", "zz"]
+    text = run("status").out
+    assert "not read transactons: no table takes files from this folder" in text
+    assert "did you mean transactions?" in text
+
+
 def counts(run: Run, table: str) -> dict[str, int]:
     [found] = [found for found in run("status", "--json").json["tables"] if found["table"] == table]
     return {name: found[name] for name in ("days", "missing", "stale", "held", "blocked")}

@@ -12,7 +12,7 @@ import typer
 from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import Contract
-from platform_assets.engine.ingest.listing import landing_problem, list_arrivals
+from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, table_states
@@ -105,6 +105,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         late, ahead = waiting_rows(queue), rows_ahead(queue)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
         root = landing_problem(platform.settings, platform.catalogue)
+        unread = unread_folders(platform.settings, platform.catalogue)
     problems = [root] if root else []
     problems += [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
     pending = sum(len(listing.pending) for listing in listings)
@@ -115,13 +116,14 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
                 "held": [asdict(hold) for hold in holds],
                 "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
                 "landing": [asdict(problem) for problem in problems],
+                "unread_folders": list(unread),
                 "pending_files": pending,
                 "late_rows": late,
                 "rows_ahead": ahead,
             }
         )
     else:
-        _print(tables, holds, refused, problems, pending, late, ahead)
+        _print(tables, holds, refused, problems, unread, pending, late, ahead)
     if holds or refused or problems or late or any(table.missing or table.stale for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
@@ -131,6 +133,7 @@ def _print(
     holds: Sequence[Hold],
     refused: Sequence[ArrivalRecord],
     problems: list[Problem],
+    unread: Mapping[str, str],
     pending: int,
     late: int,
     ahead: int,
@@ -164,6 +167,9 @@ def _print(
     if growing := [problem for problem in problems if problem.is_growing]:
         more = f", and {counted(len(growing) - 1, 'other file')} that may still grow" if len(growing) > 1 else ""
         say("[yellow]not taken yet[/]", f"{growing[0].path} {growing[0].message}{more}")
+    for folder, meant in unread.items():
+        did = f"; did you mean {meant}?" if meant else ""
+        say("[yellow]not read[/]", f"{folder}: no table takes files from this folder of the landing area{did}")
     if late:
         say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
     if ahead:

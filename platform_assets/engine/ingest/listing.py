@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date
+from difflib import get_close_matches
+from pathlib import PurePosixPath
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
@@ -31,6 +33,24 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
     if root == settings.state / "landing":
         return None
     return Problem(str(root), "is the landing root and is not there", todo)
+
+
+def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
+    """Folders of the landing area that no table takes files from, each with the folder that was perhaps meant.
+
+    Returns:
+        By path below the landing root; hidden ones are nobody's business, and what is meant may be empty.
+    """
+    sources = [contract.source.folder for contract in catalogue if contract.source]
+    above = {parent.as_posix() for source in sources for parent in PurePosixPath(source).parents}
+    unread: dict[str, str] = {}
+    for folder in sorted(above):
+        place = settings.landing / folder
+        for entry in sorted(place.iterdir()) if place.is_dir() else ():
+            path = PurePosixPath(folder, entry.name).as_posix()
+            if entry.is_dir() and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
+                unread[path] = next(iter(get_close_matches(path, sources, 1)), "")
+    return unread
 
 
 def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:
