@@ -8,7 +8,8 @@ from pathlib import Path
 from secrets import token_hex
 
 from platform_assets.ledger.connection import connect_reader, parse_url, sqlite_file
-from platform_assets.ledger.errors import explained
+from platform_assets.ledger.damaged import require_intact
+from platform_assets.ledger.errors import LedgerUnreachableError, explained, masked
 
 
 def copy_ledger(url: str, target: Path) -> bool:
@@ -19,16 +20,21 @@ def copy_ledger(url: str, target: Path) -> bool:
         target: file of the copy.
 
     Returns:
-        Whether it was copied: a server's database is for the server's own tools, and one that is not there yet is
-        nothing to copy.
+        Whether it was copied: a server's database is for the server's own tools.
 
     Raises:
-        LedgerError: the ledger cannot be read.
+        LedgerError: the ledger is not there, is damaged, or cannot be read.
     """
     parsed = parse_url(url)
     file = sqlite_file(parsed)
-    if file is None or not file.exists():
+    if file is None:
         return False
+    if not file.exists():
+        raise LedgerUnreachableError(
+            f"The ledger {masked(parsed)} is not there.",
+            "Correct PLATFORM_LEDGER_URL or PLATFORM_STATE; if it is lost, `platform-assets ledger rebuild` makes one.",
+        )
+    require_intact(url)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
     try:

@@ -99,6 +99,58 @@ def test_damage_in_the_lake_is_named_and_exits_with_1_while_the_backup_stays_goo
     assert run("audit", "verify").code == 1, "the lake itself is still damaged"
 
 
+def test_a_damaged_or_missing_ledger_replaces_no_good_one(run: Run, published: Settings, folder: str) -> None:
+    run("backup", folder, "--keep", "1")
+    good = (Path(folder) / "ledger.db").read_bytes()
+    ledger = published.state / "ledger.db"
+    content = ledger.read_bytes()
+    ledger.write_bytes(content[:8192] + b"\xa5" * 8192 + content[16384:])
+    assert (said := run("backup", folder, "--keep", "1")).code == 3
+    assert "is damaged" in said.err
+    for beside in published.state.glob("ledger.db*"):
+        beside.unlink()
+    assert "is not there" in run("backup", folder, "--keep", "1").err
+    assert (Path(folder) / "ledger.db").read_bytes() == good
+    assert run("restore", folder, "--rehearse").code == 0
+
+
+def test_a_restore_that_was_cut_short_goes_on(
+    run: Run, published: Settings, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = run("status", "--json").out
+    run("backup", folder)
+    shutil.rmtree(published.state)
+    rename, left = Path.rename, [1]
+
+    def full(path: Path, target: Path) -> Path:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, "No space left on device", str(target))
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", full)
+        assert run("restore", folder).code == 3
+    assert run("restore", folder).code == 0
+    assert run("status", "--json").out == before
+    assert sorted(path.name for path in published.lake.glob(".*")) == []
+
+
+def test_a_lake_behind_a_link_or_on_a_disk_of_its_own_is_restored_there(
+    run: Run, published: Settings, folder: str, tmp_path: Path
+) -> None:
+    run("backup", folder)
+    shutil.rmtree(published.state)
+    published.state.mkdir()
+    published.lake.symlink_to(tmp_path / "disk")
+    assert (said := run("restore", folder)).code == 3
+    assert "Mount the disk" in said.err
+    (tmp_path / "disk" / "lost+found").mkdir(parents=True)
+    assert run("restore", folder).code == 0
+    assert published.lake.is_symlink()
+    assert run("audit", "verify").code == 0
+
+
 @pytest.mark.parametrize("command", [("backup",), ("restore",), ("restore", "--rehearse")], ids=" ".join)
 def test_a_folder_that_is_no_backup_is_refused(run: Run, published: Settings, tmp_path: Path, command: tuple) -> None:
     (tmp_path / "own" / "lake").mkdir(parents=True)

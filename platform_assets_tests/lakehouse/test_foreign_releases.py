@@ -19,6 +19,7 @@ from platform_assets.lakehouse.revert import remove_foreign_releases
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import no_progress
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
     STORES,
@@ -99,6 +100,17 @@ def test_what_another_tool_wrote_is_taken_out_kept_aside_and_told(filled: Lake, 
     assert {row["table"]: row["version"] for row in rows} == current_release(filled).versions
     # Older releases' own files, which only readers of `_releases` as a Delta table need, another tool's VACUUM took.
     assert [fault for fault in faults(filled) if "The file of release" not in fault] == []
+
+
+@pytest.mark.parametrize(
+    "said", ['{"timestamp":null}', '{"timestamp":"2017-01-01T00:00:00Z","userId":7}', "null", "[]"]
+)
+def test_whatever_another_tool_says_of_itself_stops_no_reader(filled: Lake, said: str) -> None:
+    file = commits.commit_file(filled.releases_path, 2)
+    on_disk(file).write_text(f'{{"commitInfo":{said}}}\n')
+    assert everything(filled) == both(2)
+    assert remove_foreign_releases(filled) == 2
+    assert everything(filled) == both(2)
 
 
 def dies_taking_out(lake: Lake) -> None:

@@ -7,13 +7,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.horizon import Horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
-from platform_assets.lakehouse.releases import current_release
+from platform_assets.lakehouse.releases import current_release, manifest_file, published
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
@@ -21,7 +23,17 @@ from platform_assets.operations.backup.copying import LakeCopied, copy_lake, for
 from platform_assets.operations.backup.generations import BackupError, BackupFolder, Generation
 from platform_assets.progress import no_progress
 from platform_assets_tests.support.places import on_disk
-from platform_assets_tests.support.shelf import SALES, STORES, Days, day, everything, in_process, live, staged_manifest
+from platform_assets_tests.support.shelf import (
+    SALES,
+    STORES,
+    Days,
+    day,
+    everything,
+    in_process,
+    live,
+    publish_elsewhere,
+    staged_manifest,
+)
 
 
 @pytest.fixture
@@ -35,7 +47,9 @@ def both(n: int) -> dict[str, Days]:
 
 def taken(lake: Lake, backup: BackupFolder, keep: int = 7) -> tuple[Generation, LakeCopied]:
     with backup.begun(lake) as draft:
-        done = copy_lake(lake, Lake.at(draft.lake), no_progress)
+        before = backup.generations()
+        done = copy_lake(lake, Lake.at(draft.lake), no_progress, before[-1].lacking if before else {})
+        draft.note_lacking(done.lacking)
         forget_deleted(lake, Lake.at(draft.lake))
         return backup.show(draft, keep), done
 
@@ -151,6 +165,84 @@ def test_a_killed_backup_shows_what_it_showed_before_or_the_new_state_and_is_com
         assert not list(backup.folder.glob("generations/.*"))
 
 
+def test_what_somebody_did_in_the_backup_is_in_no_later_generation(
+    lake: Lake, backup: BackupFolder, tmp_path: Path
+) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    taken(lake, backup)
+    publish_elsewhere(shown(backup), staged_manifest(shown(backup), both(66)), tmp_path, "publish.before_release")
+    DeltaTable(on_disk(shown(backup).table_path(STORES))).delete("cents = 66")
+    write_deltalake(on_disk(shown(backup).releases_path), pa.table({"table": ["x"], "version": [3]}), mode="append")
+    publish(lake, staged_manifest(lake, both(2)))
+    _, done = taken(lake, backup)
+    assert done.damaged == ()
+    assert everything(shown(backup)) == both(2)
+    assert faults(shown(backup)) == []
+
+
+def test_a_pinned_releases_files_stay_though_the_lake_lost_them(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(0)))
+    pinned = file_of(lake, SALES)
+    for n in (1, 2, 3):
+        publish(lake, staged_manifest(lake, both(n)))
+    taken(lake, backup)
+    lake.horizon_file.replace(Horizon(before=2, kept=(0,)).model_dump_json().encode())
+    pinned.unlink()
+    publish(lake, staged_manifest(lake, both(4)))
+    newest, _ = taken(lake, backup, keep=1)
+    assert pinned.name in {path.name for path in newest.lake.rglob("*.parquet")}
+
+
+def test_a_damaged_manifest_is_refused_and_one_of_the_backup_is_copied_again(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    first, _ = taken(lake, backup, keep=1)
+    manifest = on_disk(manifest_file(Lake.at(first.lake), dict(published(lake))[0]))
+    manifest.unlink()
+    manifest.write_text("garbage")
+    _, done = taken(lake, backup, keep=1)
+    assert (done.files, done.damaged) == (1, ())
+    publish(lake, staged_manifest(lake, both(2)))
+    own = on_disk(manifest_file(lake, dict(published(lake))[1]))
+    content = own.read_bytes()
+    own.write_text("garbage")
+    with pytest.raises(DamagedTableError, match="The backup shows what it showed before"):
+        taken(lake, backup, keep=1)
+    assert everything(shown(backup)) == both(1)
+    assert faults(shown(backup)) == []
+    own.write_bytes(content)
+    taken(lake, backup, keep=1)
+    assert everything(shown(backup)) == both(2)
+
+
+def test_what_was_damaged_is_copied_when_it_is_good_again(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    old = file_of(lake, SALES)
+    content = old.read_bytes()
+    publish(lake, staged_manifest(lake, both(2)))
+    damage(old, "cut short")
+    for _ in range(2):
+        _, done = taken(lake, backup)
+        assert old.name in done.damaged[0]
+    old.write_bytes(content)
+    _, done = taken(lake, backup)
+    assert (done.files, done.damaged) == (1, ())
+    assert faults(shown(backup)) == []
+
+
+def test_whoever_finds_the_links_missing_makes_them(lake: Lake, backup: BackupFolder) -> None:
+    publish(lake, staged_manifest(lake, both(1)))
+    taken(lake, backup)
+    for name in ("current", "lake"):
+        (backup.folder / name).unlink()
+    (backup.folder / "generations" / ".DS_Store").touch()
+    (backup.folder / "generations" / "0foo").mkdir()
+    backup.lead_to_newest()
+    assert everything(shown(backup)) == both(1)
+    publish(lake, staged_manifest(lake, both(2)))
+    taken(lake, backup)
+    assert everything(shown(backup)) == both(2)
+
+
 def test_two_backups_at_once_are_refused(lake: Lake, backup: BackupFolder) -> None:
     publish(lake, staged_manifest(lake, both(1)))
     with backup.begun(lake), pytest.raises(BackupError, match="Another backup"):
@@ -177,7 +269,7 @@ def test_what_the_lake_deleted_leaves_the_backup_what_it_lost_does_not(lake: Lak
 def test_what_was_not_made_by_a_backup_is_left_alone(lake: Lake, tmp_path: Path) -> None:
     publish(lake, staged_manifest(lake, both(1)))
     (tmp_path / "own" / "lake").mkdir(parents=True)
-    with pytest.raises(BackupError, match="was not made by `backup`"):
+    with pytest.raises(BackupError, match="holds something else than a backup"):
         taken(lake, BackupFolder(tmp_path / "own"))
     with pytest.raises(BackupError, match="lies in the lake"):
         taken(lake, BackupFolder(on_disk(lake.root) / "backup"))

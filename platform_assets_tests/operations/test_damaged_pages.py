@@ -7,9 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from zlib import crc32
 
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
+from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError
 from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
@@ -90,17 +95,46 @@ def test_within_as_many_days_as_it_takes_every_file_is_read_once(lake: Lake, mon
 
     monkeypatch.setattr(files, "damage", told)
     turns = turns_for(size, size // 5)
-    assert turns == 6
+    assert turns == 8
     for turn in range(730_000, 730_000 + turns):
         before = read.total()
         said = read_contents(tables, size // 5, turn, no_progress)
         assert read.total() - before < len(every)
-        assert "within 6 days" in said
+        assert "within 8 days" in said
     assert read == Counter(every)
 
 
+def test_a_lake_that_grows_is_read_within_three_times_the_days_that_were_promised() -> None:
+    for growth in (1, 20, 60):  # MB a day, of which 200 are read
+        unread, worst = set(range(3000)), 0
+        promised = turns_for(6000, 200)
+        for day in range(739_000, 739_000 + 3 * promised):
+            turns = turns_for(6000 + growth * (day - 739_000), 200)
+            unread = {number for number in unread if crc32(str(number).encode()) % turns != day % turns}
+            worst = day - 739_000
+            if not unread:
+                break
+        assert not unread, (growth, worst)
+
+
+@pytest.mark.parametrize("how", ["half", "flipped"])
+def test_a_checkpoint_that_says_something_else_than_its_commits_is_a_fault(lake: Lake, how: str) -> None:
+    path = lake.table_path(TABLE)
+    version = commits.head_version(path)
+    DeltaTable(on_disk(path)).create_checkpoint()
+    [file] = on_disk(path / "_delta_log").glob(f"{version:020d}.checkpoint.parquet")
+    if how == "half":
+        whole = pq.read_table(file)
+        pq.write_table(whole.slice(0, len(whole) - 1), file)
+        assert [fault.check for fault in faults(lake, 0)][:1] == ["logs"]
+    else:
+        flip(file)
+        assert table_snapshot(path).version == version
+
+
 @pytest.mark.parametrize(
-    ("size", "budget", "turns"), [(0, 10, 1), (10, 10, 1), (11, 10, 2), (100, 10, 10), (5, None, 1), (5, 0, 5)]
+    ("size", "budget", "turns"),
+    [(0, 10, 1), (10, 10, 1), (11, 10, 2), (21, 10, 4), (100, 10, 16), (5, None, 1), (5, 0, 8)],
 )
 def test_as_many_turns_as_fit(size: int, budget: int | None, turns: int) -> None:
     assert turns_for(size, budget) == turns

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, print_json, say
 from platform_assets.cli.progress import telling
 from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
@@ -28,7 +28,7 @@ def backup(
     from platform_assets.lakehouse.layout import Lake
     from platform_assets.ledger.copying import copy_ledger
     from platform_assets.operations.backup.copying import copy_lake, forget_deleted
-    from platform_assets.operations.backup.generations import BackupFolder, same_ledger
+    from platform_assets.operations.backup.generations import BackupFolder, same
 
     started = time.monotonic()
     settings = load_settings()
@@ -38,19 +38,24 @@ def backup(
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
         with meanwhile(progress, "copying the ledger"):
             with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), draft.ledger)
-        done = copy_lake(lake, copy, progress)
         before = target.generations()
-        is_new = not before or done.release != done.before or done.files > 0 or not same_ledger(before[-1], draft)
-        if is_new:
+        if before and before[-1].ledger.exists() and not with_ledger:
+            raise UsageError(
+                f"{folder} has a ledger, and that of these settings is a server's database.",
+                "Name a folder of its own, or correct PLATFORM_LEDGER_URL.",
+            )
+        done = copy_lake(lake, copy, progress, before[-1].lacking if before else {})
+        draft.note_lacking(done.lacking)
+        if is_new := not before or done.release != done.before or done.files > 0 or not same(before[-1], draft):
             forget_deleted(lake, copy)
             generation = target.show(draft, keep)
         else:
-            generation = before[-1]
+            generation = target.lead_to_newest()
     seconds = time.monotonic() - started
     if as_json:
         print_json(
             {
-                **vars(done),
+                **{name: value for name, value in vars(done).items() if name != "lacking"},
                 "generation": generation.name,
                 "is_new": is_new,
                 "ledger": with_ledger,

@@ -14,7 +14,7 @@ from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
 
 if TYPE_CHECKING:
-    from platform_assets.operations.backup.generations import Generation
+    from platform_assets.operations.backup.generations import BackupFolder, Generation
     from platform_assets.operations.backup.restore import Rehearsed
 
 _SHOWN = 20
@@ -43,9 +43,9 @@ def restore(
     if listed:
         _list(backup.generations(), as_json=as_json)
     elif only_rehearsed:
-        _rehearse(context, chosen, as_json=as_json)
+        _rehearse(context, backup, chosen, as_json=as_json)
     else:
-        _restore(context, chosen, as_json=as_json)
+        _restore(context, backup, chosen, as_json=as_json)
 
 
 def _list(generations: list[Generation], *, as_json: bool) -> None:
@@ -59,12 +59,12 @@ def _list(generations: list[Generation], *, as_json: bool) -> None:
     console.print(grid)
 
 
-def _rehearse(context: typer.Context, generation: Generation, *, as_json: bool) -> None:
+def _rehearse(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
     from platform_assets.operations.backup.restore import rehearse
 
     started = time.monotonic()
     with telling(context, "rehearsal") as progress:
-        done = rehearse(generation, load_settings(), progress)
+        done = rehearse(backup, generation, load_settings(), progress)
     seconds = time.monotonic() - started
     if as_json:
         print_json({**vars(done), "faults": [vars(fault) for fault in done.faults], "seconds": round(seconds, 1)})
@@ -96,12 +96,12 @@ def _print(done: Rehearsed, seconds: float) -> None:
     )
 
 
-def _restore(context: typer.Context, generation: Generation, *, as_json: bool) -> None:
+def _restore(context: typer.Context, backup: BackupFolder, generation: Generation, *, as_json: bool) -> None:
     from platform_assets.operations.backup.restore import restore
 
     settings, started = load_settings(), time.monotonic()
     with telling(context, "restore") as progress:
-        lake, ledger = restore(generation, settings, progress)
+        lake, ledger = restore(backup, generation, settings, progress)
     seconds = round(time.monotonic() - started, 1)
     if as_json:
         print_json(

@@ -142,15 +142,17 @@ def commit(table_path: Location, version: int) -> Commit:
 
 def made_by(version: int, said: list[Action]) -> Commit:
     """Who made a version, from what its commit says."""
-    info: Action = next((action["commitInfo"] for action in said if "commitInfo" in action), {})
+    # Other tools may say anything there.
+    info: Action = next((i for action in said if isinstance(i := action.get("commitInfo"), dict)), {})
+    timestamp = info.get("timestamp")
     publication = info.get(PUBLICATION)
     return Commit(
         version=version,
         publication=publication if isinstance(publication, str) else None,
         operation=str(info.get("operation", "an unnamed operation")),
         engine=str(info.get("engineInfo", "an unnamed tool")),
-        user=info.get("userName") or info.get("userId"),
-        timestamp_ms=int(info.get("timestamp", 0)),
+        user=str(info.get("userName") or info.get("userId") or "") or None,
+        timestamp_ms=int(timestamp) if isinstance(timestamp, int | float) else 0,
         manifest_hash=str(info.get(MANIFEST_HASH, "")),
         chain=str(info.get(CHAIN, "")),
     )

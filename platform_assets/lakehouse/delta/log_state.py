@@ -121,8 +121,8 @@ def _checkpointed(table_path: Location, files: list[Location]) -> State | None:
         for file in files:
             with opened(file) as parquet:
                 state.apply(_rows(parquet.read(columns=_COLUMNS)))
-    except (pa.ArrowInvalid, OSError):
-        return None  # torn by a power cut: the commits it sums up are all still there
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # torn by a power cut, or damaged since: the commits it sums up are all still there
     return state
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from zlib import crc32
 
@@ -43,7 +43,7 @@ def look_at_files(table: TableAudit) -> None:
                 )
 
 
-def read_contents(tables: Iterable[TableAudit], budget: int | None, turn: int, progress: OnProgress) -> str:
+def read_contents(tables: Sequence[TableAudit], budget: int | None, turn: int, progress: OnProgress) -> str:
     """Read files page by page: those of this turn, so that in as many turns as it takes every file is read once.
 
     Args:
@@ -60,11 +60,11 @@ def read_contents(tables: Iterable[TableAudit], budget: int | None, turn: int, p
         for path, (file, day) in sorted(_looked_at(table))
     ]
     turns = turns_for(sum(file.size for _, _, file, _ in wanted), budget)
+    broken = {fault.file for table in tables for fault in table.findings.faults}
     due = [each for each in wanted if crc32(f"{each[0].table}/{each[2].path}".encode()) % turns == turn % turns]
     for number, (table, place, file, day) in enumerate(due, start=1):
         progress(Progress("reading", "files", number, len(due), "file", finished=number == len(due)))
-        # A file that is missing or was cut short is a fault already.
-        if place.size() == file.size:
+        if str(place) not in broken:
             table.findings.seen["contents"] += 1
             if problem := damage(place, file.size):
                 _fault(table, "contents", file, day, place, problem)
@@ -77,8 +77,15 @@ def read_contents(tables: Iterable[TableAudit], budget: int | None, turn: int, p
 
 
 def turns_for(size: int, budget: int | None) -> int:
-    """In how many turns so many bytes are read if each may read about so many."""
-    return 1 if budget is None else max(1, -(-size // max(budget, 1)))
+    """In how many turns so many bytes are read if each may read about so many, rounded up to a power of two.
+
+    A lake that grows goes from one number of turns to its double: whoever came late in the old turns comes at the
+    latest in the second half of the new ones. While less comes than is read, nothing is left out for longer than three
+    times the old number.
+    """
+    if budget is None:
+        return 1
+    return 1 << max(0, -(-size // max(budget, 1)) - 1).bit_length()
 
 
 def _looked_at(table: TableAudit) -> Iterator[tuple[str, tuple[DataFile, date]]]:

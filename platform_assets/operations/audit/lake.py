@@ -53,6 +53,7 @@ def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) ->
         progress(Progress("checking", name))
         begun |= dict.fromkeys(table.look_beyond(), name)
         if table.is_whole and not scope.fast:
+            table.look_at_checkpoint()
             look_at_files(table)
         days = [content for day, content in table.recorded.items() if table.scope.has_day(day)]
         rows = sum(content.rows for content in days) if days else None

@@ -8,6 +8,7 @@ from datetime import date
 from urllib.parse import unquote
 
 from platform_assets.lakehouse.delta import commits
+from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.delta.log_state import State
 from platform_assets.lakehouse.delta.schema import differing_columns, types_in
 from platform_assets.lakehouse.errors import LakeError
@@ -92,6 +93,25 @@ class TableAudit:
         elif shown.number > self._cut.before:
             for day, files in after.items():
                 self.every_file |= {path: (file, day) for path, file in files.items()}
+
+    def look_at_checkpoint(self) -> None:
+        """Compare what readers make of the newest checkpoint with what all commits say."""
+        if self.version < 0:
+            return
+        try:
+            shown = table_snapshot(self._path, self.version)
+        except LakeError as error:
+            self._damaged(error, self.version)
+            return
+        if shown.files.keys() != self._state.files.keys():
+            self.findings.fault(
+                "logs",
+                f"The newest checkpoint of {self.table} says something else than its commits: readers see "
+                f"{len(shown.files):,} files, published were {len(self._state.files):,}.",
+                f"Remove the newest .checkpoint.parquet and `_last_checkpoint` in {self._path}/_delta_log: all that "
+                "they say is in the commits.",
+                table=self.table,
+            )
 
     def look_beyond(self) -> set[str]:
         """Look at commits that the newest release does not show: begun, or somebody else's.

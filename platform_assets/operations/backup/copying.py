@@ -7,19 +7,20 @@ that was copied well is never copied again: whatever becomes of it in the lake, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from urllib.parse import unquote
 
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.horizon import horizon_of
-from platform_assets.lakehouse.layout import LAYERS, Lake
+from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published, release
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage
-from platform_assets.operations.audit.faults import Findings, Scope
+from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import OnProgress, Progress, no_progress
 
@@ -39,6 +40,7 @@ class LakeCopied:
         gone: files that only older releases refer to and that were deleted before they could be copied.
         damaged: what is not as it was published, in a sentence each: in the lake, while the copy keeps the good file,
             or in what only older releases show, which was not copied.
+        lacking: data files, by path, that could not be copied because they are damaged, each with its bytes.
     """
 
     release: int
@@ -47,38 +49,80 @@ class LakeCopied:
     bytes: int
     gone: int
     damaged: tuple[str, ...] = ()
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
 
-def copy_lake(lake: Lake, copy: Lake, progress: OnProgress) -> LakeCopied:
+def copy_lake(
+    lake: Lake, copy: Lake, progress: OnProgress, lacking: Mapping[str, int] = MappingProxyType({})
+) -> LakeCopied:
     """Bring a copy up to the newest release; what is begun and not released is left out.
 
-    Every file is read again as it lies in the copy before the copy shows it.
+    Every file that is copied is read again as it lies in the copy. What somebody did in the copy itself is undone, and
+    what is damaged of its logs and manifests is copied again.
 
     Args:
         lake: the lake; others may publish meanwhile.
         copy: a folder of its own; empty, or an earlier copy of the same lake.
         progress: told after every file.
+        lacking: what the copy could not get before.
 
     Raises:
         LakeError: nothing was published, or the copy is not one of this lake as it is now; nothing was written.
-        DamagedTableError: a file that the newest release needs is missing or damaged, and the copy has no good one.
+        DamagedTableError: a file that the newest release needs, or what names it, is missing or damaged, and the copy
+            has no good one.
     """
+    horizon_of(lake)  # damage is told before anything is copied
     now = current_release(lake)
     had = _had(lake, copy, now)
+    _drop_beyond(copy, had)
+    before = _faults(copy) if had.number >= 0 else []
     live = dict(_live(lake, now.versions))
-    older = {file: size for file, size in _added(lake, now, had) if file not in live}
-    names = _names(lake, now, had)
-    work = _Copying(lake, copy, now, live, older)
+    again = ((lake.root / path, size) for path, size in lacking.items())
+    older = {file: size for file, size in (*again, *_added(lake, now, had)) if file not in live}
+    names = dict.fromkeys((*_named_in(lake, copy, before), *_names(lake, now, had)))
+    work = _Copying(lake, copy, now, live, older, frozenset(names))
     work.copy(list(dict.fromkeys((*older, *sorted(live), *names))), progress)
     if (cut := lake.horizon_file.read()) is not None:  # after the files: those that are gone, it knows of
         _place(lake, copy, lake.horizon_file).replace(cut)
     for file in _releases(lake, now, had):
-        _place(lake, copy, file).replace(file.read() or b"")
+        if (content := file.read()) is not None:
+            _place(lake, copy, file).replace(content)
+    after = _faults(copy)
+    if had.number >= 0 and (new := [fault for fault in after if fault.what not in {other.what for other in before}]):
+        raise DamagedTableError(
+            f"{new[0].what} The backup shows what it showed before.",
+            "`platform-assets audit verify` names all that is damaged and what repairs it.",
+        )
+    damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in after))
+    done, left = work.done, {file.below(lake.root) or file.name: size for file, size in work.lacking.items()}
+    size = sum(file.size() or 0 for file in done)
+    return LakeCopied(now.number, had.number, len(done), size, work.gone, damaged, left)
+
+
+def _drop_beyond(copy: Lake, had: Release) -> None:
+    """Take out of the logs what the copy's release does not show: somebody worked in the copy, or died there."""
+    logs = {copy.table_path(table): had.versions.get(table, -1) for table in copy.table_names()}
+    for path, version in {**logs, copy.releases_path: had.number}.items():
+        for name in (path / "_delta_log").names():
+            if name[:20].isdigit() and int(name[:20]) > version:
+                (path / "_delta_log" / name).remove(durable=False)
+        if commits.checkpoint_hint(path) > version:
+            (path / "_delta_log" / "_last_checkpoint").remove(durable=False)
+
+
+def _faults(copy: Lake) -> list[Fault]:
+    """What is wrong with the chain, the logs and the manifests of a copy."""
     findings = Findings()
     audit(copy, Scope(fast=True), findings, no_progress)
-    damaged = (*work.damaged, *(f"In the copy: {fault.what}" for fault in findings.faults))
-    done = work.done
-    return LakeCopied(now.number, had.number, len(done), sum(file.size() or 0 for file in done), work.gone, damaged)
+    return findings.faults
+
+
+def _named_in(lake: Lake, copy: Lake, faults: Iterable[Fault]) -> Iterator[Location]:
+    """The files of the lake that can take the place of damaged ones."""
+    for fault in faults:
+        path = located(fault.file).below(copy.root) if fault.file else None
+        if path and (lake.root / path).size() is not None:
+            yield lake.root / path
 
 
 @dataclass
@@ -90,7 +134,9 @@ class _Copying:
     now: Release
     live: Sizes
     older: Sizes
+    names: frozenset[Location]
     done: list[Location] = field(default_factory=list)
+    lacking: Sizes = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     gone: int = 0
 
@@ -109,10 +155,10 @@ class _Copying:
         sync({*self.done, *(file.parent for file in self.done)})
 
     def _is_there(self, file: Location) -> bool:
-        """Whether the copy has the file: what was published never changes, only the hint at a checkpoint does."""
+        """Whether the copy has a data file, which never changes; what names them is copied whatever lies there."""
         there = _place(self.lake, self.target, file).size()
         published = self.live.get(file, self.older.get(file))
-        if there is None or file.name == "_last_checkpoint" or (published is not None and there != published):
+        if file in self.names or there is None or there != published:
             return False
         if file in self.live and (size := file.size()) != published:
             problem = "is missing" if size is None else f"has {size:,} bytes; {published:,} were published"
@@ -121,10 +167,10 @@ class _Copying:
 
     def _copy(self, file: Location) -> None:
         place = _place(self.lake, self.target, file)
-        published = self.live.get(file, self.older.get(file))
+        published = self.live.get(file, self.older.get(file, file.size()))
         try:
             file.copy_to(place)
-            problem = "" if published is None else damage(place, published)
+            problem = damage(place, published or 0) if file.name.endswith(".parquet") else ""
         except FileNotFoundError:
             problem = "is missing"
         if not problem:
@@ -140,6 +186,7 @@ class _Copying:
         if problem == "is missing":
             self.gone += 1
         else:
+            self.lacking[file] = self.older[file]
             self.damaged.append(f"{self._named(file)} {problem}. Only older releases show it; it was not copied.")
 
     def _named(self, file: Location) -> str:
@@ -155,7 +202,14 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
     had = current_release(copy)
     if had.number < 0:
         return had
-    theirs, ours = dict(published(copy)), dict(published(lake))
+    try:
+        theirs = dict(published(copy))
+    except LakeError as error:
+        raise LakeError(
+            f"The backup itself is damaged: {error.what}",
+            "Remove that file of the backup and run `backup` again, which copies it anew; or name another folder.",
+        ) from error
+    ours = dict(published(lake))
     if theirs[0] != ours[0]:
         raise LakeError(
             f"{copy.root} is a copy of another lake: it begins with publication {theirs[0]}, {lake.root} with "
@@ -181,7 +235,9 @@ def forget_deleted(lake: Lake, copy: Lake) -> int:
     if before == 0:
         return 0
     now, first = current_release(copy), release(copy, before)
-    kept = {*dict(_live(copy, first.versions)), *dict(_added(copy, now, first))}
+    pinned = (release(copy, number) for number in horizon_of(copy).kept)
+    kept = {file for shown in (first, *pinned) for file, _ in _live(copy, shown.versions)}
+    kept |= dict(_added(copy, now, first)).keys()
     removed = 0
     for table in copy.table_names():
         path, there = copy.table_path(table), lake.table_path(table).files().keys()

@@ -6,9 +6,11 @@ A generation is begun under a name that nobody looks for, is named when it is wh
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +27,11 @@ from platform_assets.lakehouse.storage.location import sync
 _COPIED = (*LAYERS, "_releases", "_publications", "_horizon.json")
 """What a backup has of a lake; locks and stages of those who worked in the backup itself are not passed on."""
 _SHOWN = ("lake", "ledger.db")
+_NAME = re.compile(r"(\d{5,})-\d{8}T\d{6}Z-release-\d+")
+_LEFT = re.compile(rf"\.(begun|rehearsal-\w+|{_NAME.pattern})")
+"""What a killed backup or rehearsal leaves."""
+NOBODYS = ("lost+found",)
+"""What lies in the topmost folder of a disk without anybody's doing."""
 
 
 class BackupError(PlatformError):
@@ -57,6 +64,21 @@ class Generation:
         return self.folder / "ledger.db"
 
     @property
+    def lacking(self) -> dict[str, int]:
+        """Data files of older releases that were damaged when it was taken, each with its bytes."""
+        content = self._lacking.read_text(encoding="utf-8") if self._lacking.exists() else "{}"
+        return {str(path): int(size) for path, size in json.loads(content).items()}
+
+    def note_lacking(self, lacking: Mapping[str, int]) -> None:
+        """Have the next backup look for them again."""
+        if lacking:
+            self._lacking.write_text(json.dumps(dict(lacking)), encoding="utf-8")
+
+    @property
+    def _lacking(self) -> Path:
+        return self.folder / "lacking.json"
+
+    @property
     def release(self) -> int:
         """The release that it shows."""
         return newest_release(Lake.at(self.lake))
@@ -70,7 +92,8 @@ class BackupFolder:
 
     def generations(self) -> list[Generation]:
         """All that are whole, oldest first."""
-        return [Generation(path) for path in sorted(self._every.glob("[0-9]*")) if path.is_dir()]
+        named = {path: match for path in self._every.glob("*") if (match := _NAME.fullmatch(path.name))}
+        return [Generation(path) for path in sorted(named, key=lambda path: int(named[path][1]))]
 
     def generation(self, name: str | None = None) -> Generation:
         """One of them; the newest without a name.
@@ -101,26 +124,48 @@ class BackupFolder:
         """
         if lake.root.holds(located(self.folder)):
             raise BackupError(f"{self.folder} lies in the lake {lake.root} itself.", "Name a folder elsewhere.")
-        for name in _SHOWN:
-            if (self.folder / name).exists() and not (self.folder / name).is_symlink():
-                raise BackupError(
-                    f"{self.folder / name} was not made by `backup`.", "Name an empty folder, or one of a backup."
-                )
-        self._every.mkdir(parents=True, exist_ok=True)
+        if not self._every.exists() and (others := self._others()):
+            raise BackupError(
+                f"{self.folder} holds something else than a backup, for example {others[0]}.",
+                "Name an empty folder, or one of a backup.",
+            )
+        with self.alone():
+            draft = Generation(self._every / ".begun")
+            try:
+                draft.folder.mkdir()
+                if before := self.generations():
+                    linked(before[-1].lake, draft.lake)
+                yield draft
+            finally:
+                shutil.rmtree(draft.folder, ignore_errors=True)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one who works on the backup; what a killed process left is removed.
+
+        Raises:
+            BackupError: somebody else is at work on it, or the folder cannot be written.
+        """
+        lock = FileLock(self.folder / ".lock", timeout=0)
         try:
-            with FileLock(self.folder / ".lock", timeout=0):
-                for left in self._every.glob(".*"):
-                    shutil.rmtree(left)
-                draft = Generation(self._every / ".begun")
-                try:
-                    draft.folder.mkdir()
-                    if before := self.generations():
-                        linked(before[-1].lake, draft.lake)
-                    yield draft
-                finally:
-                    shutil.rmtree(draft.folder, ignore_errors=True)
+            self._every.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
         except Timeout as error:
-            raise BackupError(f"Another backup into {self.folder} is under way.", "Wait until it has ended.") from error
+            raise BackupError(
+                f"Another backup, restore or rehearsal is at work on {self.folder}.", "Wait until it has ended."
+            ) from error
+        except OSError as error:
+            raise BackupError(
+                f"{self.folder} cannot be written: {error.strerror}.",
+                "Give this user the right to write there: a restore and a rehearsal need it too.",
+            ) from error
+        try:
+            for left in self._every.iterdir():
+                if _LEFT.fullmatch(left.name):
+                    shutil.rmtree(left)
+            yield
+        finally:
+            lock.release()
 
     def show(self, draft: Generation, kept: int) -> Generation:
         """Make what was begun the newest generation, and remove the oldest ones.
@@ -135,14 +180,28 @@ class BackupFolder:
         whole = Generation(self._every / f"{number:05}-{moment}-release-{draft.release}")
         sync(located(path) for path, _, _ in os.walk(draft.folder))
         draft.folder.rename(whole.folder)
-        self._lead("current", Path(self._every.name, whole.name))
-        for name in _SHOWN:
-            if not (self.folder / name).is_symlink() and (whole.folder / name).exists():
-                self._lead(name, Path("current", name))
-        sync([located(self._every), located(self.folder)])
+        self.lead_to_newest()
         for old in self.generations()[:-kept]:
             shutil.rmtree(old.folder.rename(self._every / f".{old.name}"))
         return whole
+
+    def lead_to_newest(self) -> Generation:
+        """Have the folder's own names lead to the newest generation, wherever a killed process left them."""
+        newest = self.generations()[-1]
+        for name in _SHOWN:
+            if not (self.folder / name).is_symlink() and (newest.folder / name).exists():
+                self._lead(name, Path("current", name))
+        to = Path(self._every.name, newest.name)
+        if not (self.folder / "current").is_symlink() or (self.folder / "current").readlink() != to:
+            self._lead("current", to)
+        sync([located(self._every), located(self.folder)])
+        return newest
+
+    def _others(self) -> list[str]:
+        if not self.folder.exists():
+            return []
+        names = sorted(path.name for path in self.folder.iterdir())
+        return [name for name in names if not name.startswith(".") and name not in NOBODYS]
 
     @property
     def _every(self) -> Path:
@@ -161,11 +220,16 @@ class BackupFolder:
         link.replace(self.folder / name)
 
 
-def same_ledger(one: Generation, other: Generation) -> bool:
-    """Whether nothing was written to the ledger between two generations."""
-    if not (one.ledger.exists() and other.ledger.exists()):
-        return one.ledger.exists() == other.ledger.exists()
-    return cmp(one.ledger, other.ledger, shallow=False)
+def same(one: Generation, other: Generation) -> bool:
+    """Whether two generations of the same release differ in nothing: neither ledger nor horizon nor what they lack."""
+    pairs = [(each.ledger, each.lake / "_horizon.json") for each in (one, other)]
+    return one.lacking == other.lacking and all(_same(first, second) for first, second in zip(*pairs, strict=True))
+
+
+def _same(one: Path, other: Path) -> bool:
+    if not (one.exists() and other.exists()):
+        return one.exists() == other.exists()
+    return cmp(one, other, shallow=False)
 
 
 def linked(lake: Path, target: Path) -> None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pydantic import SecretStr
 
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.storage.location import sync
 from platform_assets.ledger.connection import parse_url, sqlite_file
 from platform_assets.operations.audit.faults import Check, Fault, Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.backup.generations import BackupError, Generation, linked
+from platform_assets.operations.backup.generations import NOBODYS, BackupError, BackupFolder, Generation, linked
 from platform_assets.operations.opening import open_platform
-from platform_assets.progress import OnProgress, meanwhile
+from platform_assets.progress import OnProgress, Progress, meanwhile
 from platform_assets.settings import Settings
+
+_DRAFT = ".restoring"
+_LAST = "_releases"
+"""What makes a folder a lake that shows something."""
 
 
 @dataclass(frozen=True)
@@ -38,42 +47,94 @@ class Rehearsed:
     said: tuple[str, ...]
 
 
-def restore(generation: Generation, settings: Settings, progress: OnProgress) -> tuple[Path, Path | None]:
+def restore(
+    backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress
+) -> tuple[Path, Path | None]:
     """Put lake and ledger of a generation where the settings look for them.
+
+    The ledger first, and of the lake what makes it one last: whoever looks meanwhile finds nothing or is refused, and
+    a restore that was cut short goes on when it is called again.
 
     Returns:
         Where they lie now; no ledger where that is a server's database.
 
     Raises:
-        BackupError: something lies there already; nothing was written.
+        BackupError: something lies there already, or cannot; nothing was replaced.
     """
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
-    for place in (settings.lake, *([] if ledger is None else _files_of(ledger))):
-        if place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
-        elif place.exists():
-            raise BackupError(
-                f"{place} is there already, and a restore replaces nothing.",
-                "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE to an empty folder.",
-            )
-    with meanwhile(progress, "restoring the lake"):
-        draft = settings.lake.with_name(f".{settings.lake.name}.restoring")
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(generation.lake, draft)
-        draft.rename(settings.lake)
-    if ledger is not None:
-        ledger.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(generation.ledger, ledger)
+    is_writable = os.access(backup.folder, os.W_OK)
+    with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
+        lake = _place_of(settings.lake)
+        if ledger is not None:
+            _restore_ledger(generation.ledger, ledger)
+        _restore_lake(generation.lake, lake, progress)
     return settings.lake, ledger
 
 
-def rehearse(generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
+def _place_of(lake: Path) -> Path:
+    place = lake.resolve()
+    if lake.is_symlink() and not place.exists():
+        raise BackupError(f"{lake} leads to {place}, which is not there.", "Mount the disk, or make the folder.")
+    if ((place.is_dir() and _in(place)) and not (place / _DRAFT).exists()) or (place.exists() and not place.is_dir()):
+        raise _is_there(lake)
+    return place
+
+
+def _in(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name not in NOBODYS]
+
+
+def _is_there(place: Path) -> BackupError:
+    return BackupError(
+        f"{place} is there already, and a restore replaces nothing.",
+        "Stop the platform and move it aside, or restore elsewhere: set PLATFORM_STATE to an empty folder.",
+    )
+
+
+def _restore_ledger(source: Path, ledger: Path) -> None:
+    if ledger.exists() and cmp(source, ledger, shallow=False):
+        return
+    for ending in ("", "-wal", "-shm"):
+        if (beside := ledger.with_name(f"{ledger.name}{ending}")).exists():
+            raise _is_there(beside)
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    draft = ledger.with_name(f".{ledger.name}{_DRAFT}")
+    try:
+        shutil.copy2(source, draft)
+        sync([located(draft)])
+        draft.replace(ledger)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _restore_lake(source: Path, lake: Path, progress: OnProgress) -> None:
+    draft = lake / _DRAFT
+    for path in _in(lake) if draft.exists() else ():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    draft.mkdir(parents=True)
+    files = [Path(folder, name).relative_to(source) for folder, _, names in os.walk(source) for name in names]
+    try:
+        for number, file in enumerate(files, start=1):
+            (draft / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / file, draft / file)
+            progress(Progress("restoring", "the lake", number, len(files), "file", finished=number == len(files)))
+    except OSError:
+        shutil.rmtree(draft)
+        raise
+    sync(located(path) for folder, _, names in os.walk(draft) for path in (folder, *(f"{folder}/{n}" for n in names)))
+    for path in sorted(draft.iterdir(), key=lambda path: (path.name == _LAST, path.name)):
+        path.rename(lake / path.name)
+    draft.rmdir()
+    sync([located(lake), located(lake.parent)])
+
+
+def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, progress: OnProgress) -> Rehearsed:
     """Restore a generation beside itself, open the platform on it, read every page of every file, and remove it again.
 
     Raises:
         PlatformError: the platform cannot be opened on it; the message says why.
     """
-    with TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
+    with backup.alone(), TemporaryDirectory(prefix=".rehearsal-", dir=generation.folder.parent) as place:
         restored = Path(place)
         with meanwhile(progress, "restoring"):
             linked(generation.lake, restored / "lake")
@@ -88,7 +149,3 @@ def rehearse(generation: Generation, settings: Settings, progress: OnProgress) -
         return Rehearsed(
             generation.name, audit.release, tuple(audit.findings.faults), dict(audit.findings.seen), tuple(said)
         )
-
-
-def _files_of(ledger: Path) -> list[Path]:
-    return [ledger, *(ledger.with_name(f"{ledger.name}-{ending}") for ending in ("wal", "shm"))]
