@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from urllib.parse import unquote
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, LakeError
 from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
-from platform_assets.lakehouse.releases import Release, current_release, manifest_file, published, release
+from platform_assets.lakehouse.releases import Release, current_release, published
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.lakehouse.storage.parquet import damage
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.lake import audit
+from platform_assets.operations.backup.contents import added_files, live_files, naming_files, release_files
 from platform_assets.progress import OnProgress, Progress, no_progress
 
 Sizes = dict[Location, int]
@@ -76,15 +75,15 @@ def copy_lake(
     had = _had(lake, copy, now)
     _drop_beyond(copy, had)
     before = _faults(copy) if had.number >= 0 else []
-    live = dict(_live(lake, now.versions))
+    live = dict(live_files(lake, now.versions))
     again = ((lake.root / path, size) for path, size in lacking.items())
-    older = {file: size for file, size in (*again, *_added(lake, now, had)) if file not in live}
-    names = dict.fromkeys((*_named_in(lake, copy, before), *_names(lake, now, had)))
+    older = {file: size for file, size in (*again, *added_files(lake, now, had)) if file not in live}
+    names = dict.fromkeys((*_named_in(lake, copy, before), *naming_files(lake, now, had)))
     work = _Copying(lake, copy, now, live, older, frozenset(names))
     work.copy(list(dict.fromkeys((*older, *sorted(live), *names))), progress)
     if (cut := lake.horizon_file.read()) is not None:  # after the files: those that are gone, it knows of
         _place(lake, copy, lake.horizon_file).replace(cut)
-    for file in _releases(lake, now, had):
+    for file in release_files(lake, now, had):
         if (content := file.read()) is not None:
             _place(lake, copy, file).replace(content)
     after = _faults(copy)
@@ -223,76 +222,6 @@ def _had(lake: Lake, copy: Lake, now: Release) -> Release:
             "If the lake was restored from an older backup, keep this copy and name a new folder.",
         )
     return had
-
-
-def forget_deleted(lake: Lake, copy: Lake) -> int:
-    """Remove from a copy the data files that the lake has deleted because no release that is kept whole shows them.
-
-    Returns:
-        How many.
-    """
-    before = horizon_of(copy).before
-    if before == 0:
-        return 0
-    now, first = current_release(copy), release(copy, before)
-    pinned = (release(copy, number) for number in horizon_of(copy).kept)
-    kept = {file for shown in (first, *pinned) for file, _ in _live(copy, shown.versions)}
-    kept |= dict(_added(copy, now, first)).keys()
-    removed = 0
-    for table in copy.table_names():
-        path, there = copy.table_path(table), lake.table_path(table).files().keys()
-        for name in copy.table_path(table).files().keys() - there:
-            if not name.startswith("_delta_log/") and path / name not in kept:
-                (path / name).remove(durable=False)
-                removed += 1
-        path.tidy()
-    return removed
-
-
-def _live(lake: Lake, versions: Mapping[str, int]) -> Iterator[tuple[Location, int]]:
-    """The data files of a release."""
-    for table, version in versions.items():
-        path = lake.table_path(table)
-        yield from ((path / name, file.size) for name, file in table_snapshot(path, version).files.items())
-
-
-def _added(lake: Lake, now: Release, had: Release) -> Iterator[tuple[Location, int]]:
-    """The data files that entered tables since a release."""
-    for table, version in now.versions.items():
-        path = lake.table_path(table)
-        for number in range(had.versions.get(table, -1) + 1, version + 1):
-            adds = (action["add"] for action in commits.actions(path, number) if "add" in action)
-            yield from ((path / unquote(add["path"]), add["size"]) for add in adds)
-
-
-def _names(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    """What names the data files: manifests and logs."""
-    for number, publication in published(lake, after=had.number):
-        if number <= now.number:
-            yield manifest_file(lake, publication)
-    for table, version in now.versions.items():
-        path, after = lake.table_path(table), had.versions.get(table, -1)
-        begun = {commits.commit(path, number).publication for number in range(after + 1, version + 1)}
-        # Also of those that were undone before a release showed them: the log still names them.
-        manifests = (manifest_file(lake, publication) for publication in sorted(filter(None, begun)))
-        yield from (file for file in manifests if file.exists())
-        yield from _log(path, after, version)
-
-
-def _log(path: Location, after: int, version: int) -> Iterator[Location]:
-    """Commits and checkpoints up to a version; without the hint where it points beyond, since all is found without."""
-    names = [name for name in (path / "_delta_log").names() if name[:20].isdigit()]
-    new = [name for name in names if after < int(name[:20]) <= version]
-    yield from (path / "_delta_log" / name for name in sorted(new, key=lambda name: (not name.endswith(".json"), name)))
-    if after < commits.checkpoint_hint(path) <= version:
-        yield path / "_delta_log" / "_last_checkpoint"
-
-
-def _releases(lake: Lake, now: Release, had: Release) -> Iterator[Location]:
-    for number in range(had.number + 1, now.number + 1):
-        adds = (action["add"] for action in commits.actions(lake.releases_path, number) if "add" in action)
-        yield from (lake.releases_path / unquote(add["path"]) for add in adds)
-    yield from _log(lake.releases_path, had.number, now.number)
 
 
 def _place(lake: Lake, copy: Lake, file: Location) -> Location:

@@ -178,7 +178,8 @@ class BackupFolder:
         number = int(before[-1].name.partition("-")[0]) + 1 if before else 1
         moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         whole = Generation(self._every / f"{number:05}-{moment}-release-{draft.release}")
-        sync(located(path) for path, _, _ in os.walk(draft.folder))
+        own = [path for path in draft.folder.iterdir() if path.is_file()]
+        sync(located(path) for path in (*own, *(Path(folder) for folder, _, _ in os.walk(draft.folder))))
         draft.folder.rename(whole.folder)
         self.lead_to_newest()
         for old in self.generations()[:-kept]:
@@ -247,3 +248,4 @@ def _link(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
+        sync([located(target)])
