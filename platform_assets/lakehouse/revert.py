@@ -85,15 +85,14 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
 def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None) -> PutBack | None:
     """Put a table that somebody else's tool changed back to its released content, then finish what was begun.
 
-    The foreign commits stay in the table's history; a new one undoes them.
+    The foreign commits stay in the table's history; a new one undoes them. Files of the released content that the tool
+    deleted stay part of their days: readers are told that they are gone, until somebody restores them or computes the
+    days again.
 
     Args:
         table: `<layer>.<table>`.
         why: reason, for a person.
         who: decides; the user of this machine by default.
-
-    Files of the released content that the tool deleted stay part of their days: readers are told that they are gone,
-    until somebody restores them or computes the days again.
 
     Returns:
         What was done; None if there was nothing to undo.
