@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,8 +93,11 @@ def run_process(module: str, *arguments: object, env: Mapping[str, str], log: Pa
     return run_command((sys.executable, "-m", module, *arguments), env=env, log=log)
 
 
-def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path) -> Run:
+def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path, done: Collection[int] = (0,)) -> Run:
     """Run a program.
+
+    Args:
+        done: exit codes by which it says that its work is done.
 
     Raises:
         BenchmarkError: it failed; the message has its last lines.
@@ -117,7 +120,7 @@ def run_command(command: Sequence[object], *, env: Mapping[str, str], log: Path)
         seconds = time.monotonic() - started
     _wait_for_end(peaks)
     printed = log.read_text(encoding="utf-8", errors="replace")
-    if process.returncode:
+    if process.returncode not in done:
         last = "\n".join(printed.splitlines()[-_LAST_LINES:])
         raise BenchmarkError(f"`{' '.join(words[1:])}` failed ({process.returncode}); its log {log} ends:\n{last}")
     return Run(seconds, _cpu_of_children_s() - cpu_before_s, max(peaks.values(), default=None), load, printed)

@@ -78,7 +78,8 @@ class Sample:
         state = self.state(side)
         state.mkdir(parents=True, exist_ok=True)
         program = Path(sys.executable).with_name("platform-assets")
-        return run_command((program, *arguments), env=self._env(state), log=state / "benchmark.log")
+        # 1: done, and something needs a look, here the rows that the sample has for it
+        return run_command((program, *arguments), env=self._env(state), log=state / "benchmark.log", done=(0, 1))
 
     def module(self, module: str, side: str, *arguments: object) -> Run:
         """One process of a Python module that finds its settings in its environment, on the side's lake as it is."""
