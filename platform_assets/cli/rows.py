@@ -20,7 +20,7 @@ from platform_assets.cli.console import console, counted
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import batches
+from platform_assets.lakehouse.storage.parquet import row_batches
 
 _BATCH_ROWS = 1000
 _SHOWN = 20
@@ -95,7 +95,7 @@ def _rows(folder: Location, files: Mapping[date, Collection[str]], columns: Sequ
     none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
     for day in sorted(files):
         for path in sorted(files[day]):
-            for batch in batches(folder / path, _BATCH_ROWS):
+            for batch in row_batches(folder / path, _BATCH_ROWS):
                 yield from (none | row | {DAY: day} for row in batch.to_pylist())
 
 

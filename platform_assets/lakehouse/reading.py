@@ -15,7 +15,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import damage, damaged, opened
+from platform_assets.lakehouse.storage.parquet import damage, damaged, opened, other_length
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
     gone = [name for name in wanted if sizes[name] is None]
     if cut := [name for name in wanted if name not in gone and sizes[name] != snapshot.files[name].size]:
         first = min(cut)
-        raise damaged(path / first, damage(path / first, snapshot.files[first].size))
+        raise damaged(path / first, other_length(path / first, snapshot.files[first].size))
     if gone:
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",

@@ -20,7 +20,7 @@ from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.storage import parquet
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import batches
+from platform_assets.lakehouse.storage.parquet import row_batches
 from platform_assets.operations.audit import files
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.files import read_contents, turns_for
@@ -79,7 +79,7 @@ def test_readers_of_a_damaged_file_are_told_which_and_others_read_on(lake: Lake,
     with pytest.raises(DamagedTableError, match=f"{file.parent.name}/{file.name}(?s:.*)audit verify"):
         read_arrow(lake, TABLE)
     with pytest.raises(DamagedTableError, match=file.name):
-        list(batches(located(file), 10))
+        list(row_batches(located(file), 10))
     assert read_arrow(lake, TABLE, [whole]).num_rows > 0
 
 

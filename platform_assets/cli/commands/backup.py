@@ -22,8 +22,8 @@ def backup(
 ) -> None:
     """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile.
 
-    Every file is read and checked as it lies in the backup, and a good copy is never replaced. Exit code 1: the backup
-    is whole, and the lake has damaged files.
+    Every file that is copied is read and checked as it lies in the backup, and a good copy is never replaced. Exit code
+    1: the backup is whole, and the lake has damaged files.
     """
     from platform_assets.lakehouse.layout import Lake
     from platform_assets.ledger.copying import copy_ledger

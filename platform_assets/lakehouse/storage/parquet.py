@@ -30,7 +30,7 @@ def opened(file: Location) -> pq.ParquetFile:
     return pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True)
 
 
-def batches(file: Location, rows: int) -> Iterator[pa.RecordBatch]:
+def row_batches(file: Location, rows: int) -> Iterator[pa.RecordBatch]:
     """The rows of a file, so many at a time.
 
     Raises:
@@ -58,6 +58,14 @@ def damaged(file: Location, problem: str) -> DamagedTableError:
     )
 
 
+def other_length(file: Location, size: int) -> str:
+    """As `damage`, of what can be told without opening the file."""
+    there = file.size()
+    if there == size:
+        return ""
+    return "is missing" if there is None else f"has {there:,} bytes; {size:,} were published"
+
+
 def damage(file: Location, size: int) -> str:
     """What is wrong with a published file, whose every page is read; empty if nothing is.
 
@@ -69,9 +77,8 @@ def damage(file: Location, size: int) -> str:
     """
     import pyarrow as pa
 
-    there = file.size()
-    if there != size:
-        return "is missing" if there is None else f"has {there:,} bytes; {size:,} were published"
+    if problem := other_length(file, size):
+        return problem
     try:
         with opened(file) as parquet:
             deque(parquet.iter_batches(use_threads=False), maxlen=0)  # reading them is the point

@@ -10,7 +10,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import damage, opened
+from platform_assets.lakehouse.storage.parquet import damage, opened, other_length
 from platform_assets.operations.audit.faults import Check
 from platform_assets.operations.audit.tables import TableAudit
 from platform_assets.planning.windows import ranges
@@ -99,17 +99,14 @@ def _rows(table: TableAudit, file: DataFile, day: date) -> int | None:
     """How many rows a file holds; None if it is not what was published."""
     table.findings.seen["files"] += 1
     path = table.lake.table_path(table.table) / file.path
-    size = path.size()
-    if size == file.size:
+    problem = other_length(path, file.size)
+    if not problem:
         try:
             with opened(path) as parquet:
                 rows: int = parquet.metadata.num_rows
+                return rows
         except (pa.ArrowInvalid, OSError) as error:
             problem = f"cannot be read ({str(error).splitlines()[0].rstrip('.')})"
-        else:
-            return rows
-    else:
-        problem = "is missing" if size is None else f"has {size:,} bytes; {file.size:,} were published"
     _fault(table, "files", file, day, path, problem)
     return None
 

@@ -17,7 +17,7 @@ from platform_assets.lakehouse.horizon import horizon_of
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.releases import Release, current_release, published
 from platform_assets.lakehouse.storage.location import Location, sync
-from platform_assets.lakehouse.storage.parquet import damage
+from platform_assets.lakehouse.storage.parquet import damage, other_length
 from platform_assets.operations.audit.faults import Fault, Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.operations.backup.contents import added_files, live_files, naming_files, release_files
@@ -159,8 +159,7 @@ class _Copying:
         published = self.live.get(file, self.older.get(file))
         if file in self.names or there is None or there != published:
             return False
-        if file in self.live and (size := file.size()) != published:
-            problem = "is missing" if size is None else f"has {size:,} bytes; {published:,} were published"
+        if file in self.live and (problem := other_length(file, self.live[file])):
             self.damaged.append(f"{self._named(file)} {problem}. The backup keeps the good one.")
         return True
 
