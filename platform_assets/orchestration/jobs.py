@@ -57,7 +57,7 @@ def refresh_tables(
     with platform.open() as opened:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
             deep = replace(author, who=_DEEP)
-            for done in approve(opened, lambda: spark.session(progress), selection, deep, progress):
+            for done in approve(opened, lambda: spark.session(progress), selection, deep, progress, by_person=False):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
         result = refresh(

@@ -60,6 +60,8 @@ def approve(
     selection: LateSelection,
     author: Author,
     progress: OnProgress = no_progress,
+    *,
+    by_person: bool = True,
 ) -> tuple[Approval, ...]:
     """Take waiting rows into raw as a person decides; the days they reach are then stale through data.
 
@@ -70,6 +72,8 @@ def approve(
         selection: which rows.
         author: who decides, and why.
         progress: told when a table begins and when it is finished.
+        by_person: whether somebody decides it now; otherwise a contract does, by its `deep_restatement_days`, and no
+            decision is written down: the publication says who took the rows, and why.
 
     Returns:
         One result per raw table.
@@ -87,7 +91,8 @@ def approve(
             with ingest_turn(platform, contract, author) as turn, full_disk_explained(contract.name):
                 chosen = [rows for rows in choose(platform, "approval", selection) if rows.table == contract.name]
                 if chosen:
-                    decide(platform, "approval", chosen, author)
+                    if by_person:
+                        decide(platform, "approval", chosen, author)
                     taken = _take(turn, spark(), chosen, "approval")
                     done.append(taken)
                     rows = sum(arrival.taken for arrival in taken.arrivals)
