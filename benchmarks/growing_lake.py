@@ -69,7 +69,9 @@ class Installation:
             platform.ledger.record(*records)
             # There are no rows to look at: as after every refresh, somebody has, and nothing was ever valid.
             days = {day: self.digests[REFERENCE][day] for day in Calendar(FIRST, last).days()}
-            content = content_of(days, history_key(platform, REFERENCE), history_order(platform, REFERENCE))
+            content = content_of(
+                days, history_key(platform.catalogue, REFERENCE), history_order(platform.catalogue, REFERENCE)
+            )
             platform.ledger.keep_view(REFERENCE, content, {})
         self.until = last
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import ClassVar
 
 _PLATFORM = Path(__file__).parent
@@ -44,14 +46,23 @@ def users_line(error: BaseException, package: str | None = None) -> str | None:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
-    frames = list(traceback.walk_tb(error.__traceback__))
-    above = f"{package.partition('.')[0]}." if package else None
-    own = [at for at in frames if above and f"{at[0].f_globals.get('__name__')}.".startswith(above)]
-    users = own or [at for at in frames if _is_of_a_user(at[0].f_code.co_filename)]
-    if not users:
-        return None
-    frame, line = users[-1]
-    return f"{frame.f_code.co_filename}, line {line}"
+    users = users_frames(traceback.walk_tb(error.__traceback__), package)
+    return f"{users[-1][0].f_code.co_filename}, line {users[-1][1]}" if users else None
+
+
+def users_frames(frames: Iterable[tuple[FrameType, int]], package: str | None = None) -> list[tuple[FrameType, int]]:
+    """Those frames, each with its line, that are a user's own code; of one package if it is on the way.
+
+    Args:
+        frames: outermost first.
+        package: of the user, which may be installed among the libraries.
+    """
+    frames = list(frames)
+    top = package.partition(".")[0] if package else ""
+    # What is shipped with the platform lies among the platform's own.
+    above = f"{_PLATFORM.name}.domains." if top == _PLATFORM.name else f"{top}."
+    own = [at for at in frames if top and f"{at[0].f_globals.get('__name__')}.".startswith(above)]
+    return own or [at for at in frames if _is_of_a_user(at[0].f_code.co_filename)]
 
 
 def _is_of_a_user(file: str) -> bool:

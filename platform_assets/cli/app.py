@@ -19,7 +19,7 @@ from platform_assets.cli.progress import speaking
 from platform_assets.errors import PlatformError
 
 GROUPS = {
-    "Begin": ("demo", "up", "land"),
+    "Begin": ("demo", "init", "check", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
     "Change": ("refresh", "stage", "rollback", "withdraw"),
     "Decide": ("late",),

@@ -7,12 +7,14 @@ unproved is ever visible.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days, check_fields
+from platform_assets.contracts.fields import Days
+from platform_assets.contracts.mistakes import check_declaration
 
 Severity = Literal["block", "warn"]
 """What a finding does: `block` keeps the day unpublished, `warn` is shown with the published day."""
@@ -42,12 +44,15 @@ class Checks:
     volume_blocks_after: tuple[int, int] = (3, 7)
 
     def __post_init__(self) -> None:
-        check_fields(self, "The declaration of checks")
+        check_declaration(self, "The declaration of checks", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         least, of = self.volume_blocks_after
         if not 1 <= least <= of:
-            raise ContractError(
+            yield ContractError(
                 f"volume_blocks_after={self.volume_blocks_after} asks for {least} of {of} days.",
                 "Give (k, n) with 1 <= k <= n: (3, 7) is three of the last seven days.",
+                field="volume_blocks_after",
             )
 
 
@@ -88,17 +93,21 @@ class Amount:
     theirs: str
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The amount {self.name!r} of a reconciliation")
+        check_declaration(self, f"The amount {self.name!r} of a reconciliation", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         if not IDENTIFIER.fullmatch(self.name):
-            raise ContractError(
+            yield ContractError(
                 f"The amount {self.name!r} of a reconciliation is not an identifier.",
                 "Use lower-case letters, digits and underscores.",
+                field=self.name,
             )
         for side in ("ours", "theirs"):
             if not getattr(self, side).strip():
-                raise ContractError(
+                yield ContractError(
                     f"The amount {self.name!r} of a reconciliation has no expression `{side}`.",
                     "Give a Spark SQL aggregate, as sum(net).",
+                    field=self.name,
                 )
 
     @property
@@ -130,17 +139,21 @@ class Reconciliation:
     amounts: tuple[Amount, ...]
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The reconciliation with {self.upstream!r}")
+        check_declaration(self, f"The reconciliation with {self.upstream!r}", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         if not self.amounts:
-            raise ContractError(
+            yield ContractError(
                 f"The reconciliation with {self.upstream} compares nothing.",
                 'Give `amounts`, as Amount("rows", "sum(rows)", "count(1)").',
+                field="amounts",
             )
         names = [*self.by, *(amount.name for amount in self.amounts)]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            raise ContractError(
+            yield ContractError(
                 f"The reconciliation with {self.upstream} uses the name {name!r} twice.",
                 "Rename the amount, or remove one from `by` or `amounts`.",
+                field=name,
             )
 
 
@@ -155,7 +168,7 @@ class Freshness:
     within_days: Days = 1
 
     def __post_init__(self) -> None:
-        check_fields(self, "The freshness")
+        check_declaration(self, "The freshness")
 
 
 def _is_one_argument(text: str) -> bool:

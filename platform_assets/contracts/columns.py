@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import check_fields
+from platform_assets.contracts.mistakes import check_declaration
 
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """What may name a table or column: the allow-list behind every generated path and expression."""
@@ -46,21 +47,26 @@ class Column:
     made_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The column {self.name!r}")
+        check_declaration(self, f"The column {self.name!r}", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         if not IDENTIFIER.fullmatch(self.name):
-            raise ContractError(
+            yield ContractError(
                 f"Column name {self.name!r} is not an identifier.",
                 "Use lower-case letters, digits and underscores.",
+                field=self.name,
             )
         if self.digits and not max(1, self.digits[1]) <= self.digits[0] <= MOST_DIGITS:
-            raise ContractError(
+            yield ContractError(
                 f"Column {self.name!r} has the type {self.type!r}, a decimal that does not exist.",
                 f"Use decimal(p,s) with p digits, from 1 to {MOST_DIGITS}, and s of them after the point.",
+                field=self.name,
             )
         if not _TYPES.fullmatch(self.type):
-            raise ContractError(
+            yield ContractError(
                 f"Column {self.name!r} has the unknown type {self.type!r}.",
                 "Use long, int, string, boolean, timestamp, date, double or decimal(p,s).",
+                field=self.name,
             )
 
     @property

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
+from keyword import iskeyword
 
+from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError, UnknownTableError
-from platform_assets.contracts.fields import check_fields
+from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.table import Contract
-from platform_assets.contracts.versions import check_code_version
+from platform_assets.contracts.versions import code_version_problems
 
 
 @dataclass(frozen=True)
@@ -30,16 +34,36 @@ class Domain:
     code_version: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The domain {self.name!r}")
-        if self.code_version is None:
-            return
-        check_code_version(f"The domain {self.name!r}", self.code_version)
-        for contract in self.tables:
+        check_declaration(self, f"The domain {self.name!r}", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
+        if not IDENTIFIER.fullmatch(self.name):
+            yield ContractError(
+                f"The domain {self.name!r} has no identifier as its name.",
+                "Use lower-case letters, digits and underscores.",
+                field="name",
+            )
+        if not self.tables:
+            yield ContractError(
+                f"The domain {self.name!r} has no tables.",
+                "Name its contracts in `tables`, as Domain(name, tables=TABLES, …).",
+                field="tables",
+            )
+        if not all(part.isidentifier() and not iskeyword(part) for part in self.transforms.split(".")):
+            yield ContractError(
+                f"The domain {self.name!r} has transforms={self.transforms!r}, which is no import path.",
+                "Name the package that holds the modules `silver` and `gold`, as shop.transforms.",
+                field="transforms",
+            )
+        yield from code_version_problems(f"The domain {self.name!r}", self.code_version)
+        for contract in self.tables if self.code_version is not None else ():
             if contract.code_version is not None:
-                raise ContractError(
+                yield ContractError(
                     f"The code version of {contract.name} is set twice: {contract.code_version!r} in its contract and "
                     f"{self.code_version!r} in the domain {self.name!r}.",
                     "Remove one of them.",
+                    table=contract.name,
+                    field="code_version",
                 )
 
 
@@ -59,29 +83,9 @@ class Catalogue:
                 names a column of another table that is not there.
         """
         domains = tuple(domains)
-        by_name: dict[str, Contract] = {}
-        for contract in (contract for domain in domains for contract in domain.tables):
-            if contract.name in by_name:
-                raise ContractError(
-                    f"{contract.name} is declared twice.",
-                    "Rename or remove one of the contracts.",
-                )
-            by_name[contract.name] = contract
-        for contract in by_name.values():
-            for read in contract.inputs:
-                if read.table not in by_name:
-                    raise ContractError(
-                        f"{contract.name} reads {read.table}, which no domain declares.",
-                        f"Declare it or read one of {', '.join(sorted(by_name))}.",
-                    )
-            _check_reconciliations(contract, by_name)
-            _check_lineage(contract, by_name)
-        graph = {name: [read.table for read in contract.inputs] for name, contract in by_name.items()}
-        try:
-            order = list(TopologicalSorter(graph).static_order())
-        except CycleError as error:
-            path = " -> ".join(error.args[1])
-            raise ContractError(f"Tables read each other in a circle: {path}.", "Break the circle.") from error
+        by_name = {contract.name: contract for domain in domains for contract in domain.tables}
+        refuse(_problems(domains, by_name))
+        order = TopologicalSorter(_graph(by_name)).static_order()
         return cls(domains, tuple(by_name[name] for name in order))
 
     def __iter__(self) -> Iterator[Contract]:
@@ -104,26 +108,67 @@ class Catalogue:
         return next(domain for domain in self.domains if contract in domain.tables)
 
 
-def _check_lineage(contract: Contract, by_name: Mapping[str, Contract]) -> None:
+def _graph(by_name: Mapping[str, Contract]) -> dict[str, list[str]]:
+    return {name: [read.table for read in contract.inputs] for name, contract in by_name.items()}
+
+
+def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
+    for name in _repeated(contract.name for domain in domains for contract in domain.tables):
+        yield ContractError(f"{name} is declared twice.", "Rename or remove one of the contracts.", table=name)
+    for name in _repeated(domain.name for domain in domains):
+        yield ContractError(f"Two domains have the name {name!r}.", "Rename one of them.", field="name")
+    for contract in by_name.values():
+        unknown = [read.table for read in contract.inputs if read.table not in by_name]
+        for name in unknown:
+            meant = "".join(f"Did you mean {close}? " for close in get_close_matches(name, by_name, 1))
+            yield ContractError(
+                f"{contract.name} reads {name}, which no domain declares.",
+                f"{meant}Declare it or read one of {', '.join(sorted(by_name))}.",
+                table=contract.name,
+                field=name,
+            )
+        if not unknown:
+            yield from _reconciliation_problems(contract, by_name)
+            yield from _lineage_problems(contract, by_name)
+    try:
+        TopologicalSorter(_graph(by_name)).prepare()
+    except CycleError as error:
+        path = " -> ".join(error.args[1])
+        circle = ContractError(
+            f"Tables read each other in a circle: {path}.", "Break the circle.", table=error.args[1][0], field="inputs"
+        )
+        circle.__cause__ = error
+        yield circle
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def _lineage_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
     inputs = {read.table for read in contract.inputs}
     for column in contract.columns:
         for source in column.made_from:
             table, _, name = source.rpartition(".")
             if table not in inputs or name not in by_name[table].column_names:
-                raise ContractError(
+                yield ContractError(
                     f"{contract.name} has {column.name!r} made from {source!r}, which is no column of an input.",
                     f"Name columns of {', '.join(sorted(inputs)) or 'its inputs'} as <layer>.<table>.<column>.",
+                    table=contract.name,
+                    field=column.name,
                 )
 
 
-def _check_reconciliations(contract: Contract, by_name: Mapping[str, Contract]) -> None:
+def _reconciliation_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
     for declared in contract.reconciles:
         theirs = {column.name: column.type for column in by_name[declared.upstream].columns}
         for name in declared.by:
             ours = contract.column(name).type
             if theirs.get(name) != ours:
-                raise ContractError(
+                yield ContractError(
                     f"{contract.name} reconciles with {declared.upstream} by {name!r}, which is {ours} here and "
                     f"{theirs.get(name, 'no column')} there.",
                     "Name columns in `by` that both tables have, of one type.",
+                    table=contract.name,
+                    field=name,
                 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from inspect import isclass, isroutine
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -16,15 +18,16 @@ _SHOWN = 80
 _ADAPTERS: dict[type, dict[str, TypeAdapter[Any]]] = {}
 
 
-def check_fields(declared: object, whose: str) -> None:
-    """Refuse a declaration with a field of another type or outside its range; nothing is converted.
+def field_problems(declared: object, whose: str, table: str | None = None) -> Iterator[ContractError]:
+    """Every field of another type than its annotation says, or outside its range; nothing is converted.
 
     Args:
         declared: a dataclass whose annotations say what is allowed.
-        whose: what it is, to begin the message with.
+        whose: what it is, to begin the messages with.
+        table: that it is about, where it knows.
 
-    Raises:
-        ContractError: names the field, its value and what is allowed.
+    Returns:
+        Errors that name the field, its value and what is allowed.
     """
     for name, allowed in _adapters(type(declared)).items():
         try:
@@ -32,10 +35,14 @@ def check_fields(declared: object, whose: str) -> None:
         except ValidationError as error:
             where, problems = _first_place(error)
             value = problems[0]["input"]
-            raise ContractError(
+            problem = ContractError(
                 f"{whose} has {name}{where}={_shown(value)}.",
                 f"Correct `{name}`: {_allowed(name, value, problems)}.",
-            ) from error
+                table=table,
+                field=name,
+            )
+            problem.__cause__ = error
+            yield problem
 
 
 def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
@@ -59,6 +66,8 @@ def _allowed(name: str, value: object, problems: list[ErrorDetails]) -> str:
     if problems[0]["type"] == "tuple_type":
         inside = ", ".join(map(_shown, value)) if isinstance(value, list | set | frozenset) else _shown(value)
         return f"it must be a tuple, and one of a single value ends with a comma, as in {name}=({inside},)"
+    if isroutine(value) or isclass(value):
+        return f"{value.__name__} stands there without brackets; write {value.__name__}(…) for what it gives"
     said = [problem["msg"].removeprefix("Input should be ") for problem in problems]
     return f"it must be {' or '.join(dict.fromkeys(said))}"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import check_fields
+from platform_assets.contracts.mistakes import check_declaration
 
 Format = Literal["parquet", "csv", "json"]
 """How a file holds its rows; whoever treats them differently has a case for each, which the type checker holds."""
@@ -41,20 +41,24 @@ class LandingFiles:
     complete: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The source {self.folder!r}")
+        check_declaration(self, f"The source {self.folder!r}", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         if not all(part.strip(".") for part in self.folder.split("/")) or "\\" in self.folder:
-            raise ContractError(
+            yield ContractError(
                 f"The source {self.folder!r} is no folder below the landing root.",
                 "Name a folder such as tills or shop/tills, not one that leads out of the landing root.",
+                field="folder",
             )
         if self.complete is None:
             return
         ending = "." + self.complete.rpartition(".")[2].lower()
         if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or ending in FORMATS:
-            raise ContractError(
+            yield ContractError(
                 f"The source {self.folder!r} cannot mark with {self.complete!r} what is complete.",
                 "Name a file such as _SUCCESS, or an ending such as .done, of letters, digits, dots, hyphens and "
                 f"underscores, which is not that of a delivery ({', '.join(FORMATS)}).",
+                field="complete",
             )
 
     @property

@@ -6,6 +6,7 @@ is declared anywhere else. A contract is pure: building one starts no JVM and im
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -13,9 +14,10 @@ from typing import Literal
 from platform_assets.contracts.checks import Checks, Freshness, Reconciliation
 from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days, check_fields
+from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
-from platform_assets.contracts.versions import check_code_version
+from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf, Span, Window
 
 Layer = Literal["raw", "silver", "gold"]
@@ -41,24 +43,32 @@ class Rule:
     description: str
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The rule {self.name!r}")
+        check_declaration(self, f"The rule {self.name!r}", self._problems)
+
+    def _problems(self) -> Iterator[ContractError]:
         if not IDENTIFIER.fullmatch(self.name) or not self.expression.strip():
-            raise ContractError(
+            yield ContractError(
                 f"The rule {self.name!r} has no identifier as its name, or no expression.",
                 "Name it in lower-case letters, digits and underscores, and give a condition, as n > 0.",
+                field=self.name,
             )
 
 
 @dataclass(frozen=True)
 class Input:
-    """One table a transform reads, and the days of it that one day needs."""
+    """One table a transform reads, and the days of it that one day needs.
+
+    Args:
+        table: `<layer>.<table>`. The function that computes the table gets it as a parameter named without the layer.
+        window: which days of it one day reads. Through the same day it comes as a frame, as of the day as a `History`,
+            and else as a `Windowed`.
+    """
 
     table: str
     window: Window
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The input {self.table!r}")
-        _check_name(self.table)
+        check_declaration(self, f"The input {self.table!r}", lambda: _name_problems(self.table))
 
     @property
     def parameter(self) -> str:
@@ -66,13 +76,15 @@ class Input:
         return self.table.split(".")[1]
 
 
-def _check_name(name: str) -> None:
-    """Refuse what is no name of a table."""
+def _name_problems(name: str) -> Iterator[ContractError]:
+    """Why something is no name of a table."""
     layer, _, table = name.partition(".")
     if layer not in LAYERS or not IDENTIFIER.fullmatch(table):
-        raise ContractError(
+        yield ContractError(
             f"Table name {name!r} is not <layer>.<table>.",
             "Name it raw.x, silver.x or gold.x, in lower case.",
+            table=name,
+            field="name",
         )
 
 
@@ -135,48 +147,51 @@ class Contract:
     code_version: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, f"The contract of {self.name}")
-        _check_name(self.name)
+        check_declaration(self, f"The contract of {self.name}", self._problems, self.name)
+
+    def _problems(self) -> Iterator[ContractError]:
         names = [column.name for column in self.columns]
-        for name in {name for name in names if names.count(name) > 1} | ({DAY} & set(names)):
-            raise self._error(
-                f"declares the column {name!r} twice or in place of the day",
-                "Remove it from `columns`.",
+        if wrong := list(_name_problems(self.name)):
+            yield from wrong
+            return  # of which layer it is, the rest depends on
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1 or name == DAY):
+            yield self._error(
+                f"declares the column {name!r} twice or in place of the day", "Remove it from `columns`.", name
             )
         for name in self.key:
             if name not in names:
-                raise self._error(
-                    f"has the key column {name!r} that it does not declare",
-                    "Add it to `columns`.",
-                )
-            if self.column(name).nullable:
-                raise self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.")
+                yield self._error(f"has the key column {name!r} that it does not declare", "Add it to `columns`.", name)
+            elif self.column(name).nullable:
+                yield self._error(f"allows nulls in its key column {name!r}", "Set nullable=False.", name)
+        if len(set(self.key)) < len(self.key):
+            yield self._error("names a column twice in its key", "Name each once.", "key")
         if not self.key:
-            raise self._error("has no key", "Name the columns that identify a row.")
-        self._check_raw() if self.layer == "raw" else self._check_derived()
+            yield self._error("has no key", "Name the columns that identify a row.", "key")
+        yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
         for reconciliation in self.reconciles:
-            self._check_reconciliation(reconciliation)
-        if self.code_version is not None:
-            check_code_version(f"The contract of {self.name}", self.code_version)
+            yield from self._reconciliation_problems(reconciliation)
+        yield from code_version_problems(f"The contract of {self.name}", self.code_version, self.name)
 
-    def _error(self, what: str, todo: str) -> ContractError:
-        return ContractError(f"The contract of {self.name} {what}.", todo)
+    def _error(self, what: str, todo: str, field: str | None = None) -> ContractError:
+        return ContractError(f"The contract of {self.name} {what}.", todo, table=self.name, field=field)
 
-    def _check_raw(self) -> None:
+    def _raw_problems(self) -> Iterator[ContractError]:
         if self.source is None or self.event_time is None:
-            raise self._error("has no source or no event time", "Give `source` and `event_time`.")
+            yield self._error("has no source or no event time", "Give `source` and `event_time`.", "source")
         if self.deep_restatement_days is not None and self.deep_restatement_days <= self.restatement_window_days:
-            raise self._error(
+            yield self._error(
                 f"restates {self.deep_restatement_days} days deep, which its restatement window of "
                 f"{self.restatement_window_days} days takes unasked",
                 "Give `deep_restatement_days` more days than `restatement_window_days`, or leave it out.",
+                "deep_restatement_days",
             )
         if self.inputs or self.rules:
-            raise self._error("has inputs or rules", "Declare them on the silver table that reads it.")
+            yield self._error("has inputs or rules", "Declare them on the silver table that reads it.", "inputs")
         if self.code_version is not None:
-            raise self._error(
+            yield self._error(
                 "has a code version, but raw rows are kept as delivered and computed by no code",
                 "Set it on the silver table that reads it.",
+                "code_version",
             )
         expected = {
             self.event_time: ("timestamp", "date"),
@@ -185,67 +200,90 @@ class Contract:
         }
         for name, types in expected.items():
             if name is not None and (name not in self.column_names or self.column(name).type not in types):
-                raise self._error(
+                yield self._error(
                     f"needs {name!r} as a column of type {' or '.join(types)}",
                     "Declare it so.",
+                    name,
                 )
 
-    def _check_derived(self) -> None:
+    def _derived_problems(self) -> Iterator[ContractError]:
         if not self.inputs:
-            raise self._error("reads nothing", "Declare its `inputs`.")
+            yield self._error("reads nothing", "Declare its `inputs`.", "inputs")
+            return
+        for name in ("source", "event_time", "updated_at", "voided"):
+            if getattr(self, name) is not None:
+                yield self._error(
+                    f"has `{name}`, which only raw tables have",
+                    "Set it on the raw table that it is made from, and leave it out here.",
+                    name,
+                )
+        rules = [rule.name for rule in self.rules]
+        for name in dict.fromkeys(name for name in rules if rules.count(name) > 1):
+            yield self._error(
+                f"has two rules of the name {name!r}, and quarantined rows say no more than it", "Rename one.", name
+            )
         if len({i.parameter for i in self.inputs}) < len(self.inputs):
-            raise self._error("has two inputs of one name", "Read each table through one window.")
+            yield self._error("has two inputs of one name", "Read each table through one window.", "inputs")
         if self.layer == "silver":
             reads = self.inputs[0]
             if len(self.inputs) > 1 or not reads.table.startswith("raw.") or reads.window != Span(0, 0):
-                raise self._error(
+                yield self._error(
                     "does not read exactly one raw table on the same day",
                     "Give one same_day() input.",
+                    "inputs",
                 )
         elif any(i.table.startswith("raw.") for i in self.inputs) or self.rules:
-            raise self._error(
+            yield self._error(
                 "reads raw or has row rules",
                 "Read silver or gold; rules belong to silver tables.",
+                "inputs",
             )
         if any(isinstance(i.window, AsOf) and not i.table.startswith("silver.") for i in self.inputs):
-            raise self._error(
+            yield self._error(
                 "reads something else than a silver table as of a day",
                 "Use as_of() on silver tables.",
+                "inputs",
             )
         ahead = [i.table for i in self.inputs if isinstance(i.window, Span) and i.window.after]
         if ahead and any(isinstance(i.window, AsOf) for i in self.inputs):
-            raise self._error(
+            yield self._error(
                 f"reads days of {ahead[0]} that lie ahead beside a table that it reads as of the day",
                 "Join what is valid as of the day in a table of its own, which reads both on the same day, and read "
                 "that table through the span.",
+                "inputs",
             )
 
-    def _check_reconciliation(self, declared: Reconciliation) -> None:
+    def _reconciliation_problems(self, declared: Reconciliation) -> Iterator[ContractError]:
         windows = {read.table: read.window for read in self.inputs}
         if declared.upstream not in windows:
-            raise self._error(
+            yield self._error(
                 f"reconciles with {declared.upstream}, which is no input of it",
                 f"Set `upstream` to one of {', '.join(windows)}." if windows else "Remove it from `reconciles`.",
+                "reconciles",
             )
+            return
         window = windows[declared.upstream]
         if isinstance(window, AsOf):
-            raise self._error(
+            yield self._error(
                 f"reconciles with {declared.upstream}, which it reads as of a day",
                 "Remove it from `reconciles`: there are no rows of the day to compare with.",
+                "reconciles",
             )
         for amount in declared.amounts:
             if window != Span(0, 0) and amount.sides[1] is None:
-                raise self._error(
+                yield self._error(
                     f"reconciles {amount.name!r} with {amount.theirs!r} of {declared.upstream}, which it reads through "
                     "several days and which cannot be put together from single days",
                     "Use one sum(...), count(...), min(...) or max(...) of one argument, not of distinct values; for "
                     "several of them declare several amounts.",
+                    amount.name,
                 )
         for name in declared.by:
             if name not in self.column_names:
-                raise self._error(
+                yield self._error(
                     f"reconciles with {declared.upstream} by {name!r}, a column that it does not declare",
                     "Name columns in `by` that both tables have.",
+                    name,
                 )
 
     @property

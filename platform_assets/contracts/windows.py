@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from platform_assets.contracts.fields import Days, check_fields
+from platform_assets.contracts.fields import Days
+from platform_assets.contracts.mistakes import check_declaration
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Span:
     after: Days
 
     def __post_init__(self) -> None:
-        check_fields(self, "A read window of span(before, after)")
+        check_declaration(self, "A read window of span(before, after)")
 
 
 @dataclass(frozen=True)

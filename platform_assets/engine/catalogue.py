@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
 from platform_assets.contracts import Catalogue, ContractError, Domain
-from platform_assets.errors import PlatformError, users_line
+from platform_assets.contracts.mistakes import Gathered, gathering
+from platform_assets.engine.mistake import Mistake, refuse_mistakes
+from platform_assets.errors import PlatformError, users_frames, users_line
 from platform_assets.settings import Settings
 
 
@@ -15,8 +20,57 @@ def load_catalogue(settings: Settings) -> Catalogue:
 
     Raises:
         ContractError: a domain cannot be imported or contradicts itself.
+        MistakesError: several things are wrong; it names them all.
     """
-    return Catalogue.of([_load_domain(package) for package in settings.domains])
+    mistakes: list[Mistake] = []
+    domains: list[Domain] = []
+    catalogue: Catalogue | None = None
+    for package in settings.domains:
+        with _told(package) as told:
+            domains.append(_load_domain(package))
+        mistakes += told
+    if not mistakes:
+        # What is wrong in one domain would be told once more as missing from another.
+        with gathering() as gathered:
+            try:
+                catalogue = Catalogue.of(domains)
+            except ValueError:  # of tables in a circle there is no order
+                assert gathered
+        mistakes += [_mistake(_package_of(settings, domains, found.error), found) for found in gathered]
+    refuse_mistakes(mistakes)
+    assert catalogue is not None
+    return catalogue
+
+
+@contextmanager
+def _told(package: str) -> Iterator[list[Mistake]]:
+    """Gathers what is wrong in a package while it is loaded; modules with a mistake are to be imported anew."""
+    mistakes: list[Mistake] = []
+    before = set(sys.modules)
+    with gathering() as gathered:
+        try:
+            yield mistakes
+        except ContractError as error:
+            mistakes.append(Mistake.of(error, package))
+    mistakes[:0] = [_mistake(package, found) for found in gathered]
+    broken = {str(frame.f_globals.get("__name__")) for found in gathered for frame, _ in found.frames}
+    for name in broken & (set(sys.modules) - before):
+        del sys.modules[name]
+
+
+def _mistake(package: str, found: Gathered) -> Mistake:
+    users = users_frames(found.frames, package)
+    place = f"{users[-1][0].f_code.co_filename}, line {users[-1][1]}" if users else None
+    return Mistake.of(found.error, package, place)
+
+
+def _package_of(settings: Settings, domains: list[Domain], error: ContractError) -> str:
+    """The package that a table of several domains is declared in."""
+    by_domain = zip(settings.domains, domains, strict=True)
+    return next(
+        (package for package, domain in by_domain if error.table in {contract.name for contract in domain.tables}),
+        ", ".join(settings.domains),
+    )
 
 
 def _load_domain(package: str) -> Domain:
@@ -34,8 +88,6 @@ def _load_module(package: str) -> ModuleType:
     """Import a package of a user, whose code may raise whatever Python has."""
     try:
         return import_module(package)
-    except ContractError as error:
-        raise ContractError(f"{error.what} It is declared in {users_line(error, package)}.", error.todo) from error
     except (Exception, SystemExit) as error:
         if _is_absent(package, error):
             raise ContractError(

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import signature
+from inspect import Parameter, signature
 from logging import getLogger
 from typing import TYPE_CHECKING, cast
 
-from platform_assets.contracts import Catalogue, Contract, ContractError
-from platform_assets.engine.user_code import UserCode, table_version, transform_module
+from platform_assets.contracts import Catalogue, Contract
+from platform_assets.engine.user_code import UserCode, missing_function, parameters, table_version, transform_module
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
@@ -133,7 +133,7 @@ def code_versions(catalogue: Catalogue) -> dict[str, str]:
     return versions
 
 
-def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFrame]:
+def transform_of(catalogue: Catalogue, contract: Contract) -> Callable[..., DataFrame]:
     """The function that computes a table: `<transforms>.<layer>.<table>` of its domain.
 
     The domain's other transforms are imported with it, always in the same order: modules may change something when they
@@ -142,19 +142,27 @@ def transform_of(platform: Platform, contract: Contract) -> Callable[..., DataFr
     Raises:
         ContractError: there is no such function, or its parameters are not the contract's inputs.
     """
-    domain = platform.catalogue.domain_of(contract.name)
+    domain = catalogue.domain_of(contract.name)
     for name in transform_modules(domain.transforms):
         if find_spec(name):
             import_module(name)
     module = transform_module(domain, contract)
     function = getattr(import_module(module), contract.table, None)
-    wanted = [read.parameter for read in contract.inputs]
-    if function is None or list(signature(function).parameters) != wanted:
-        raise ContractError(
-            f"{contract.name} needs a function {contract.table}({', '.join(wanted)}) in {module}.",
-            "Write it, with its inputs' names as parameters in the contract's order.",
-        )
+    if not callable(function) or _parameters(function) != parameters(contract):
+        raise missing_function(contract, module)
     return cast("Callable[..., DataFrame]", function)
+
+
+def _parameters(function: Callable[..., object]) -> list[str] | None:
+    """Their names where each can be given by its name, and no others."""
+    try:
+        declared = signature(function).parameters.values()
+    except ValueError:  # of what is not Python, it cannot be told
+        return None
+    by_name = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
+    return (
+        [parameter.name for parameter in declared] if all(parameter.kind in by_name for parameter in declared) else None
+    )
 
 
 def _git_commit() -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from platform_assets.contracts import Contract, ContractError, Domain
+from platform_assets.errors import users_line
 from platform_assets.planning.code.reach import reached_code
 from platform_assets.planning.code.source import Module, parse_module
 from platform_assets.records.code_version import code_version
@@ -38,10 +39,7 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
     """
     module = transform_module(domain, contract)
     if code.find(module) is None:
-        raise ContractError(
-            f"The domain {domain.name!r} has no module {module}, by which {contract.name} is computed.",
-            f"Write it, with a function {contract.table}, or correct `transforms` of its Domain.",
-        )
+        raise missing_module(domain, contract)
     try:
         return code_version(reached_code(code.find, code.below, module, contract.table))
     except RecursionError as error:
@@ -51,6 +49,37 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
 def transform_module(domain: Domain, contract: Contract) -> str:
     """Where the function that computes a table is found, under the table's name."""
     return f"{domain.transforms}.{contract.layer}"
+
+
+def parameters(contract: Contract) -> list[str]:
+    """The parameters of the function that computes a table."""
+    return [read.parameter for read in contract.inputs]
+
+
+def missing_module(domain: Domain, contract: Contract) -> ContractError:
+    """What to say where the module is not there in which a table's function should be."""
+    return ContractError(
+        f"The domain {domain.name!r} has no module {transform_module(domain, contract)}, by which {contract.name} is "
+        "computed.",
+        f"Write it, with a function {contract.table}, or correct `transforms` of its Domain.",
+        table=contract.name,
+        field="transforms",
+    )
+
+
+def missing_function(contract: Contract, module: str, there: str | None = None) -> ContractError:
+    """What to say where a table's function is not there, or has other parameters.
+
+    Args:
+        there: what is, where that is known.
+    """
+    return ContractError(
+        f"{contract.name} needs a function {contract.table}({', '.join(parameters(contract))}) in {module}"
+        f"{f', where {there}' if there else ''}.",
+        "Write it, with its inputs' names as parameters in the contract's order.",
+        table=contract.name,
+        field="inputs" if there else None,
+    )
 
 
 class UserCode:
@@ -113,7 +142,15 @@ class UserCode:
         try:
             return parse_module(name, source, is_package=spec.submodule_search_locations is not None)
         except (SyntaxError, ValueError) as error:
-            raise _unknowable(name, str(error)) from error
+            if not isinstance(error, SyntaxError):
+                raise _unknowable(name, str(error)) from error
+            error.filename = spec.origin
+            raise _unknowable(name, f"{error.msg} in {users_line(error)}", is_python=False) from error
+
+    def file(self, name: str) -> str | None:
+        """Where the source of a module lies."""
+        spec = self._spec(name)
+        return spec.origin if spec else None
 
     def _spec(self, name: str) -> ModuleSpec | None:
         if name not in self._specs:
@@ -149,10 +186,12 @@ def _source_of(name: str, spec: ModuleSpec) -> str:
     return source
 
 
-def _unknowable(name: str, why: str) -> ContractError:
+def _unknowable(name: str, why: str, *, is_python: bool = True) -> ContractError:
     return ContractError(
         f"The source of {name}, which transforms use, cannot be read, so it is not known when it changes: {why}.",
-        "Set `code_version` by hand, in the contracts that use it or for their Domain.",
+        "Set `code_version` by hand, in the contracts that use it or for their Domain."
+        if is_python
+        else "Correct that line.",
     )
 
 

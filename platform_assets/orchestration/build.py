@@ -7,6 +7,7 @@ import warnings
 import dagster as dg
 
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.platform import code_versions
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
@@ -26,6 +27,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         progress: told how far runs in this process are; those of Dagster's own processes tell nobody.
     """
     catalogue = load_catalogue(settings)
+    refuse_wrong_functions(catalogue)
     with warnings.catch_warnings():
         # In Dagster 1.13, backfill policies are beta and checks of partitions preview; its version is pinned, and this
         # would be said once a table.

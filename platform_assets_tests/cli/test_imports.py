@@ -14,12 +14,13 @@ from platform_assets.cli.app import COMMANDS, build
 from platform_assets_tests.support.cli.commands import TABLE
 from platform_assets_tests.support.cli.probe import PROBE
 
-COMPUTE = {"demo", "up", "verify", "withdraw"}
+COMPUTE = {"check", "demo", "up", "verify", "withdraw"}
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""
 
 CASES: list[Any] = [
     (["--help"], ()),
     (["status"], ()),
+    pytest.param(["init", "own_tills"], (), marks=pytest.mark.proof),
     (["read", TABLE], ()),
     pytest.param(["read", TABLE, "--format", "csv"], (), marks=pytest.mark.proof),
     pytest.param(["read", TABLE, "--format", "json"], (), marks=pytest.mark.proof),

@@ -61,7 +61,7 @@ class Shop:
 
     def computed(self, *tables: str) -> dict[str, object]:
         with self.process() as platform:
-            return {table: transform_of(platform, platform.catalogue[table])([]) for table in tables}
+            return {table: transform_of(platform.catalogue, platform.catalogue[table])([]) for table in tables}
 
 
 def imported() -> list[str]:
@@ -107,7 +107,7 @@ def test_transforms_are_imported_only_where_something_is_computed(shop: Shop) ->
     with shop.process() as platform:
         assert set(platform.code_versions) == {SILVER, GOLD}
         assert imported() == []
-        transform_of(platform, platform.catalogue[GOLD])
+        transform_of(platform.catalogue, platform.catalogue[GOLD])
         assert [name for name in imported() if name.startswith("plug_shop.transforms.")] == [
             "plug_shop.transforms.silver",
             "plug_shop.transforms.gold",
@@ -121,4 +121,4 @@ def test_a_mistake_in_another_tables_module_is_told_with_its_place(shop: Shop) -
         pytest.raises(TransformError, match=r"gold\.totals .*silver\.py, line 2\): ZeroDivisionError"),
         users_code(GOLD),
     ):
-        transform_of(platform, platform.catalogue[GOLD])
+        transform_of(platform.catalogue, platform.catalogue[GOLD])

@@ -16,6 +16,7 @@ from rich.markup import escape
 from platform_assets.cli.console import EXIT_LOOK, console, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
@@ -48,12 +49,12 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
 
 def examine(settings: Settings) -> Iterator[Finding]:
     """Everything the platform needs of a machine, looked at without starting Spark."""
+    yield _tables(settings)
     yield from check_spark(settings)
     for name, folder in (("State", settings.state), ("Lake", settings.lake)):
         yield _folder(name, folder)
     yield _landing(settings)
     yield _disk(settings.state)
-    yield _tables(settings)
     yield _ledger(settings)
     yield _release(settings)
     yield _history(settings)
@@ -94,10 +95,11 @@ def _disk(folder: Path) -> Finding:
 
 def _tables(settings: Settings) -> Finding:
     try:
-        names = load_catalogue(settings).names
+        catalogue = load_catalogue(settings)
+        refuse_wrong_functions(catalogue)
     except PlatformError as error:
         return Finding("Tables", False, error.what, error.todo)
-    return Finding("Tables", True, ", ".join(names))
+    return Finding("Tables", True, ", ".join(catalogue.names))
 
 
 def _ledger(settings: Settings) -> Finding:

@@ -24,6 +24,7 @@ from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
+from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.platform import Author, Platform
@@ -65,6 +66,7 @@ def refresh(
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
     started = time.monotonic()
     with opened_platform() as platform:
+        refuse_wrong_functions(platform.catalogue)
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         refuse_what_tables_cannot_take(platform, request)
         snapshot = _basis(platform, stage)

@@ -17,6 +17,8 @@ import typer
 from platform_assets.cli.console import EXIT_FAILED, UsageError, console
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import hush, telling
+from platform_assets.engine.catalogue import load_catalogue
+from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.settings import load_settings, project_root
 
 _PATIENCE_S = 15
@@ -32,6 +34,7 @@ def up(
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
     settings = load_settings()
+    refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
     environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}

@@ -13,8 +13,7 @@ from datetime import date
 from itertools import accumulate
 from operator import add
 
-from platform_assets.contracts import DAY, AsOf, Contract
-from platform_assets.engine.platform import Platform
+from platform_assets.contracts import DAY, AsOf, Catalogue, Contract
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.horizon import require_whole
@@ -36,7 +35,7 @@ def view_of(table: str, snapshot: LakeSnapshot) -> View:
     """
     ledger = snapshot.platform.ledger
     marks = {day: mark for day, mark in snapshot.marks([table])[table].items() if day in snapshot.platform.calendar}
-    key, order = history_key(snapshot.platform, table), history_order(snapshot.platform, table)
+    key, order = history_key(snapshot.platform.catalogue, table), history_order(snapshot.platform.catalogue, table)
     content = content_of({day: mark.digest for day, mark in marks.items()}, key, order)
     known = ledger.view(table, content)
     if known is not None:
@@ -56,19 +55,19 @@ def content_of(digests: Mapping[date, str], key: Sequence[str], order: Sequence[
     return hashlib.sha256(f"{days}|{','.join(key)}|{','.join(order)}".encode()).hexdigest()[:32]
 
 
-def history_key(platform: Platform, table: str) -> tuple[str, ...]:
+def history_key(catalogue: Catalogue, table: str) -> tuple[str, ...]:
     """The columns that name the thing whose attributes change: the natural key without the effective date."""
-    return tuple(name for name in platform.catalogue[table].key if name != _effective(platform, table))
+    return tuple(name for name in catalogue[table].key if name != _effective(catalogue, table))
 
 
-def history_order(platform: Platform, table: str) -> tuple[str, ...]:
+def history_order(catalogue: Catalogue, table: str) -> tuple[str, ...]:
     """The columns by which the rows of a thing follow each other: those of one day by when on it they took effect."""
-    effective = _effective(platform, table)
-    return (DAY, effective) if effective and effective in platform.catalogue[table].key else (DAY,)
+    effective = _effective(catalogue, table)
+    return (DAY, effective) if effective and effective in catalogue[table].key else (DAY,)
 
 
-def _effective(platform: Platform, table: str) -> str | None:
-    return platform.catalogue[platform.catalogue[table].inputs[0].table].event_time
+def _effective(catalogue: Catalogue, table: str) -> str | None:
+    return catalogue[catalogue[table].inputs[0].table].event_time
 
 
 def _computed(

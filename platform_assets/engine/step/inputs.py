@@ -65,7 +65,7 @@ def prepare(
     inputs = {read: _input(platform, spark, read, days, snapshot) for read in contract.inputs}
     given = {read.parameter: rows for read, rows in inputs.items()}
     with users_code(contract.name):
-        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**given))
+        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform.catalogue, contract)(**given))
     return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
 
 
@@ -109,7 +109,9 @@ def _prepare_silver(
     any_bad = any(balance["quarantined"] for balance in counts.values())
     newest = _newest(source, contract, raw)
     with users_code(contract.name):
-        frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform, contract)(**{read.parameter: newest}))
+        frame, own_jobs = with_own_jobs(
+            spark, lambda: transform_of(platform.catalogue, contract)(**{read.parameter: newest})
+        )
     return Prepared(
         frame,
         clustered=True,
@@ -142,7 +144,9 @@ def _input(
         case Span(0, 0):
             return frame
         case AsOf():
-            return History(frame, history_key(platform, source.name), history_order(platform, source.name))
+            return History(
+                frame, history_key(platform.catalogue, source.name), history_order(platform.catalogue, source.name)
+            )
         case _:
             return Windowed(frame, read.window, days)
 

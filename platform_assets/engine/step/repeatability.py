@@ -127,7 +127,7 @@ class _Trial:
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
         """What the transform makes of the day, not computed yet."""
         given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis, arranged)
-        made = transform_of(self._platform, self._contract)(**given)
+        made = transform_of(self._platform.catalogue, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
     def digests(self, day: date, arranged: Arrange | None = None) -> dict[date, Digest]:
@@ -138,7 +138,7 @@ class _Trial:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
         given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis)
         rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
-        transform = transform_of(self._platform, self._contract)
+        transform = transform_of(self._platform.catalogue, self._contract)
         first, second = transform(**given), transform(**given)
         return is_row_by_row(first, rows) and first.sameSemantics(second)
 

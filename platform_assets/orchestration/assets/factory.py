@@ -12,6 +12,7 @@ from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
@@ -173,10 +174,11 @@ class _Run:
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
+        spark = analysed(self.platform.catalogue, self._tables(), lambda: self.spark.session(self.progress))
         if self.contract.source is not None:
             taken = ingest(
                 self.platform,
-                lambda: self.spark.session(self.progress),
+                spark,
                 self.contract,
                 self.author,
                 self.days,
@@ -188,7 +190,7 @@ class _Run:
             return taken
         done = recompute_step(
             self.platform,
-            lambda: self.spark.session(self.progress),
+            spark,
             Step(name, self.days),
             self.author,
             self.progress,
@@ -204,6 +206,12 @@ class _Run:
         for day, notes in done.notes.items():
             log.warning(f"{name} {day} {'; '.join(notes)}")
         return done
+
+    def _tables(self) -> list[str]:
+        """All that the run computes: a mistake in the last of them is told before the first is loaded."""
+        asked = self.context.run.asset_selection
+        names = self.platform.catalogue.names
+        return [name for name in names if asked is None or asset_key(name) in asked]
 
     def _log_up_to_date(self, days: Collection[date]) -> None:
         """Days that need nothing are materialized too, or a backfill would count them among those that failed."""

@@ -41,22 +41,26 @@ def differences(
     suspects = days if differing is None else differing
     if not suspects:
         return {}
-    compared = _compared(ours, theirs, declared, suspects)
-    counts = compared.groupBy(DAY).agg(
+    by_key = compared(ours, theirs, declared, suspects)
+    counts = by_key.groupBy(DAY).agg(
         F.count(F.lit(1)).alias("keys"), *(F.count_if(F.col("_kind") == kind).alias(kind) for kind in _KINDS)
     )
     rows = counts.collect()
     by_day = {
         row[DAY]: of_day for row in rows if (of_day := Differences(**{name: row[name] for name in ("keys", *_KINDS)}))
     }
-    examples = _examples(compared, declared) if by_day else {}
+    examples = _examples(by_key, declared) if by_day else {}
     return {day: replace(of_day, examples=tuple(examples[day])) for day, of_day in by_day.items()}
 
 
-def _compared(
+def compared(
     ours: DataFrame, theirs: DataFrame | Windowed, declared: Reconciliation, days: Collection[date]
 ) -> DataFrame:
-    """One row per day and key with the figures of both tables; `_kind` says how they differ, null where they do not."""
+    """One row per day and key with the figures of both tables; `_kind` says how they differ, null where they do not.
+
+    Raises:
+        AnalysisException: an amount is no aggregate over the rows of its side.
+    """
     ours = ours.where(F.col(DAY).isin(sorted(days)))
     ours = ours.groupBy(DAY, *declared.by).agg(
         F.lit(True).alias("_ours"), *(F.expr(amount.ours).alias(f"_ours_{n}") for n, amount in _numbered(declared))
@@ -99,10 +103,10 @@ def _upstream(theirs: DataFrame | Windowed, declared: Reconciliation, days: Coll
     return replace(theirs, days=days).per_day(daily).groupBy(DAY, *declared.by).agg(*merged)
 
 
-def _examples(compared: DataFrame, declared: Reconciliation) -> dict[date, list[Difference]]:
+def _examples(by_key: DataFrame, declared: Reconciliation) -> dict[date, list[Difference]]:
     """The first keys of each kind and day, in order of their values, nulls last."""
     in_order = [F.asc_nulls_last(name) for name in declared.by] or [F.asc(DAY)]
-    ranked = compared.where(F.isnotnull("_kind")).withColumn(
+    ranked = by_key.where(F.isnotnull("_kind")).withColumn(
         "_rank", F.row_number().over(SortWindow.partitionBy(DAY, "_kind").orderBy(*in_order))
     )
     rows = ranked.where(F.col("_rank") <= EXAMPLES).withColumn("_key", F.array(*as_text(declared.by))).collect()

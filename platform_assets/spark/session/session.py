@@ -17,6 +17,7 @@ from threading import Thread, current_thread, main_thread
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from platform_assets.progress import OnProgress, meanwhile, no_progress
@@ -93,6 +94,7 @@ def create_session(
         JarsError: Delta's jars are neither there nor to be had.
         SessionError: Spark did not start; the message has its last words.
     """
+    _keep_exceptions_quiet()
     if settings.spark_remote:
         with meanwhile(progress, "connecting to Spark"):
             return _connect(settings, settings.spark_remote, app_name)
@@ -100,6 +102,12 @@ def create_session(
         return SparkSession.builder.getOrCreate()
     with meanwhile(progress, "starting Spark"):
         return _start(settings, app_name, progress, record_classes=record_classes, brief=brief)
+
+
+def _keep_exceptions_quiet() -> None:
+    """PySpark writes exceptions on the screen as they arise, 80 lines of Java's each, whoever catches them."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _start(

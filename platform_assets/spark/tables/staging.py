@@ -29,12 +29,16 @@ class TransformError(PlatformError):
     """A transform returned something else than its contract promises."""
 
 
-def check_columns(table: str, frame: DataFrame, expected: StructType) -> None:
+def check_columns(table: str, frame: object, expected: StructType) -> None:
     """Refuse a frame whose columns or types differ from the contract's; nothing is cast silently.
 
     Raises:
         TransformError: naming every column that is missing, not declared or of another type.
     """
+    if not isinstance(frame, DataFrame):
+        raise TransformError(
+            f"The transform of {table} returns {frame!r:.80}, not a frame.", "Return the DataFrame that it describes."
+        )
     got = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     wanted = {field.name: field.dataType.simpleString() for field in expected.fields}
     problems = [f"{name} is missing" for name in wanted if name not in got]

@@ -11,6 +11,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from platform_assets.errors import PlatformError, users_line
 from platform_assets.spark.tables.staging import TransformError
 
+_THEIRS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
+"""Some are PySpark's as well: what a function of it was called with."""
 _NOT_THEIRS = (PlatformError, PySparkException, Py4JError, OSError, MemoryError)
 """A disk that is full, a JVM that is gone: whoever called Spark is not to blame."""
 
@@ -25,14 +27,21 @@ def users_code(table: str) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        raise _explained(table, str(error).partition("\n")[0], error) from error
+        raise _explained(table, first_line(error), error) from error
+    except _THEIRS as error:
+        raise _explained(table, f"{type(error).__name__}: {error}", error) from error
     except _NOT_THEIRS:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _explained(table, f"{type(error).__name__}: {error}", error) from error
 
 
-def _explained(table: str, what: str, error: Exception) -> TransformError:
+def first_line(error: AnalysisException) -> str:
+    """What Spark says, without the plan that it shows below."""
+    return str(error).strip().partition("\n")[0]
+
+
+def _explained(table: str, what: str, error: BaseException) -> TransformError:
     line = users_line(error)
     where = f" ({line})" if line else ""
     return TransformError(

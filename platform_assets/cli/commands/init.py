@@ -1,0 +1,93 @@
+"""`init`: a domain of one's own, outside this package, that runs as it is written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from keyword import iskeyword
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from platform_assets.cli.console import UsageError, console, say
+from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.settings import load_settings
+
+TEMPLATE = Path(__file__).parent.parent / "template"
+_ENDING = ".txt"
+"""Of Python in the template: it is nobody's module until it has a name."""
+_NAME = re.compile(r"(?<![a-z@])example(?![a-z])")
+"""The word that stands for the domain; an address at example.com is none."""
+_MOST_LETTERS = 30
+"""With what tables are called besides, it must be a name still."""
+
+
+def init(
+    domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
+    into: Annotated[Path, typer.Option("--into", help="Folder in which the package is made.")] = Path(),
+) -> None:
+    """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
+    home = into.expanduser().resolve()
+    target = home / domain
+    _refuse_what_is_no_name(domain)
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} is there already, and nothing is overwritten.", "Choose another name, or --into.")
+    _refuse_what_is_in_use(domain)
+    home.mkdir(parents=True, exist_ok=True)
+    # All of it at once: what was written in part would be taken for somebody's work.
+    with TemporaryDirectory(prefix=f".{domain}-", dir=home) as folder:
+        made = Path(folder) / domain
+        for source, name in _files(domain):
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_text(_filled(source, domain, home), encoding="utf-8")
+        made.rename(target)
+    say("[green]written[/]", f"{target}")
+    for line in _next_steps(domain, target):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _refuse_what_is_no_name(domain: str) -> None:
+    if not IDENTIFIER.fullmatch(domain) or len(domain) > _MOST_LETTERS or iskeyword(domain):
+        raise UsageError(
+            f"{domain!r} cannot name a domain.",
+            f"Use at most {_MOST_LETTERS} lower-case letters, digits and underscores, beginning with a letter, and no "
+            "word of Python's own.",
+        )
+
+
+def _refuse_what_is_in_use(domain: str) -> None:
+    named = {part for package in load_settings().domains for part in package.split(".")}
+    if domain in named or domain in sys.stdlib_module_names or find_spec(domain) is not None:
+        raise UsageError(f"The name {domain!r} is in use: Python finds a module of that name.", "Choose another one.")
+
+
+def _files(domain: str) -> Iterator[tuple[Path, str]]:
+    """Every file of the template, and its path below the package's folder."""
+    for source in sorted(TEMPLATE.rglob("*")):
+        if source.is_file():
+            name = str(source.relative_to(TEMPLATE)).removesuffix(_ENDING)
+            yield source, _NAME.sub(domain, name)
+
+
+def _filled(source: Path, domain: str, home: Path) -> str:
+    text = source.read_text(encoding="utf-8")
+    if source.name.startswith("settings.sh"):
+        text = text.replace("FOLDER", shlex.quote(str(home / domain))).replace("HOME", shlex.quote(str(home)))
+    return _NAME.sub(domain, text)
+
+
+def _next_steps(domain: str, target: Path) -> Iterator[str]:
+    settings = shlex.quote(str(target / "settings.sh"))
+    yield "Next:"
+    yield f"  . {settings}    # PYTHONPATH and PLATFORM_DOMAINS: for all commands, `up` and Dagster's processes"
+    sample = shlex.quote(str(target / "sample" / "deliveries"))
+    yield f'  mkdir -p "$PLATFORM_STATE/landing" && cp -r {sample}/. "$PLATFORM_STATE/landing/"'
+    yield "  platform-assets check                # contracts and transforms, before any row"
+    yield f"  python -m pytest {shlex.quote(str(target))}"
+    yield "  platform-assets refresh"
+    yield "docs/first-table.md goes on from there; what a contract can say is in docs/contracts.md."

@@ -1,0 +1,87 @@
+"""A mistake in a domain: what is wrong, where, and what to do; and the one error that tells all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from platform_assets.contracts import ContractError
+from platform_assets.errors import PlatformError, users_line
+
+
+@dataclasses.dataclass(frozen=True)
+class Mistake:
+    """Something in a domain that keeps a table from being computed.
+
+    Args:
+        what: is wrong.
+        todo: about it.
+        package: of the domain.
+        place: file and line, where one is to blame.
+        table: whose contract or transform it is about.
+        field: of the contract; or the column, rule, amount or parameter.
+        error: that would have been raised.
+    """
+
+    what: str
+    todo: str
+    package: str
+    place: str | None = None
+    table: str | None = None
+    field: str | None = None
+    error: PlatformError | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, error: PlatformError, package: str, place: str | None = None, table: str | None = None) -> Mistake:
+        """A mistake as the error says it; the place joins what is told, unless it is told already."""
+        table = getattr(error, "table", None) or table
+        place = place or (users_line(error.__cause__, package) if error.__cause__ else None)
+        is_told = place is None or ", line " not in place or place in error.what
+        what = error.what if is_told else f"{error.what} It is declared in {place}."
+        return cls(what, error.todo, package, place, table, getattr(error, "field", None), error)
+
+    def json(self) -> dict[str, str | None]:
+        """For programs."""
+        names = ("package", "place", "table", "field", "what", "todo")
+        return {name: getattr(self, name) for name in names}
+
+
+class MistakesError(ContractError):
+    """Several things are wrong in domains.
+
+    Args:
+        mistakes: all of them.
+    """
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        told = (f"{number}. {mistake.what}\n   {mistake.todo}" for number, mistake in enumerate(mistakes, 1))
+        super().__init__(
+            "\n".join([f"{len(mistakes)} things are wrong in the domains; nothing was done.", *told]),
+            "Correct them; `platform-assets check` tells whether all is well.",
+        )
+        self.mistakes = tuple(mistakes)
+
+
+def refuse_mistakes(mistakes: Sequence[Mistake]) -> None:
+    """Raise what is wrong, all of it at once.
+
+    Raises:
+        MistakesError: there are several.
+        PlatformError: there is one, told as the error that it is.
+    """
+    distinct = list(dict.fromkeys(mistakes))
+    if len(distinct) > 1:
+        raise MistakesError(distinct) from distinct[0].error
+    for mistake in distinct:
+        if isinstance(mistake.error, ContractError):
+            error = mistake.error
+            raise ContractError(mistake.what, error.todo, table=error.table, field=error.field) from (
+                error.__cause__ or error
+            )
+        if mistake.error is not None:
+            raise mistake.error
+
+
+def mistakes_in(error: PlatformError, package: str = "") -> tuple[Mistake, ...]:
+    """What an error tells of: all mistakes of a `MistakesError`, else the one that it is itself."""
+    return error.mistakes if isinstance(error, MistakesError) else (Mistake.of(error, package),)

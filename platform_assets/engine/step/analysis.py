@@ -1,0 +1,198 @@
+"""What Spark makes of contracts and transforms before any row is read: its analyser looks at them over empty tables.
+
+Every expression that a contract holds as a text, and what a transform returns, is resolved as it will be with rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import date
+from functools import lru_cache
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from platform_assets.contracts import DAY, AsOf, Catalogue, Contract, Input, Reconciliation, Span
+from platform_assets.engine.mistake import Mistake, refuse_mistakes
+from platform_assets.engine.platform import transform_of
+from platform_assets.engine.state.reference_data import history_key, history_order
+from platform_assets.engine.step.inputs import InputRows
+from platform_assets.engine.step.read_proof import refuse_jobs_of_its_own
+from platform_assets.engine.step.repeatability import refuse_what_cannot_repeat
+from platform_assets.errors import PlatformError
+from platform_assets.spark.compare.reconciliation import compared
+from platform_assets.spark.raw.rules import with_verdict
+from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.scans import with_own_jobs
+from platform_assets.spark.tables.schemas import raw_schema, spark_schema
+from platform_assets.spark.tables.staging import TransformError, check_columns
+from platform_assets.spark.tables.users_code import first_line, users_code
+from platform_assets.spark.windows import History, Windowed
+
+_ANY_DAY = date(2000, 1, 1)
+
+
+class ExpressionError(TransformError):
+    """A contract holds an expression that Spark cannot make sense of.
+
+    Args:
+        what: is wrong.
+        table: whose contract it is.
+        field: the name of the rule or the amount.
+    """
+
+    def __init__(self, what: str, table: str, field: str) -> None:
+        super().__init__(what, "Correct the expression in the contract.")
+        self.table = table
+        self.field = field
+
+
+def analysed(catalogue: Catalogue, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:
+    """The same session, given only once its analyser finds nothing wrong with some tables.
+
+    So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
+    """
+
+    def session() -> SparkSession:
+        given = spark()
+        refuse_mistakes(list(analysis_mistakes(catalogue, tables, given)))
+        return given
+
+    return session
+
+
+def analysis_mistakes(
+    catalogue: Catalogue, tables: Collection[str], spark: SparkSession, without: Collection[str] = ()
+) -> Iterator[Mistake]:
+    """What Spark's analyser finds wrong with the contracts and the transforms of tables.
+
+    Args:
+        tables: to look at; raw ones have nothing to look at.
+        without: tables whose transforms are known to be wrong, so that only their contracts are looked at.
+    """
+    for contract in catalogue:
+        if contract.name not in tables or not contract.inputs:
+            continue
+        package = catalogue.domain_of(contract.name).transforms
+        sources = tuple(catalogue[read.table] for read in contract.inputs)
+        for wrong in _contract_errors(spark, contract, sources):
+            yield Mistake.of(wrong, package, table=contract.name)
+        if contract.name in without:
+            continue
+        try:
+            with users_code(contract.name):
+                transform = transform_of(catalogue, contract)
+        except (PlatformError, OSError) as error:
+            told = error if isinstance(error, PlatformError) else _unimportable(contract, error)
+            yield Mistake.of(told, package, table=contract.name)
+            continue
+        histories = tuple(
+            (history_key(catalogue, read.table), history_order(catalogue, read.table))
+            if isinstance(read.window, AsOf)
+            else ((), ())
+            for read in contract.inputs
+        )
+        for wrong in _transform_errors(spark, contract, sources, histories, transform):
+            yield Mistake.of(wrong, package, table=contract.name)
+
+
+def _unimportable(contract: Contract, error: OSError) -> TransformError:
+    return TransformError(
+        f"The module of {contract.name} cannot be imported: {error}.", "Correct it: a transform reads no files."
+    )
+
+
+# What was found to be right is looked at once in a process, however many refreshes and days it computes.
+@lru_cache(maxsize=1024)
+def _contract_errors(
+    spark: SparkSession, contract: Contract, sources: tuple[Contract, ...]
+) -> tuple[PlatformError, ...]:
+    """Of rules and reconciliations, each by itself."""
+    errors: list[PlatformError] = []
+    raw = _empty(spark, sources[0], is_raw=True) if contract.rules else None
+    for rule in contract.rules:
+        what = f"The rule {rule.name!r} of {contract.name} is no condition over {sources[0].name}: {rule.expression}"
+        with _noted(errors, contract, rule.name, what):
+            assert raw is not None
+            with_verdict(raw, [rule], sources[0].voided).schema  # noqa: B018  over Spark Connect, this asks
+    for declared in contract.reconciles:
+        read = next(read for read in contract.inputs if read.table == declared.upstream)
+        source = next(source for source in sources if source.name == declared.upstream)
+        _reconciliation_errors(spark, contract, declared, read, source, errors)
+    return tuple(errors)
+
+
+def _reconciliation_errors(
+    spark: SparkSession,
+    contract: Contract,
+    declared: Reconciliation,
+    read: Input,
+    source: Contract,
+    errors: list[PlatformError],
+) -> None:
+    ours, theirs = _empty(spark, contract), _empty(spark, source)
+    before = len(errors)
+    for amount in declared.amounts:
+        for frame, side, expression in ((ours, "ours", amount.ours), (theirs, "theirs", amount.theirs)):
+            whose = contract.name if side == "ours" else source.name
+            what = (
+                f"The amount {amount.name!r}, by which {contract.name} is reconciled with {source.name}, has a "
+                f"`{side}` that is no aggregate over {whose}: {expression}"
+            )
+            with _noted(errors, contract, amount.name, what):
+                frame.groupBy(DAY, *declared.by).agg(F.expr(expression)).schema  # noqa: B018
+    if len(errors) == before:
+        given = theirs if read.window == Span(0, 0) else Windowed(theirs, read.window, [_ANY_DAY])
+        with _noted(errors, contract, "reconciles", f"{contract.name} cannot be reconciled with {source.name}"):
+            compared(ours, given, declared, [_ANY_DAY]).schema  # noqa: B018
+
+
+@contextmanager
+def _noted(errors: list[PlatformError], contract: Contract, field: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except AnalysisException as error:
+        errors.append(ExpressionError(f"{what}: {first_line(error)}", contract.name, field))
+        errors[-1].__cause__ = error
+
+
+@lru_cache(maxsize=1024)
+def _transform_errors(
+    spark: SparkSession,
+    contract: Contract,
+    sources: tuple[Contract, ...],
+    histories: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...],
+    transform: Callable[..., DataFrame],
+) -> tuple[PlatformError, ...]:
+    given = {
+        read.parameter: _input(spark, read, source, *history)
+        for read, source, history in zip(contract.inputs, sources, histories, strict=True)
+    }
+    try:
+        with users_code(contract.name):
+            frame, own_jobs = with_own_jobs(spark, lambda: transform(**given))
+            check_columns(contract.name, frame, spark_schema(contract))
+        refuse_what_cannot_repeat(contract, frame)
+        refuse_jobs_of_its_own(contract, own_jobs)
+    except PlatformError as error:
+        return (error,)
+    return ()
+
+
+def _input(
+    spark: SparkSession, read: Input, source: Contract, key: tuple[str, ...], order: tuple[str, ...]
+) -> InputRows:
+    frame = _empty(spark, source)
+    match read.window:
+        case Span(0, 0):
+            return frame
+        case AsOf():
+            return History(frame, key, order)
+        case _:
+            return Windowed(frame, read.window, [_ANY_DAY])
+
+
+def _empty(spark: SparkSession, contract: Contract, *, is_raw: bool = False) -> DataFrame:
+    return spark.createDataFrame([], raw_schema(contract) if is_raw else spark_schema(contract))

@@ -1,0 +1,87 @@
+"""`check` tells all mistakes of all domains at once; other commands refuse to begin with any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.installation import OWN_PROCESS
+from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
+
+TWO = {"silver": (("def sales(sales)", "def sales(rows)"),), "gold": (("def week", "def weak"),)}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the domain lies."""
+    monkeypatch.setenv("PLATFORM_DOMAINS", PACKAGE)
+    with importable(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.parametrize("command", [["check"], ["refresh"], ["refresh", "--explain"], ["up"]])
+def test_contracts_with_mistakes_are_all_told(run: Run, home: Path, command: list[str]) -> None:
+    write_domain(home, contracts=(('"decimal(12,2)"', '"money"'), ("span(6)", "span")))
+    said = run(*command)
+    assert said.code == 3
+    told = said.out + said.err
+    assert "unknown type 'money'" in told
+    assert "span stands there without brackets" in told
+    assert f"{PACKAGE}/contracts.py, line 7" in told.replace("\n", "")
+
+
+@pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])
+def test_functions_with_mistakes_keep_work_from_beginning(run: Run, home: Path, command: list[str]) -> None:
+    write_domain(home, **TWO)
+    said = run(*command)
+    assert said.code == 3
+    assert "needs a function sales(sales)" in said.err
+    assert "needs a function week(sales)" in said.err
+
+
+def test_the_doctor_names_them_first(run: Run, home: Path) -> None:
+    write_domain(home, **TWO)
+    said = run("doctor", "--json")
+    assert said.code == 1
+    assert said.json[0]["name"] == "Tables"
+    assert "needs a function week(sales)" in said.json[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "init", ["", "DOMAIN = 1", "from own_till.contracts import TABLE", "import own_till.contracts", "DOMAIN = ("]
+)
+def test_a_package_without_a_domain_is_no_traceback(run: Run, home: Path, init: str) -> None:
+    write_domain(home)
+    (home / PACKAGE / "__init__.py").write_text(init + "\n")
+    said = run("check", "--json")
+    assert said.code == 3
+    assert said.json["mistakes"][0]["package"] == PACKAGE
+
+
+@pytest.mark.proof
+def test_functions_and_expressions_are_told_together_and_then_all_is_well(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark is started for it, twice."""
+    monkeypatch.setenv("PLATFORM_SPARK_CONF", OWN_PROCESS)
+    write_domain(home, gold=TWO["gold"], contracts=(("paid >= 0", "payed >= 0"),))
+    said = run("check", "--json")
+    assert said.code == 3
+    assert {(wrong["table"], wrong["field"]) for wrong in said.json["mistakes"]} == {
+        ("gold.week", None),
+        ("silver.sales", "paid_known"),
+    }
+    assert "Java" not in said.err
+    write_domain(home, contracts=(("paid >= 0", "paid >= 1"),))
+    forget()
+    said = run("check", "gold.tills")
+    assert said.code == 0, said.err
+    assert "raw.sales, silver.sales, gold.tills" in said.out
+
+
+def test_a_table_that_no_domain_declares(run: Run, home: Path) -> None:
+    write_domain(home)
+    assert run("check", "gold.nothing").code == 2

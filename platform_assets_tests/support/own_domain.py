@@ -1,0 +1,79 @@
+"""A domain of one's own, outside this package, as text: right as it is, and wrong where a test replaces some of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CONTRACTS = """\
+from platform_assets.contracts import (
+    Amount, Column, Contract, Domain, Input, LandingFiles, Reconciliation, Rule, as_of, same_day, span,
+)
+
+K = Column("till", "long", "Which till.", nullable=False)
+AT = Column("at", "timestamp", "When, UTC.", nullable=False)
+PAID = Column("paid", "decimal(12,2)", "Dollars.")
+RAW = Contract("raw.sales", "As delivered.", "me", (K, AT, PAID), ("till", "at"), source=LandingFiles("sales"),
+               event_time="at")
+SILVER = Contract("silver.sales", "Clean.", "me", (K, AT, PAID), ("till", "at"),
+                  inputs=(Input("raw.sales", same_day()),), rules=(Rule("paid_known", "paid >= 0", "No refunds."),))
+GOLD = Contract("gold.tills", "Per till.", "me", (K, Column("paid", "decimal(18,2)", "Dollars.")), ("till",),
+                inputs=(Input("silver.sales", same_day()),),
+                reconciles=(Reconciliation("silver.sales", ("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)),))
+WEEK = Contract("gold.week", "Per till and week.", "me", (K, Column("paid", "decimal(18,2)", "Dollars.")), ("till",),
+                inputs=(Input("silver.sales", span(6)),))
+TABLES = (RAW, SILVER, GOLD, WEEK)
+DOMAIN = Domain("own", TABLES, "own_till.transforms")
+"""
+SILVER = "def sales(sales):\n    return sales\n"
+GOLD = """\
+from pyspark.sql import functions as F
+
+
+def tills(sales):
+    return sales.groupBy("event_date", "till").agg(F.sum("paid").cast("decimal(18,2)").alias("paid"))
+
+
+def week(sales):
+    return tills(sales.per_day())
+"""
+FILES = {
+    "own_till/__init__.py": "from own_till.contracts import DOMAIN\n",
+    "own_till/contracts.py": CONTRACTS,
+    "own_till/transforms/__init__.py": "",
+    "own_till/transforms/silver.py": SILVER,
+    "own_till/transforms/gold.py": GOLD,
+}
+PACKAGE = "own_till"
+
+
+def write_domain(folder: Path, **changes: tuple[tuple[str, str], ...]) -> Path:
+    """Write the domain, with some of the text of `contracts`, `silver` or `gold` replaced."""
+    for name, text in FILES.items():
+        for old, new in changes.get(Path(name).stem, ()):
+            assert old in text, old
+            text = text.replace(old, new)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """The domain can be imported within, and is forgotten after."""
+    sys.path.insert(0, str(folder))
+    bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.dont_write_bytecode = bytecode
+        forget()
+
+
+def forget() -> None:
+    """Have its modules imported anew, as by another process."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
