@@ -1,0 +1,45 @@
+"""docs/contracts.md is what the code says, leaves nothing out, and its examples are declarations."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+
+from platform_assets import contracts
+from platform_assets.settings import project_root
+
+PAGE = project_root() / "docs" / "contracts.md"
+GIVEN_BY_FUNCTIONS = {"AllHistory", "AsOf", "MonthToDate", "Span"}
+NOT_DECLARED = {"Aggregate", "Catalogue"}
+
+
+def test_the_page_is_what_the_code_says() -> None:
+    done = subprocess.run(
+        [sys.executable, project_root() / ".ci" / "contracts", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_class_of_a_declaration_and_every_window_is_on_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    classes = {name for name in contracts.__all__ if dataclasses.is_dataclass(getattr(contracts, name))}
+    assert set(re.findall(r"^## (\w+)$", text, re.MULTILINE)) - {"Windows"} == (
+        classes - GIVEN_BY_FUNCTIONS - NOT_DECLARED
+    )
+    functions = {name for name in contracts.__all__ if name.islower()}
+    assert set(re.findall(r"^\| `(\w+)\(", text, re.MULTILINE)) == functions
+
+
+def test_every_example_is_a_declaration() -> None:
+    names: dict[str, object] = dict(vars(contracts))
+    names["ORDER_ID"] = contracts.Column("order_id", "long", "The order.", nullable=False)
+    names["ORDERED_AT"] = contracts.Column("ordered_at", "timestamp", "When, UTC.", nullable=False)
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(blocks) > 10
+    for block in sorted(blocks, key=lambda block: "ORDERS" in block):
+        made = eval(block, names)
+        assert dataclasses.is_dataclass(made)
+        if isinstance(made, contracts.Contract):
+            names["ORDERS"] = made
