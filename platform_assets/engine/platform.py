@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +13,15 @@ from logging import getLogger
 from typing import TYPE_CHECKING, cast
 
 from platform_assets.contracts import Catalogue, Contract
-from platform_assets.engine.user_code import UserCode, missing_function, parameters, table_version, transform_module
+from platform_assets.engine.commits import commit_of
+from platform_assets.engine.user_code import (
+    UserCode,
+    missing_function,
+    parameters,
+    reached_files,
+    table_version,
+    transform_module,
+)
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
@@ -26,7 +32,7 @@ from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.code_version import Version, hand_set
-from platform_assets.settings import Settings, project_root
+from platform_assets.settings import Settings
 
 _log = getLogger(__name__)
 
@@ -42,13 +48,11 @@ class Author:
         run: id of the run, Dagster's where there is one.
         why: reason, for a person.
         who: user.
-        git_commit: of the project, where it is a git checkout.
     """
 
     run: str
     why: str
     who: str = field(default_factory=getpass.getuser)
-    git_commit: str | None = field(default_factory=lambda: _git_commit())
 
 
 def lake_to_write(settings: Settings) -> Lake:
@@ -76,6 +80,17 @@ class Platform:
     def code_versions(self) -> dict[str, str]:
         """Code version of every table with a transform."""
         return code_versions(self.catalogue)
+
+    @cached_property
+    def git_commits(self) -> dict[str, str]:
+        """The commit that the code of every table with a transform is at, over the files that it can reach."""
+        return {
+            contract.name: commit_of(reached_files(code, domain, contract))
+            for domain in self.catalogue.domains
+            for code in [UserCode(domain)]
+            for contract in domain.tables
+            if contract.inputs
+        }
 
     @cached_property
     def configurations(self) -> dict[str, Configuration]:
@@ -163,17 +178,3 @@ def _parameters(function: Callable[..., object]) -> list[str] | None:
     return (
         [parameter.name for parameter in declared] if all(parameter.kind in by_name for parameter in declared) else None
     )
-
-
-def _git_commit() -> str | None:
-    git = shutil.which("git")
-    if git is None:
-        return None
-    asked = subprocess.run(
-        [git, "rev-parse", "HEAD"],
-        cwd=project_root(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return asked.stdout.strip() or None if asked.returncode == 0 else None

@@ -100,7 +100,7 @@ def publish_changes(
         run=author.run,
         who=author.who,
         why=author.why,
-        git_commit=author.git_commit,
+        git_commit=", ".join(dict.fromkeys(table.git_commit for table in tables if table.git_commit)) or None,
         tables=tuple(table for table in tables if table.days),
         arrivals=tuple(arrivals),
         platform_version=platform_version(),

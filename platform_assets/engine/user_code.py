@@ -41,9 +41,20 @@ def table_version(code: UserCode, domain: Domain, contract: Contract) -> str:
     if code.find(module) is None:
         raise missing_module(domain, contract)
     try:
-        return code_version(reached_code(code.find, code.below, module, contract.table))
+        return code_version(reached_code(code.find, code.below, module, contract.table).texts)
     except RecursionError as error:
         raise _unknowable(module, "an expression in it, or in what it uses, is nested too deeply") from error
+
+
+def reached_files(code: UserCode, domain: Domain, contract: Contract) -> tuple[Path, ...]:
+    """The files of all that a table's transform can reach; of what a version set by hand stands for, those known."""
+    module = transform_module(domain, contract)
+    try:
+        modules = reached_code(code.find, code.below, module, contract.table).modules
+    except (ContractError, RecursionError):  # some of it cannot be read, which only a version by hand allows
+        modules = (module,)
+    places = (code.file(name) for name in modules)
+    return tuple(Path(place) for place in places if place is not None and Path(place).is_file())
 
 
 def transform_module(domain: Domain, contract: Contract) -> str:

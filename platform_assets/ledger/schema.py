@@ -101,6 +101,7 @@ days = Table(
     Column("code_version", Text, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("configuration", Text, nullable=False),
+    Column("git_commit", Text, nullable=False, server_default=""),
     # The release that made something else of the day; none while this is what readers see.
     Column("replaced_at", BigInteger),
     Index("ix_ledger_days_table_day", "table", "day"),

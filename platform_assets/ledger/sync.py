@@ -222,6 +222,7 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
                 code_version=made.code_version,
                 seconds=change.seconds / len(change.days),
                 configuration=Configuration(made.configuration).hash if made.configuration else "",
+                git_commit=made.git_commit,
             )
         )
     return records

@@ -10,6 +10,15 @@ ENGINE_SEMANTICS = 1
 """Raised when the engine itself makes other rows from the same input; golden digests in the tests guard it."""
 
 
+DIRTY = "+dirty"
+"""Marks a commit from which the code differs that was run."""
+
+
+def shown_commits(commits: str) -> str:
+    """One commit, or several joined by commas, each as short as people read it."""
+    return ", ".join(commit[:12] + DIRTY * commit.endswith(DIRTY) for commit in commits.split(", "))
+
+
 @dataclass(frozen=True, order=True)
 class Version:
     """By what a day was, or would be, computed.

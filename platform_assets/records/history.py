@@ -35,6 +35,7 @@ class DayRecord:
         code_version: of the transform.
         seconds: the day's share of the time its table took; the shares add up.
         configuration: hash of the contract's part in it; empty where nobody recorded it.
+        git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
     """
 
     table: str
@@ -50,6 +51,7 @@ class DayRecord:
     code_version: str
     seconds: float
     configuration: str = ""
+    git_commit: str = ""
 
     @property
     def made_by(self) -> Version:

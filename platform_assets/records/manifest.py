@@ -88,6 +88,8 @@ class TableChange(_Value):
             empty for days that are put back, and where nobody recorded it.
         refuses: for each day that a rollback puts back, what must not be made of it again; nothing where the inputs
             went back too, so that nothing has to keep the day.
+        git_commit: of the repository that the code which computed the days lies in, as `engine.commits` has it; empty
+            where it lies in none.
     """
 
     table: str
@@ -100,6 +102,7 @@ class TableChange(_Value):
     replaces_schema: str = ""
     software: dict[str, str] = {}
     refuses: dict[date, tuple[Attempt, ...]] = {}
+    git_commit: str = ""
 
 
 class Arrival(_Value):
@@ -151,7 +154,7 @@ class Manifest(_Value):
         run: id of the run that made it (Dagster's, or the process').
         who: user.
         why: reason, for a person.
-        git_commit: of the code, where known.
+        git_commit: of the code that computed its tables, where known; several are joined by commas.
         tables: the changes.
         arrivals: files taken or refused with it.
         platform_version: of this package; empty in manifests from before it was recorded.

@@ -28,4 +28,4 @@ def version_of(sources: Sources, packages: Collection[str], module: str, functio
         top = name.partition(".")[0]
         return [one for one in sources if one.partition(".")[0] == top]
 
-    return code_version(reached_code(find, below, module, function))
+    return code_version(reached_code(find, below, module, function).texts)

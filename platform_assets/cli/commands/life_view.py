@@ -46,8 +46,18 @@ def life_json(event: Event) -> dict[str, Any]:
     }
 
 
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "why", "run", "git_commit")
-_OF_A_DAY = ("fingerprint", "code_version", "configuration", "reads", "figures", "files", "bytes", "seconds")
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "why", "run")
+_OF_A_DAY = (
+    "fingerprint",
+    "code_version",
+    "git_commit",
+    "configuration",
+    "reads",
+    "figures",
+    "files",
+    "bytes",
+    "seconds",
+)
 
 
 def _lines(event: Event) -> Iterator[str]:
@@ -82,8 +92,8 @@ def _published(event: Published) -> Iterator[str]:
         yield f"made from {', '.join(reads)}"
     if record.code_version:
         yield f"code {record.code_version}, configuration {record.configuration or 'not recorded'}"
-    if head.git_commit:
-        yield f"git commit {head.git_commit}"
+    if record.git_commit:
+        yield f"git commit {record.git_commit}"
     for arrival in event.arrivals:
         origin = f" of {arrival.origin}" if arrival.origin else ""
         yield f"{arrival.kind} {arrival.path}{origin}"

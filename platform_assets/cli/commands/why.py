@@ -15,7 +15,7 @@ from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_plat
 from platform_assets.cli.plan_view import cause, which
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
 from platform_assets.planning.day_states import Blocked, DayState, Held
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.history import ArrivalRecord, PublicationRecord
 
 _SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
@@ -106,7 +106,9 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
         tree.add(f"{record.rows:,} rows, digest {record.digest}")
         if record.fingerprint:
             tree.add(f"fingerprint {record.fingerprint}")
-            tree.add(f"code version {record.code_version}, configuration {record.configuration or 'not recorded'}")
+            commit = f", commit {shown_commits(record.git_commit)}" if record.git_commit else ""
+            configuration = record.configuration or "not recorded"
+            tree.add(f"code version {record.code_version}, configuration {configuration}{commit}")
         if "files_read" in record.figures:
             files, days = record.figures["files_read"], record.figures["days_read"]
             tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
@@ -141,7 +143,7 @@ def _head(origin: Origin) -> str:
 
 
 def _publication(head: PublicationRecord) -> str:
-    commit = f", commit {head.git_commit[:12]}" if head.git_commit else ""
+    commit = f", commit {shown_commits(head.git_commit)}" if head.git_commit else ""
     return (
         f"{head.kind} {head.publication} ({head.created_at:%Y-%m-%d %H:%M} UTC, release {head.release}) by "
         f"{escape(head.who)}, run {escape(head.run)}: {escape(head.why)}{commit}"
@@ -231,6 +233,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
                 "fingerprint": record.fingerprint,
                 "code_version": record.code_version,
                 "configuration": record.configuration,
+                "git_commit": record.git_commit,
                 "publication": record.publication,
                 "figures": record.figures,
             }

@@ -265,6 +265,7 @@ def _changes(
         TableChange,
         reads=snapshot.reads([read.table for read in contract.inputs]),
         code_version=platform.code_versions[contract.name],
+        git_commit=platform.git_commits[contract.name],
         configuration=platform.configurations[contract.name].parts,
         seconds=seconds,
         software=computed_with(staged.software),

@@ -32,7 +32,7 @@ from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import shown_key
-from platform_assets.records.code_version import Version
+from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.spark.compare.profiles import Profile, profile
@@ -137,8 +137,7 @@ class _Work:
         now = self.platform.version(self.contract.name)
         other_code, other_contract = Version(record.code_version, record.configuration).differs(now)
         if other_code:
-            made = self.platform.ledger.head(record.publication)
-            commit = f", git commit {made.git_commit[:12]}" if made and made.git_commit else ""
+            commit = f", git commit {shown_commits(record.git_commit)}" if record.git_commit else ""
             return f"made by other code ({record.code_version}{commit}; today's is {now.code})"
         if other_contract:
             return f"made under another contract: {self._contract_changes(record)}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from platform_assets.planning.code.beforehand import Beforehand, imports_before
 from platform_assets.planning.code.bindings import Chain, Import, packages
@@ -28,8 +29,20 @@ _IMPORTS_BY_NAME = ("builtins.__import__", "importlib.import_module", "importlib
                     "importlib.machinery", "pkgutil", "pydoc.locate", "runpy", "sys.modules")  # fmt: skip
 
 
-def reached_code(find: Find, below: Below, module: str, function: str) -> tuple[str, ...]:
-    """What a function's result can depend on, as normalised text, sorted; the same for code that does the same.
+class Code(NamedTuple):
+    """What a function's result can depend on.
+
+    Args:
+        texts: normalised and sorted; the same for code that does the same.
+        modules: that it lies in, by name, sorted.
+    """
+
+    texts: tuple[str, ...]
+    modules: tuple[str, ...]
+
+
+def reached_code(find: Find, below: Below, module: str, function: str) -> Code:
+    """What a function's result can depend on.
 
     Args:
         find: gives modules.
@@ -47,7 +60,7 @@ def reached_code(find: Find, below: Below, module: str, function: str) -> tuple[
             reach.takes_whole(own)
         reach.finish()
         reach.texts.update(reach.order(before).texts(start.name))
-    return tuple(sorted(reach.texts))
+    return Code(tuple(sorted(reach.texts)), reach.modules())
 
 
 @lru_cache(maxsize=1)
@@ -107,6 +120,11 @@ class _Reach:
             if self._before:
                 self._takes_changes(self._before)
             is_more = bool(self._todo)
+
+    def modules(self) -> tuple[str, ...]:
+        """Names of those that something was taken of."""
+        own = {module.name for module in (*self._loaded, *self._doing.values())}
+        return tuple(sorted(name for name in own if name and self._lookup.find(name)))
 
     def order(self, before: Beforehand) -> Order:
         """In which order what was taken in runs, where that counts."""

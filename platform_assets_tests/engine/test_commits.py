@@ -1,0 +1,97 @@
+"""A day's commit is that of the repository its own code lies in, over the files that its function reaches."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from platform_assets.engine.commits import commit_of
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.code_version import shown_commits
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.world import MakeWorld
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
+    """Works in a repository of its own that has the domain, with the commit of the platform's nowhere in it."""
+    for name, value in {"NAME": "Zoë", "EMAIL": "zoe@example.com"}.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    home = write_domain(tmp_path / "theirs")
+
+    def run(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    run("init", "--quiet")
+    run("add", ".")
+    run("commit", "--quiet", "--message", "all of it")
+    return run
+
+
+def commits(tmp_path: Path) -> dict[str, str]:
+    settings = load_settings(domains=PACKAGE, state=tmp_path / "state")
+    with importable(tmp_path / "theirs"), open_platform(settings) as platform:
+        return platform.git_commits
+
+
+def test_each_table_has_the_commit_of_its_own_repository_marked_where_its_own_files_differ(
+    git: Git, tmp_path: Path
+) -> None:
+    head = git("rev-parse", "HEAD")
+    assert commits(tmp_path) == dict.fromkeys(("silver.sales", "gold.tills", "gold.week"), head)
+    write_domain(tmp_path / "theirs", gold=(("decimal(18,2)", "decimal(18,2) "),))
+    of_table = commits(tmp_path)
+    assert (of_table["gold.tills"], of_table["gold.week"]) == (f"{head}+dirty", f"{head}+dirty")
+
+
+def test_a_file_that_the_table_does_not_reach_leaves_the_commit_as_it_is(git: Git, tmp_path: Path) -> None:
+    (tmp_path / "theirs" / PACKAGE / "notes.py").write_text("X = 1\n")
+    assert set(commits(tmp_path).values()) == {git("rev-parse", "HEAD")}
+
+
+def test_a_module_that_was_never_added_is_no_part_of_the_commit(git: Git, tmp_path: Path) -> None:
+    (tmp_path / "theirs" / PACKAGE / "rates.py").write_text("RATE = 1\n")
+    write_domain(tmp_path / "theirs", silver=(("def sales", "from own_till.rates import RATE\n\n\ndef sales"),))
+    git("add", f"{PACKAGE}/transforms")
+    git("commit", "--quiet", "--message", "but for one")
+    assert commits(tmp_path)["silver.sales"] == f"{git('rev-parse', 'HEAD')}+dirty"
+
+
+def test_what_lies_in_no_repository_or_is_ignored_by_one_has_no_commit(git: Git, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_text("")
+    installed = tmp_path / "theirs" / "env" / "site-packages" / "module.py"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("")
+    (tmp_path / "theirs" / ".gitignore").write_text("env/\n")
+    assert commit_of([outside, installed]) == ""
+    assert commit_of([outside, tmp_path / "theirs" / PACKAGE / "contracts.py"]) == git("rev-parse", "HEAD")
+
+
+def test_commits_are_shown_short_with_their_mark() -> None:
+    assert shown_commits(f"{'a' * 40}+dirty, {'b' * 40}") == f"{'a' * 12}+dirty, {'b' * 12}"
+
+
+def test_a_published_day_names_it_and_a_raw_day_none(git: Git, make_world: MakeWorld, tmp_path: Path) -> None:
+    """A refresh."""
+    with importable(tmp_path / "theirs"):
+        world = make_world(days=1, domains=PACKAGE)
+        row = {"till": 1, "at": "2017-01-01T10:00:00Z", "paid": "2.50"}
+        world.deliver_rows("sales", "2017-01-01", "a.jsonl", [row])
+        world.refresh()
+        with world.open() as platform:
+            recorded = {
+                table: record.git_commit
+                for table in platform.catalogue.names
+                for record in platform.ledger.current_days(table).values()
+            }
+    head = git("rev-parse", "HEAD")
+    assert recorded == {"raw.sales": "", "silver.sales": head, "gold.tills": head, "gold.week": head}
