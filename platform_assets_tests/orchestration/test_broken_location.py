@@ -14,9 +14,10 @@ from dagster._core.workspace.load_target import WorkspaceFileTarget
 from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
 
 BROKEN_DOMAIN = """
-from platform_assets.contracts import Column, Contract
+from platform_assets.contracts import Column, Contract, Domain, LandingFiles
 
-Contract("raw.sales", "", "", (Column("day", "date", "When."),), (), event_time="day")
+SALES = Contract("raw.sales", "", "", (Column("day", "date", "When."),), (), source=LandingFiles("s"), event_time="day")
+DOMAIN = Domain("broken", (SALES,), "broken_domain")
 """
 ANOTHER = """
 import dagster as dg
