@@ -50,13 +50,17 @@ class Interval:
         """-1 for too few rows, 1 for too many, 0 for a usual number."""
         return (rows > self.high) - (rows < self.low)
 
+    def distance(self, rows: int) -> float:
+        """How far from the median, on the logarithm of the rows: half and double are equally far."""
+        return abs(log1p(rows) - log1p(self.middle))
+
     def __str__(self) -> str:
         return f"{self.low:,} to {self.high:,} rows are usual (median {self.middle:,} of {self.days} {self.of})"
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """Nothing can be said of a day, and why."""
+    """Nothing can be said of a day, and why: neither good nor bad."""
 
     why: str
 
@@ -65,7 +69,7 @@ class Undecided:
         return 0
 
     def __str__(self) -> str:
-        return f"no verdict: {self.why}"
+        return f"not judged: {self.why}"
 
 
 class History:
@@ -95,10 +99,10 @@ class History:
         if len(alike) >= LEAST_ALIKE:
             return _interval(alike, name)
         if self._rhythm.season != "weekday":
-            return Undecided(f"{len(alike)} other {name} are known, {LEAST_ALIKE} are needed")
+            return Undecided(f"{len(alike)} of {LEAST_ALIKE} {name} of history")
         others = self._nearest(self._days, day, ANY)
         if len(others) < LEAST_ANY:
-            return Undecided(f"{len(others)} other days are known, {LEAST_ANY} are needed")
+            return Undecided(f"{len(others)} of {LEAST_ANY} days of history")
         return Undecided("days usually have no rows") if _mostly_empty(others) else _interval(others, "days")
 
     def side(self, day: date) -> int:

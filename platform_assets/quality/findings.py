@@ -11,7 +11,7 @@ from typing import Literal
 from platform_assets.contracts import Contract, Severity
 
 Check = Literal["contract", "conservation", "reconciliation", "volume", "freshness"]
-Outcome = Literal["passed", "warned", "blocked"]
+Outcome = Literal["passed", "not judged", "warned", "blocked"]
 Numbers = Mapping[str, int | Decimal]
 
 ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "volume"})
@@ -58,6 +58,7 @@ class Checked:
         numbers: the figures behind it, by name.
         findings: what is wrong; none if the day passed.
         accepted: how many of the findings would have blocked the day, had a person not accepted them.
+        judged: whether anything could be said; there may be too little to compare the day with.
     """
 
     check: Check
@@ -65,12 +66,13 @@ class Checked:
     numbers: Numbers = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     accepted: int = 0
+    judged: bool = True
 
     @property
     def outcome(self) -> Outcome:
         """Whether the day passed, and if not, whether it is published nevertheless."""
         if not self.findings:
-            return "passed"
+            return "passed" if self.judged else "not judged"
         return "blocked" if any(finding.blocks for finding in self.findings) else "warned"
 
     def failing(self, finding: Finding) -> Checked:
@@ -127,7 +129,9 @@ class DayChecks:
         return {f"accepted_{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
 
 
-def checked(check: Check, findings: Collection[Finding], passed: str, numbers: Numbers) -> Checked:
+def checked(
+    check: Check, findings: Collection[Finding], passed: str, numbers: Numbers, *, judged: bool = True
+) -> Checked:
     """What a check says of a day.
 
     Args:
@@ -135,9 +139,11 @@ def checked(check: Check, findings: Collection[Finding], passed: str, numbers: N
         findings: what it found.
         passed: what to say if it found nothing.
         numbers: the figures behind it; those of the findings that it lacks are added.
+        judged: whether there was enough to say anything.
     """
     figures = {name: value for finding in findings for name, value in finding.numbers.items()}
-    return Checked(check, _joined(tuple(findings)) if findings else passed, {**figures, **numbers}, tuple(findings))
+    sentence = _joined(tuple(findings)) if findings else passed
+    return Checked(check, sentence, {**figures, **numbers}, tuple(findings), judged=judged)
 
 
 def checks_before_publication(contract: Contract) -> tuple[Check, ...]:

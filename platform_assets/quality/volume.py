@@ -24,6 +24,7 @@ class Verdict:
         lately: days outside on the same side among the last ones, this one included; 0 for a usual day.
         severity: what follows for a day outside; None for any other.
         shown: rows that readers have of the day now, where these would be held today as well.
+        farther: rows that readers have of the day now, where these are farther from what is usual.
     """
 
     day: date
@@ -32,10 +33,18 @@ class Verdict:
     lately: int = 0
     severity: Severity | None = None
     shown: int | None = None
+    farther: int | None = None
 
     def __str__(self) -> str:
         no_better = "" if self.shown is None else f"; the {self.shown:,} that readers have would be held as well"
+        if self.farther is not None:
+            no_better = f"; the {self.farther:,} that readers have are farther from that"
         return f"{self.rows:,} rows; {self.usual}{no_better}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there was enough to compare the day with."""
+        return not isinstance(self.usual, Undecided)
 
     @property
     def numbers(self) -> dict[str, int | Decimal]:
@@ -103,7 +112,11 @@ def volume_verdicts(
         there = judged(day, shown[day])
         alike = there.severity == "block" and usual[day].side(there.rows) == usual[day].side(now.rows)
         alike = alike and bool(now.rows or not there.rows)  # few rows are not as bad as none
-        return replace(now, severity="warn", shown=there.rows) if alike else now
+        if alike:
+            return replace(now, severity="warn", shown=there.rows)
+        interval = usual[day]
+        nearer = isinstance(interval, Interval) and interval.distance(now.rows) < interval.distance(there.rows)
+        return replace(now, severity="warn", farther=there.rows) if nearer and now.rows else now
 
     return {day: compared(day) for day in staged}
 

@@ -31,7 +31,7 @@ def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
     assert digest() == "0-1-1-1-1"
     done = run("rollback", corrected, "--reason", "a wrong rule [/b]", "--by", "Zoë", "--json")
     assert done.code == 0, done.err
-    assert done.json["days"][0]["digest"] == {"now": "0-1-1-1-1", "before": "0-0-0-0-0"}
+    assert done.json["days"][0]["digest"] == {"before": "0-1-1-1-1", "after": "0-0-0-0-0"}
     assert digest() == "0-0-0-0-0"
     [newest, *_] = run("releases", "--json").json
     assert (newest["kind"], newest["who"], newest["why"]) == ("roll back", "Zoë", "a wrong rule [/b]")

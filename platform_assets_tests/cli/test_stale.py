@@ -133,9 +133,16 @@ def test_held_days_are_left_alone_and_named(run, products):
         refused = Hold(SILVER, DAYS[1], Attempt(mark), "volume", "far too few", "r", datetime.now(UTC))
         platform.ledger.hold([refused])
     said = run("stale", SILVER)
-    assert said.code == 0
-    assert "1 held day left alone until input or code changes" in said.out
-    assert "held silver.products 2017-01-02: far too few; --force tries it again" in run("refresh", SILVER).out
+    refreshed = run("refresh", SILVER)
+    for command in (said, refreshed, run("why", SILVER, "2017-01-02"), run("status")):
+        assert command.code == 1
+        assert "held silver.products 2017-01-02 since " in command.out
+        assert "far too few; readers see its last good content, 0 rows of release 1 of " in command.out
+    assert "Nothing is stale" not in said.out
+    assert "Nothing to do" not in refreshed.out
+    [held] = run("stale", SILVER, "--json").json["held"]
+    assert (held["day"], held["gate"], held["readers_see"]["release"]) == ("2017-01-02", "volume", 1)
+    assert run("stale", SILVER, "--days", "2017-01-01").code == 0
     forced = run("refresh", SILVER, "--days", "2017-01-02", "--force", "--explain").out
     assert "asked for" in forced
 
@@ -154,13 +161,14 @@ def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_ta
         hold(platform, "silver.transactions", "far too few")
     said = run("why", "silver.transactions", "2017-01-02")
     assert said.code == 1
-    assert "held silver.transactions 2017-01-02: far too few; nothing of it was published" in said.out
+    assert "held silver.transactions 2017-01-02 since " in said.out
+    assert "far too few; readers see nothing of it" in said.out
     assert "refresh silver.transactions --days 2017-01-02 --force" in said.out
     assert "never computed" not in said.out
     found = run("why", "silver.transactions", "2017-01-02", "--json").json
     assert [one["reason"] for one in found["held"]] == ["far too few"]
-    for command in (["stale", "silver.transactions"], ["refresh", "silver.transactions", "--explain"]):
-        assert "2017-01-02" not in run(*command, "--json").out
+    plan = run("refresh", "silver.transactions", "--explain", "--json").json["plan"]
+    assert "2017-01-02" not in str(plan)
     [table] = run("stale", "silver.transactions", "--json").json["tables"]
     assert [one["first"] for one in table["ranges"]] == ["2017-01-01", "2017-01-03"]
     other = run("why", "silver.transactions", "2017-01-01")
@@ -173,7 +181,7 @@ def test_a_held_day_with_older_content_is_not_called_up_to_date(run, products):
         hold(platform, SILVER, "far too few")
     said = run("why", SILVER, "2017-01-02")
     assert said.code == 1
-    assert "held silver.products 2017-01-02: far too few; readers see what it was before" in said.out
+    assert "far too few; readers see its last good content" in said.out
     assert "up to date" not in said.out
 
 

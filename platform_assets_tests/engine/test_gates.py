@@ -17,6 +17,7 @@ from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.compute import AcceptError
 from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets.quality.masking import masked
@@ -206,6 +207,11 @@ def test_a_held_day_counts_with_its_last_good_content_until_new_input_lifts_the_
     assert [finding.check for finding in result.held[day(10)]] == ["volume"]
     assert set(result.published) == {day(17)}
     assert world.rows("silver.transactions", str(day(10))) == before
+    with world.open() as platform:
+        [held] = held_days(platform, platform.ledger.holds())
+    assert (held.hold.day, held.shown.rows if held.shown else None) == (day(10), LINES)
+    [command] = held.withdrawals
+    assert command.startswith("platform-assets withdraw transactions/2017-01-17/voids.jsonl --reason ")
     household = steps["gold.household_28d"]
     assert set(household.published) == {day(17)}
     [note] = household.notes[day(17)]

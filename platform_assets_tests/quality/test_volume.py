@@ -117,7 +117,7 @@ def test_an_empty_day_is_fine_where_days_like_it_are_empty():
     known = days(0 if n % 7 == 6 else 500 for n in range(7 * 9))
     verdict = judge(known, last(known), 0)
     assert verdict.severity is None
-    assert str(verdict) == "0 rows; no verdict: Sundays usually have no rows"
+    assert str(verdict) == "0 rows; not judged: Sundays usually have no rows"
     young = {day: rows for day, rows in known.items() if day < MONDAY + timedelta(days=20)}
     assert judge(young, MONDAY + timedelta(days=20), 0).severity is None
 
@@ -131,7 +131,7 @@ def test_a_table_that_seldom_has_rows_is_never_odd():
 def test_too_little_history_says_so():
     verdict = judge(days([500] * 13), MONDAY + timedelta(days=13), 1)
     assert verdict.severity is None
-    assert str(verdict.usual) == "no verdict: 13 other days are known, 14 are needed"
+    assert str(verdict.usual) == "not judged: 13 of 14 days of history"
     assert volume_finding(DAILY_SALES, verdict) is None
 
 
@@ -160,7 +160,7 @@ def test_days_staged_together_do_not_vouch_for_each_other():
 def test_a_closed_day_gets_no_verdict_and_is_no_measure():
     closed = MONDAY + timedelta(days=70)
     rhythm = replace(RHYTHM, closed=frozenset({closed}))
-    assert str(judge(days([500] * 70), closed, 0, rhythm=rhythm).usual) == "no verdict: the day is closed"
+    assert str(judge(days([500] * 70), closed, 0, rhythm=rhythm).usual) == "not judged: the day is closed"
     few = days([500] * 14)
     rhythm = replace(RHYTHM, closed=frozenset({MONDAY}))
     assert isinstance(judge(few, MONDAY + timedelta(days=14), 500, rhythm=rhythm).usual, Undecided)
@@ -174,7 +174,7 @@ def test_a_month_to_date_is_compared_with_the_same_day_of_other_months():
     assert judge(known, date(2018, 1, 20), 300, rhythm=rhythm).severity == "warn"
     some = {day: rows for day, rows in known.items() if day < date(2017, 4, 1)}
     verdict = judge(some, date(2017, 4, 1), 30, rhythm=rhythm)
-    assert str(verdict.usual) == "no verdict: 3 other months on day 1 are known, 5 are needed"
+    assert str(verdict.usual) == "not judged: 3 of 5 months on day 1 of history"
 
 
 def with_odd_days(factors, weeks=20):
@@ -262,6 +262,15 @@ def test_what_is_odd_in_the_other_direction_is_no_excuse():
     strict = replace(DAILY_SALES, checks=Checks(volume="block"))
     verdict = volume_verdicts(strict, RHYTHM, {day: 0}, known, (), {day: 100 * known[day]})[day]
     assert verdict.severity == "block"
+
+
+def test_a_day_is_not_held_for_being_closer_to_what_is_usual():
+    known = days([500] * 7 * 20)
+    day, strict = last(known), replace(DAILY_SALES, checks=Checks(volume="block"))
+    for shown, staged, severity in ((50, 600, "warn"), (490, 600, "block"), (5_000, 250, "warn"), (5_000, 20, "block")):
+        verdict = volume_verdicts(strict, RHYTHM, {day: staged}, known, (), {day: shown})[day]
+        assert verdict.severity == severity, (shown, staged)
+        assert (f"the {shown:,} that readers have are farther from that" in str(verdict)) == (severity == "warn")
 
 
 def test_few_rows_that_readers_have_are_no_excuse_for_none():

@@ -20,6 +20,7 @@ from platform_assets.cli.console import (
     print_json,
     say,
 )
+from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -32,6 +33,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.errors import PlatformError
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis, without_other_code
 from platform_assets.operations.stages.store import checked_stage, stage_names
 from platform_assets.planning.estimates import is_brief
@@ -74,29 +76,32 @@ def refresh(
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
+        held = _left_alone(platform, snapshot.holds(), request, plan)
         if not as_json:
-            holds = snapshot.holds()
-            held = [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
             _print_plan(plan, held, root)
         landing = {"landing": [asdict(root)]} if root else {}
         if explain or plan.is_empty:
             if as_json:
-                print_json({"plan": plan_json(plan)} | landing)
-            if root or (plan.blocked and not explain):
+                print_json({"plan": plan_json(plan), "held": [held_json(day) for day in held]} | landing)
+            if root or ((plan.blocked or held) and not explain):
                 raise typer.Exit(EXIT_LOOK)
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
         result = _execute(context, platform, request, plan, stage, why)
+        still = () if stage else held_days(platform, platform.ledger.holds())
+    held = tuple(day for day in still if request.has_table(day.hold.table) and request.has_day(day.hold.day))
     outcome = outcome_of(result, time.monotonic() - started, stage)
     anew = result.plan if result.plan is not plan else None
     if as_json:
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
-        print_json({"plan": plan_json(plan)} | planned_anew | {"result": outcome.json()} | landing)
+        shown = {"result": outcome.json(), "held": [held_json(day) for day in held]}
+        print_json({"plan": plan_json(plan)} | planned_anew | shown | landing)
     else:
         if anew:
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
-    if outcome.wants_a_look or root:
+        print_held(held)
+    if outcome.wants_a_look or held or root:
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -148,11 +153,15 @@ def _execute(
         return refresh_tables(platform, spark, author, progress, request=request, plan=plan)
 
 
-def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> None:
+def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, plan: Plan) -> tuple[HeldDay, ...]:
+    """Held days of the request that the plan does not try again."""
     planned = {(step.table, day) for step in plan.steps for day in step.days}
-    for hold in holds:
-        if (hold.table, hold.day) not in planned:
-            say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}; --force tries it again as it is")
+    asked = [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
+    return held_days(platform, [hold for hold in asked if (hold.table, hold.day) not in planned])
+
+
+def _print_plan(plan: Plan, held: Collection[HeldDay], root: Problem | None) -> None:
+    print_held(held)
     if root:
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
     for line in blocked_lines(plan):
@@ -166,5 +175,5 @@ def _print_plan(plan: Plan, holds: Collection[Hold], root: Problem | None) -> No
         console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False)
     elif root:
         console.print("No day is stale; whether files wait cannot be seen.")
-    elif not (plan.intakes or plan.blocked or plan.bereft):
+    elif not (held or plan.intakes or plan.blocked or plan.bereft):
         console.print("[green]Nothing to do:[/] no day is stale and no file waits.")

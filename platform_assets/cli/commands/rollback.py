@@ -55,14 +55,14 @@ def rollback(
 
 def _print(done: Rollback) -> None:
     title = "Rolled back" if done.release is not None else "Would be rolled back"
-    counts = ("rows now", "rows before")
+    counts = ("rows before", "rows after")  # the rollback, whether it was done or not
     grid = new_grid(title, ("table", "days", *counts), right=counts, whole=("table",))
     for table, days in done.days.items():
-        now, then = zip(*(done.records[table, day] for day in days), strict=True)
-        rows = sum(record.rows for record in then if record)
-        grid.add_row(table, which(days), f"{sum(record.rows for record in now):,}", f"{rows:,}")
+        undone, back = zip(*(done.records[table, day] for day in days), strict=True)
+        rows = sum(record.rows for record in back if record)
+        grid.add_row(table, which(days), f"{sum(record.rows for record in undone):,}", f"{rows:,}")
     console.print(grid)
-    never = sum(then is None for _, then in done.records.values())
+    never = sum(back is None for _, back in done.records.values())
     lines = [
         f"{counted(never, 'day')} had no content before and are as if never computed." if never else "",
         f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
@@ -90,10 +90,10 @@ def _json(done: Rollback) -> dict[str, Any]:
             {
                 "table": table,
                 "day": day,
-                "digest": {"now": now.digest, "before": then.digest if then else None},
-                "rows": {"now": now.rows, "before": then.rows if then else None},
+                "digest": {"before": undone.digest, "after": back.digest if back else None},
+                "rows": {"before": undone.rows, "after": back.rows if back else None},
             }
-            for (table, day), (now, then) in sorted(done.records.items())
+            for (table, day), (undone, back) in sorted(done.records.items())
         ],
         "raw": list(done.raw),
         "stale": {

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say, selected
+from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import (
     bereft_json,
     bereft_lines,
@@ -22,6 +23,7 @@ from platform_assets.cli.plan_view import (
 )
 from platform_assets.engine.pending import intakes
 from platform_assets.engine.state.planner import Outlook, outlook
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.configuration import ContractChange, need_of
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.selection import Selection
@@ -33,16 +35,16 @@ def stale(
     days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show which days are stale and why, without starting Spark; exit code 1 if there are any."""
+    """Show which days are stale and why, without starting Spark; exit code 1 if there are any, or held ones."""
     with opened_platform() as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
         plans = outlook(platform, intakes(platform))
         calendar = platform.calendar
-        held = [hold for hold in platform.ledger.holds() if only.has_table(hold.table)]
+        holds = [h for h in platform.ledger.holds() if only.has_table(h.table) and only.has_day(h.day)]
+        planned = {(step.table, day) for step in plans.everything.steps for day in step.days}
+        held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
     steps = [shown for step in plans.everything.steps if (shown := _only(step, only))]
     waits = _waits(plans)
-    planned = {(step.table, day) for step in steps for day in step.days}
-    left_alone = len({(hold.table, hold.day) for hold in held} - planned)
     changes = {name: some for name, some in plans.changes.items() if only.has_table(name)}
     blocked = list(blocked_lines(plans.everything, only))
     bereft = list(bereft_lines(plans.everything, only))
@@ -55,13 +57,20 @@ def stale(
                     for name, some in changes.items()
                 },
                 "cannot_be_computed": blocked_json(plans.everything, only),
+                "held": [held_json(day) for day in held],
                 "bereft": bereft_json(plans.everything, only),
                 "waiting_files": sum(intake.files for intake in plans.everything.intakes),
             }
         )
     else:
-        _print(steps, waits, changes, intake_lines(plans.everything.intakes), blocked, bereft, left_alone, calendar)
-    if steps or blocked or bereft or any(need_of(some) in ("all days", "another table") for some in changes.values()):
+        _print(steps, waits, changes, intake_lines(plans.everything.intakes), blocked, bereft, held, calendar)
+    if (
+        steps
+        or held
+        or blocked
+        or bereft
+        or any(need_of(some) in ("all days", "another table") for some in changes.values())
+    ):
         raise typer.Exit(EXIT_LOOK)
 
 
@@ -86,7 +95,7 @@ def _print(
     files: list[str],
     blocked: list[str],
     bereft: list[str],
-    held: int,
+    held: Collection[HeldDay],
     calendar: Calendar,
 ) -> None:
     if steps:
@@ -94,8 +103,9 @@ def _print(
         for text in year_calendars(steps, calendar):
             console.print(text, highlight=False)
             console.print()
-    elif not (blocked or bereft):
+    elif not (held or blocked or bereft):
         console.print("[green]Nothing is stale.[/]")
+    print_held(held)
     for line in blocked:
         say("[yellow]stale, cannot be computed[/]", line)
     for line in bereft:
@@ -106,8 +116,6 @@ def _print(
             say(f"[{colour}]contract changed[/]", f"{table}: {change}")
     for line in files:
         say("[yellow]waiting[/]", line)
-    if held:
-        console.print(f"{counted(held, 'held day')} left alone until input or code changes: `platform-assets status`.")
     if waiting := sum(len(waits[step.table]) for step in steps):
         console.print(f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.")
     if steps or files:

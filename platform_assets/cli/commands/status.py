@@ -11,17 +11,19 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, table_states
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
-from platform_assets.records.history import ArrivalRecord, Hold
+from platform_assets.records.history import ArrivalRecord
 from platform_assets.sources.landing import Problem
 
 
@@ -93,7 +95,7 @@ def table_status(
 def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with opened_platform() as platform:
-        holds = platform.ledger.holds()
+        held = held_days(platform, platform.ledger.holds())
         snapshot = LakeSnapshot.now(platform)
         known = table_states(snapshot)
         states = all_states(platform, known)
@@ -113,7 +115,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
         print_json(
             {
                 "tables": [asdict(table) for table in tables],
-                "held": [asdict(hold) for hold in holds],
+                "held": [asdict(day.hold) | held_json(day) for day in held],
                 "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
                 "landing": [asdict(problem) for problem in problems],
                 "unread_folders": list(unread),
@@ -123,14 +125,14 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
             }
         )
     else:
-        _print(tables, holds, refused, problems, unread, pending, late, ahead)
-    if holds or refused or problems or late or any(table.missing or table.stale for table in tables):
+        _print(tables, held, refused, problems, unread, pending, late, ahead)
+    if held or refused or problems or late or any(table.missing or table.stale for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
 
 def _print(
     tables: list[TableStatus],
-    holds: Sequence[Hold],
+    held: Sequence[HeldDay],
     refused: Sequence[ArrivalRecord],
     problems: list[Problem],
     unread: Mapping[str, str],
@@ -152,8 +154,7 @@ def _print(
             f"{aside:,}" if (aside := table.quarantined + table.refused) else "",
         )
     console.print(grid)
-    for hold in holds:
-        say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
+    print_held(held)
     for table in tables:
         if table.stale:
             say("[yellow]stale[/]", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -12,11 +12,13 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_day, print_json, say
+from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import cause, which
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.records.code_version import Version, shown_commits
-from platform_assets.records.history import ArrivalRecord, PublicationRecord
+from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
 
 _SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
 _SHOWN = 5
@@ -33,69 +35,71 @@ def why(
     with opened_platform() as platform:
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
+        held = held_days(platform, _keeping(explanation))
     if as_json:
-        print_json(_json(explanation, diff=diff))
+        print_json(_json(explanation, held, diff=diff))
     else:
-        _print(explanation, diff=diff)
-    if explanation.reasons or explanation.origin is None or _is_held(explanation) or _is_bereft(explanation.state):
+        _print(explanation, held, diff=diff)
+    if explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state):
         raise typer.Exit(EXIT_LOOK)
 
 
-def _print(explanation: Explanation, *, diff: bool) -> None:
+def _print(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) -> None:
     name = f"{explanation.table} {explanation.day}"
     if explanation.origin is None:
-        _print_without_content(explanation, name)
+        _print_without_content(explanation, name, held)
         return
-    _print_state(explanation, name)
+    _print_state(explanation, name, held)
     console.print(_tree(explanation.origin, explanation.software))
     if diff:
         _print_differences(explanation)
 
 
-def _is_held(explanation: Explanation) -> bool:
-    """Whether a gate or a person keeps the day as it is; of a raw table its holds alone say so."""
-    return isinstance(explanation.state, Held) or (explanation.now is None and bool(explanation.held))
+def _keeping(explanation: Explanation) -> tuple[Hold, ...]:
+    """The holds that keep the day from becoming what its inputs say: its own, or those of a day that it reads.
+
+    Of a stale day its own are left out: it is tried again, and may come out otherwise.
+    """
+    if isinstance(explanation.state, Held) or explanation.now is None or explanation.origin is None:
+        own = explanation.held if not explanation.reasons else ()
+    else:
+        own = ()
+    if isinstance(explanation.state, Blocked) and explanation.state.hold is not None:
+        return (*own, explanation.state.hold)
+    return own
 
 
 def _is_bereft(state: DayState) -> bool:
     return isinstance(state, Blocked) and not state.is_there
 
 
-def _print_state(explanation: Explanation, name: str) -> None:
+def _print_state(explanation: Explanation, name: str, held: Collection[HeldDay]) -> None:
     if explanation.reasons:
         say("[yellow]stale[/]", f"{name}: {', '.join(explanation.reasons)}")
-    elif _is_held(explanation):
-        say("[red]held[/]", f"{name}: {_holds(explanation)}; readers see what it was before")
     elif _is_bereft(explanation.state):
         say("[yellow]out of date[/]", f"{name}: made from more than is there")
-    elif explanation.now is not None:
+    elif explanation.now is not None and not held:
         say("[green]up to date[/]", name)
+    print_held(held, of=explanation.table)
     if isinstance(explanation.state, Blocked):
         say("[yellow]cannot be computed[/]", cause(explanation.state))
 
 
-def _print_without_content(explanation: Explanation, name: str) -> None:
+def _print_without_content(explanation: Explanation, name: str, held: Collection[HeldDay]) -> None:
     """Why readers see nothing of a day: what it lacks or what holds it, else that its turn has not come."""
     lacking = [f"{table} has never been loaded for {day}" for table, day in explanation.lacking.items()]
     if isinstance(explanation.state, Blocked) and explanation.state.is_there:
         lacking.append(cause(explanation.state))
+    print_held(held, of=explanation.table)
     if explanation.held and not lacking and not explanation.reasons:
-        say(
-            "[red]held[/]", f"{name}: {_holds(explanation)}; nothing of it was published, and a refresh leaves it alone"
-        )
-        again = f"`platform-assets refresh {explanation.table} --days {explanation.day} --force`"
-        console.print(f"It is tried again once its input or code changes; {again} does at once.", soft_wrap=True)
-    elif explanation.now is None:
+        return
+    if explanation.now is None:
         say(
             "[yellow]never loaded[/]",
             f"{name}: nothing was taken for it so far; `platform-assets status` shows what waits",
         )
     else:
         say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
-
-
-def _holds(explanation: Explanation) -> str:
-    return "; ".join(dict.fromkeys(hold.reason for hold in explanation.held))
 
 
 def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
@@ -185,13 +189,14 @@ def _print_differences(explanation: Explanation) -> None:
         console.print("Nothing differs from what the day was made of.")
 
 
-def _json(explanation: Explanation, *, diff: bool) -> dict[str, Any]:
+def _json(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "table": explanation.table,
         "day": explanation.day,
         "stale": list(explanation.reasons),
         "blocked": _blocked(explanation.state),
         "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in explanation.held],
+        "held_by": [held_json(day) for day in held],
         "never_loaded": {table: str(day) for table, day in explanation.lacking.items()},
         "computed_with": dict(explanation.software),
         "origin": None if explanation.origin is None else _origin_json(explanation.origin),

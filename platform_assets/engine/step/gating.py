@@ -173,7 +173,8 @@ def _volume(
     result: dict[date, Checked] = {}
     for day in state.ready:
         finding = volume_finding(contract, verdicts[day])
-        result[day] = checked("volume", [finding] if finding else [], str(verdicts[day]), verdicts[day].numbers)
+        verdict, findings = verdicts[day], [finding] if finding else []
+        result[day] = checked("volume", findings, str(verdict), verdict.numbers, judged=verdict.is_known)
     return result
 
 

@@ -206,11 +206,11 @@ def _arrivals(
     """The files whose rows lie in some days of a raw table, from the column that says so."""
     if len(days) > _FILES_OF_DAYS:
         return None
-    names = _arrivals_named(platform.lake.table_path(contract.name), version, days)
+    names = arrivals_named(platform.lake.table_path(contract.name), version, days)
     arrivals = platform.ledger.arrivals(contract.name)
     if names is None:
         # Compacted, and the files of then deleted. Raw is append-only: what came later is known by its release.
-        names = _arrivals_named(platform.lake.table_path(contract.name), shown_by.version(contract.name), days) or set()
+        names = arrivals_named(platform.lake.table_path(contract.name), shown_by.version(contract.name), days) or set()
         released, at = platform.ledger.indexed(), shown_by(contract.name, version)
         arrivals = tuple(arrival for arrival in arrivals if released[arrival.publication] <= at)
     taken = {arrival.path: arrival for arrival in arrivals if arrival.taken}
@@ -228,7 +228,7 @@ def arrivals_in(files: Iterable[Location]) -> set[str]:
     return names
 
 
-def _arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
+def arrivals_named(path: Location, version: int, days: Collection[date]) -> set[str] | None:
     """The arrivals that rows of some days name as theirs; None if a file is not there any more."""
     live = live_files(path, version) if version >= 0 else {}
     files = [path / file.path for day in days for file in live.get(day, ())]

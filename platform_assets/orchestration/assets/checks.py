@@ -29,6 +29,9 @@ CHECKS: Mapping[Check, str] = {
 _SHOWN = 5
 """Findings that the result of a whole run spells out."""
 
+_GOOD = ("passed", "not judged")
+"""Outcomes that Dagster shows as passed, having no third; the description says which of them were not judged."""
+
 ByDay = Mapping[date, Sequence[Checked]]
 
 
@@ -52,8 +55,8 @@ def check_specs(contract: Contract, partitions: dg.PartitionsDefinition) -> list
 
 
 def _blocks(contract: Contract, name: Check) -> bool:
-    """Whether whatever the check finds keeps a day from being published."""
-    if contract.layer == "raw" or name in ("volume", "freshness"):
+    """Whether what the check finds can keep a day from being published; a finding that only warns keeps none."""
+    if contract.layer == "raw" or name == "freshness":
         return False
     return name != "reconciliation" or contract.checks.reconciliation == "block"
 
@@ -70,7 +73,7 @@ def run_results(contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckResult
         yield dg.AssetCheckResult(
             check_name=name,
             asset_key=asset_key(contract.name),
-            passed=all(checked.outcome == "passed" for checked in by_day.values()),
+            passed=all(checked.outcome in _GOOD for checked in by_day.values()),
             severity=_severity(by_day.values()),
             description=text,
             metadata=metadata,
@@ -89,7 +92,7 @@ def day_results(instance: dg.DagsterInstance, contract: Contract, days: ByDay) -
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
                 check_name=checked.check,
-                passed=checked.outcome == "passed",
+                passed=checked.outcome in _GOOD,
                 severity=_severity([checked]),
                 description=checked.sentence,
                 metadata=_metadata(contract, day, checked),
@@ -130,9 +133,11 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
         return "No day was computed: what is up to date was checked when it was published."
     days = f"{len(by_day):,} days, {min(by_day)} to {max(by_day)}"
-    wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
+    wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     if not wrong:
-        return f"{days}: all passed."
+        unknown = sum(checked.outcome == "not judged" for checked in by_day.values())
+        rest = f"{unknown:,} not judged, the others passed" if unknown < len(by_day) else "none could be judged"
+        return f"{days}: {rest if unknown else 'all passed'}."
     counts = {kind: sum(checked.outcome == kind for checked in wrong.values()) for kind in ("blocked", "warned")}
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
     sentences = [checked.sentence for checked in wrong.values()]
@@ -141,7 +146,7 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
 
 
 def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.MetadataValue]:
-    wrong = {day: checked for day, checked in by_day.items() if checked.outcome != "passed"}
+    wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.int(len(by_day))}
     if wrong:
         metadata["days not passed"] = dg.MetadataValue.json(

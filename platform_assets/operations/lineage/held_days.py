@@ -1,0 +1,146 @@
+"""Held days as people are told of them: since when, what readers see instead, and which arrivals came since."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import ReleaseIndex
+from platform_assets.operations.lineage.provenance import arrivals_named
+from platform_assets.planning.new_arrivals import RawDay, new_arrivals
+from platform_assets.planning.windows import day_range, days_read
+from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
+
+_SHOWN = 5
+"""Arrivals that are named; somebody who has more of them begins with `why`."""
+
+
+@dataclass(frozen=True)
+class HeldDay:
+    """A day that is held.
+
+    Args:
+        hold: that says why.
+        since: when it was first held, UTC.
+        shown: what readers have of it; None where they have nothing.
+        shown_by: the publication that made this.
+        arrivals: that are new since then, in whatever the day is made from, newest first.
+    """
+
+    hold: Hold
+    since: datetime
+    shown: DayRecord | None
+    shown_by: PublicationRecord | None
+    arrivals: tuple[ArrivalRecord, ...]
+
+    @property
+    def instead(self) -> str:
+        """What readers see, in a few words."""
+        if self.shown is None or self.shown_by is None:
+            return "readers see nothing of it"
+        made = f"release {self.shown_by.release} of {self.shown_by.created_at:%Y-%m-%d %H:%M} UTC"
+        kind = "put back" if self.hold.is_of_good_content else "last good content"
+        return f"readers see its {kind}, {self.shown.delivered:,} rows of {made}"
+
+    @property
+    def sentence(self) -> str:
+        """All of it but the arrivals."""
+        reason = self.hold.reason.removeprefix(f"{self.hold.table} on {self.hold.day}: ")
+        return f"since {self.since:%Y-%m-%d %H:%M} UTC: {reason}; {self.instead}"
+
+    @property
+    def withdrawals(self) -> tuple[str, ...]:
+        """The commands that take out what is new, the newest first; of more than a few how many there are."""
+        why = f"{self.hold.gate} holds {self.hold.table} {self.hold.day}"
+        lines = tuple(dict.fromkeys(withdraw_command(arrival.path, why) for arrival in self.arrivals))
+        more = (f"and {len(lines) - _SHOWN:,} more",) if len(lines) > _SHOWN else ()
+        return (*lines[:_SHOWN], *more)
+
+
+def withdraw_command(path: str, why: str) -> str:
+    """The command that takes an arrival out again, ready for a shell."""
+    return f"platform-assets withdraw {shlex.quote(path)} --reason {shlex.quote(why)}"
+
+
+def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
+    """What is to be said of held days, by table and day.
+
+    Args:
+        holds: all of those days, oldest first.
+        with_arrivals: whether to look for new ones, which opens files of raw days.
+    """
+    holds = tuple(holds)
+    since: dict[tuple[str, date], datetime] = {}
+    for hold in holds:
+        key = hold.table, hold.day
+        since[key] = min(since.get(key, hold.created_at), hold.created_at)
+    lineage = _Lineage(platform)
+    held: list[HeldDay] = []
+    for key, hold in sorted(hold_of_each_day(holds).items()):
+        shown = lineage.snapshot.days(hold.table, [hold.day]).get(hold.day)
+        shown = shown if shown and shown.digest else None
+        by = platform.ledger.head(shown.publication) if shown else None
+        arrivals = lineage.new_arrivals(hold.table, hold.day) if with_arrivals else ()
+        held.append(HeldDay(hold, since[key], shown, by, arrivals))
+    return tuple(held)
+
+
+class _Lineage:
+    """What days would be made from now, against what they were made from."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.snapshot = LakeSnapshot.now(platform)
+        self._platform = platform
+        self._shown_by = ReleaseIndex(platform)
+
+    @cached_property
+    def _marks(self) -> Mapping[str, Mapping[date, DayMark]]:
+        return self.snapshot.marks(self._platform.catalogue.names)
+
+    @cached_property
+    def _arrivals(self) -> tuple[ArrivalRecord, ...]:
+        return self._platform.ledger.arrivals()
+
+    @cached_property
+    def _released(self) -> Mapping[str, int]:
+        return self._platform.ledger.indexed()
+
+    def new_arrivals(self, table: str, day: date) -> tuple[ArrivalRecord, ...]:
+        """Those that are new in what a day would be made from, since it was made."""
+        if table not in self._platform.catalogue.names:
+            return ()
+        contract = self._platform.catalogue[table]
+        record = self.snapshot.days(table, [day]).get(day)
+        days = tuple(self._raw_days(contract, day, record, set()))
+        return new_arrivals(days, self._arrivals, self._released)
+
+    def _raw_days(
+        self, contract: Contract, day: date, record: DayRecord | None, seen: set[tuple[str, date]]
+    ) -> Iterator[RawDay]:
+        """The raw days behind a day that are not as they were read; of one never computed, those of the same day."""
+        for read in contract.inputs:
+            source, marks = self._platform.catalogue[read.table], self._marks[read.table]
+            made = record is not None and bool(record.digest)
+            at = self._shown_by(read.table, record.reads.get(read.table, -1)) if record and made else -1
+            window = day_range(*days_read(read.window, day, self._platform.calendar)) if made else [day]
+            later = [each for each in window if each in marks and marks[each].release > at]
+            then = self._then(read.table, later, at)
+            for each in later:
+                if (each in then and then[each].digest == marks[each].digest) or (read.table, each) in seen:
+                    continue
+                seen.add((read.table, each))
+                if source.source is None:
+                    yield from self._raw_days(source, each, then.get(each), seen)
+                else:
+                    path, version = self._platform.lake.table_path(read.table), self._shown_by.version(read.table)
+                    names = arrivals_named(path, version, [each])
+                    yield RawDay(read.table, each, at, names or ())
+
+    def _then(self, table: str, days: Collection[date], at: int) -> Mapping[date, DayRecord]:
+        return self._platform.ledger.current_days(table, at=at, among=days) if at >= 0 and days else {}
