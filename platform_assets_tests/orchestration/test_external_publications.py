@@ -19,6 +19,7 @@ from platform_assets.orchestration.assets.external_publications import (
     published_elsewhere,
     show,
 )
+from platform_assets.orchestration.instance.storage import LocalEventLog
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.meanwhile import once_at
@@ -131,7 +132,9 @@ def test_an_event_that_dagster_refuses_keeps_no_other_from_being_shown(readings:
     for day in DAYS[:3]:
         land(readings, day, day)
     refresh(readings, "refresh-1")
-    with daemon.instance.event_log_storage.index_connection() as connection:
+    storage = daemon.instance.event_log_storage
+    assert isinstance(storage, LocalEventLog)
+    with storage.index_connection() as connection:
         connection.execute(
             text(
                 "CREATE TRIGGER refuse BEFORE INSERT ON asset_check_executions "

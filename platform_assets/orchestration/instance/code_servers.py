@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, ManagedGrpcPythonEnvCodeLocationOrigin
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 
@@ -58,7 +58,7 @@ def code_servers(workspace: Path, folder: Path) -> tuple[tuple[CodeServer, ...],
         given = {key: value for key, value in place.items() if value is not None}
         places.append({"grpc_server": {"location_name": origin.location_name, **given}})
     found = folder / "workspace.yaml"
-    found.write_text(yaml.safe_dump({"load_from": places}), encoding="utf-8")
+    found.write_text(json.dumps({"load_from": places}), encoding="utf-8")  # which is YAML, too
     return tuple(servers), found
 
 
