@@ -103,6 +103,16 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
         yield platform
 
 
+@contextmanager
+def platform_to_look() -> Iterator[Platform]:
+    """The platform for a command that only shows something, also where nothing can be written."""
+    from platform_assets.operations.opening import open_platform_to_look
+    from platform_assets.settings import load_settings
+
+    with open_platform_to_look(load_settings(), lambda text: say("[yellow]note[/]", text, to=errors)) as platform:
+        yield platform
+
+
 def say(head: str, text: str, *, to: Console = console) -> None:
     """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_assets.progress import OnProgress, meanwhile
@@ -34,6 +35,7 @@ def session_on_demand(
         PlatformError: Java or Delta's jars are missing, or Spark did not start.
     """
     from platform_assets.spark.session.session import create_session, stop_session
+    from platform_assets.spark.tables.lost import lost_spark_explained
 
     with ThreadPoolExecutor(1) as starter:
         starting: list[Future[SparkSession]] = []
@@ -49,7 +51,7 @@ def session_on_demand(
         try:
             if at_once:
                 start()
-            with _quiet_interrupt():
+            with lost_spark_explained(settings), quiet_connection():
                 yield session
         finally:
             for begun in starting:
@@ -59,18 +61,20 @@ def session_on_demand(
 
 
 @contextmanager
-def _quiet_interrupt() -> Iterator[None]:
-    """Spares people the traces of a Java that the terminal interrupted, too."""
-    root = logging.getLogger()
-    root.addFilter(_tells_of_no_interrupt)
+def quiet_connection() -> Iterator[None]:
+    """Spares people the traces of a Java that is gone, or that the terminal interrupted, too: what failed is raised."""
+    root, connection = logging.getLogger(), logging.getLogger("py4j")
+    propagates, connection.propagate = connection.propagate, False
+    root.addFilter(_is_of_no_connection)
     try:
         yield
     except KeyboardInterrupt:
         warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
         raise
     finally:
-        root.removeFilter(_tells_of_no_interrupt)
+        root.removeFilter(_is_of_no_connection)
+        connection.propagate = propagates
 
 
-def _tells_of_no_interrupt(record: logging.LogRecord) -> bool:
-    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
+def _is_of_no_connection(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"

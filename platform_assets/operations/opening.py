@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from logging import getLogger
 
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Platform, lake_to_write
+from platform_assets.ledger.errors import LedgerReadOnlyError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
 from platform_assets.operations.recovery.catch_up import caught_up
@@ -37,3 +38,24 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
         yield platform
     finally:
         ledger.close()
+
+
+@contextmanager
+def open_platform_to_look(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
+    """The platform for whoever only looks: as `open_platform`, or as it is where the ledger cannot be written.
+
+    Args:
+        notice: told what was mended, or that nothing can be written.
+
+    Raises:
+        PlatformError: as for `open_platform`, but not because nothing can be written.
+    """
+    opened = ExitStack()
+    try:
+        platform = opened.enter_context(open_platform(settings, notice))
+    except LedgerReadOnlyError as error:
+        ledger = opened.enter_context(Ledger.open(settings.ledger_url.get_secret_value(), read_only=True))
+        platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
+        notice(f"nothing can be written, so this is only what is there: {error.what}")
+    with opened:
+        yield platform

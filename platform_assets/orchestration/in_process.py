@@ -8,6 +8,9 @@ from datetime import date
 import dagster as dg
 from dagster._core.execution.plan.objects import ErrorSource
 
+_NO_RETRY = {"dagster/max_retries": "0"}
+"""The daemon can start no run anew that a command executed: were it announced, somebody would wait for it."""
+
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -33,6 +36,7 @@ def materialize_range(defs: dg.Definitions, instance: dg.DagsterInstance, first:
     tags = {
         "dagster/asset_partition_range_start": first.isoformat(),
         "dagster/asset_partition_range_end": last.isoformat(),
+        **_NO_RETRY,
     }
     job = defs.resolve_implicit_global_asset_job_def()
     result = job.execute_in_process(instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False)
@@ -46,7 +50,7 @@ def run_job(defs: dg.Definitions, instance: dg.DagsterInstance, name: str, tags:
         KeyboardInterrupt: a step was interrupted.
     """
     job = defs.resolve_job_def(name)
-    result = job.execute_in_process(instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False)
+    result = job.execute_in_process(instance=instance, tags=tags | _NO_RETRY, run_config=_QUIET, raise_on_error=False)
     return _outcome(result)
 
 

@@ -17,6 +17,7 @@ from platform_assets.orchestration.instance.run_locks import give_back, lock_fol
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.session import create_session, stop_session
+from platform_assets.spark.tables.lost import lost_spark_explained
 
 
 class SparkResource(PySparkResource):
@@ -80,6 +81,6 @@ class PlatformResource(dg.ConfigurableResource[None]):
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
-        """The platform, closed at the end."""
-        with open_platform(self.settings) as platform:
+        """The platform, closed at the end; a Spark that died in between is told as such."""
+        with lost_spark_explained(self.settings), open_platform(self.settings) as platform:
             yield platform

@@ -7,11 +7,19 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from sqlalchemy import text
 
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.ledger import sync as index
-from platform_assets.orchestration.assets.external_publications import Elsewhere, come_since, published_elsewhere
+from platform_assets.orchestration.assets.external_publications import (
+    Elsewhere,
+    Told,
+    come_since,
+    published_elsewhere,
+    show,
+)
+from platform_assets.orchestration.instance.storage import LocalEventLog
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets_tests.support.meanwhile import once_at
@@ -75,15 +83,16 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
     run = run_one(daemon)
     with readings.open() as platform:
-        found = published_elsewhere(daemon.instance, platform, -1)
+        found = list(published_elsewhere(daemon.instance, platform, Told()))
     told = {
         (".".join(event.asset_key.path), event.partition)
-        for event in found.events
+        for part in found
+        for event in part.events
         if isinstance(event, dg.AssetMaterialization)
     }
     assert ("silver.readings", DAYS[0]) in told
     assert ("silver.readings", DAYS[1]) not in told
-    assert found.until == max(platform.ledger.indexed().values())
+    assert found[-1].told == Told(max(platform.ledger.indexed().values()))
     assert daemon.instance.has_run(run.run_id)
 
 
@@ -92,16 +101,52 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         land(readings, day, day)
         refresh(readings, f"refresh-{day}")
     with readings.open() as platform:
-        everything = published_elsewhere(daemon.instance, platform, -1)
-        since, days, ticks = -1, 0, 0
+        everything = list(published_elsewhere(daemon.instance, platform, Told()))
+        since, days, ticks = Told(), 0, 0
         while True:
-            part = published_elsewhere(daemon.instance, platform, since, most_events=4)
-            since, days, ticks = part.until, days + part.days, ticks + 1
+            part = show(daemon.instance, published_elsewhere(daemon.instance, platform, since), since, within_s=0)
+            since, days, ticks = Told.parse(str(part.told)), days + part.days, ticks + 1
             if not part.more:
                 break
-        assert (days, since) == (everything.days, everything.until)
-        assert ticks > 3
-        assert published_elsewhere(daemon.instance, platform, 10**6) == everything
+        assert (days, since) == (sum(bool(part.events) for part in everything), everything[-1].told)
+        assert ticks > days / 2, "days of one publication are told in several ticks, too"
+        assert list(published_elsewhere(daemon.instance, platform, Told(10**6))) == everything
+
+
+def test_a_day_that_is_published_and_shown_again_is_shown_as_it_is_then(readings: World, daemon: Daemon) -> None:
+    """Dagster keeps one result without a run for each check and day, and refuses another."""
+    for number, day in enumerate(DAYS[:3]):
+        land(readings, day, day)
+        land(readings, day, DAYS[0], name=f"correction-{number}.jsonl")
+        refresh(readings, f"refresh-{number}")
+        assert "shown now" in str(daemon.tick("published_elsewhere").skip_reason)
+        event = shown(daemon, dg.AssetKey(["raw", "readings"]))[DAYS[0]]
+        assert f"(refresh-{number})" in str(event.metadata["published by"].value)
+    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
+    asset = dg.AssetCheckKey(dg.AssetKey(["raw", "readings"]), "contract")
+    history = daemon.instance.event_log_storage.get_asset_check_execution_history(asset, limit=100)
+    assert sorted(str(result.partition) for result in history) == DAYS[:3]
+
+
+def test_an_event_that_dagster_refuses_keeps_no_other_from_being_shown(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:3]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    storage = daemon.instance.event_log_storage
+    assert isinstance(storage, LocalEventLog)
+    with storage.index_connection() as connection:
+        connection.execute(
+            text(
+                "CREATE TRIGGER refuse BEFORE INSERT ON asset_check_executions "
+                f"WHEN NEW.partition = '{DAYS[1]}' AND NEW.asset_key LIKE '%silver%' AND NEW.check_name = 'contract' "
+                "BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+            )
+        )
+    tick = daemon.tick("published_elsewhere")
+    assert tick.skip_reason is not None
+    assert "9 over all tables; 1 events were not taken by Dagster" in tick.skip_reason
+    assert list(shown(daemon)) == DAYS[:3]
+    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
 
 
 def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
@@ -138,7 +183,7 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
         publish_all(platform)
         wrong = correct(platform)
         since = max(platform.ledger.indexed().values())
-        instance, seen = dg.DagsterInstance.ephemeral(), list[Elsewhere]()
+        instance, seen = dg.DagsterInstance.ephemeral(), list[list[Elsewhere]]()
         contract = platform.catalogue["raw.readings"]
         empty = DayContent(files=(), base=(), digest="0-7-0-0-0", rows=0, bytes=0)
         change = TableChange(
@@ -147,11 +192,11 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
 
         def published_and_looked_at() -> None:
             publish_changes(other, new_publication(), "ingest", [change], Author("ingest", "a file came"))
-            seen.append(published_elsewhere(instance, other, since))
+            seen.append(list(published_elsewhere(instance, other, Told(since))))
 
         once_at(monkeypatch, index, "ledger.before_record", published_and_looked_at)
         put_back(platform, wrong)
         [found] = seen
-        assert found.until == since + 2
-        told = {event.asset_key for event in found.events if isinstance(event, dg.AssetMaterialization)}
+        assert found[-1].told == Told(since + 2)
+        told = {event.asset_key for part in found for event in part.events}
         assert SILVER in told, "or its page shows what was rolled back for ever"

@@ -16,7 +16,9 @@ from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
 from dagster._core.test_utils import create_run_for_test
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
+from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.in_process import run_job
 from platform_assets.orchestration.instance import run_locks
 from platform_assets.orchestration.instance.launcher import CODE_LOCATION, WatchedRunLauncher
 from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, run_process, take
@@ -83,6 +85,17 @@ def test_a_killed_run_becomes_failed_and_is_tried_again(watched: Daemon, tmp_pat
     [end] = watched.instance.all_logs(run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
     assert end.dagster_event is not None
     assert "its process ended without a word. It was killed" in str(end.dagster_event.message)
+
+
+def test_a_run_that_a_command_executed_is_promised_no_retry_that_nobody_could_start(watched: Daemon) -> None:
+    defs = build_definitions(load_settings())
+    outcome = run_job(defs, watched.instance, "refresh", {WHY_TAG: "a test"})
+    run = watched.instance.get_run_by_id(outcome.run_id)
+    assert run is not None
+    watched.instance.report_run_failed(run)
+    failed = watched.instance.get_run_by_id(outcome.run_id)
+    assert failed is not None
+    assert failed.tags["dagster/will_retry"] == "false"
 
 
 def started(daemon: Daemon, *, location: str, ago_s: float) -> str:

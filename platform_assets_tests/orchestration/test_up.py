@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -11,14 +12,16 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.instance.pools import REFRESH_POOL, TABLES_POOL
 from platform_assets.settings import project_root
-from platform_assets_tests.support.orchestration.processes import started_from
-from platform_assets_tests.support.orchestration.readings import DAYS, land
+from platform_assets_tests.support.orchestration.processes import processes_of, started_from
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, land
 from platform_assets_tests.support.world import World
 
 PATIENCE_S = 240
@@ -28,6 +31,7 @@ TICKS = """{
     ... on Sensors { results { name sensorState { ticks(limit: 1) { skipReason } } } }
   }
 }"""
+FORCE = json.dumps({"ops": {"silver__readings": {"config": {"force": True}}}})
 UP = "from platform_assets.cli import main; main()"
 
 
@@ -92,4 +96,55 @@ def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
         wait_for(lambda: "permissions" in str(ask(address, "{ permissions { permission value } }")))
         allowed = ask(address, "{ permissions { permission value } }")
         assert "True" not in str(allowed)
+    wait_for(lambda: not started_from(state))
+
+
+RUNS = "{ runsOrError { ... on Runs { results { jobName status parentRunId tags { key value } } } } }"
+BACKFILLS = "{ partitionBackfillsOrError { ... on PartitionBackfills { results { status } } } }"
+
+
+def kill(state: Path, what: str) -> None:
+    """Kill -9 for a part of `up`."""
+    [pid] = [pid for pid, command in processes_of(state).items() if what in command]
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+def test_runs_outlive_killed_parts_of_up_and_a_killed_run_of_a_backfill_is_tried_again(
+    readings: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Webserver, daemon and code server are killed while the first run works, then the run of a backfill."""
+    for day in DAYS:
+        land(readings, day, day)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = readings.settings.state
+
+    def runs(address: str, job: str) -> list[dict[str, Any]]:
+        answer = cast("dict[str, Any]", ask(address, RUNS))
+        results = answer["data"]["runsOrError"]["results"] if answer.get("data") else []
+        return [run for run in results if run["jobName"] == job]
+
+    def in_state(address: str, job: str, *states: str) -> bool:
+        return [run["status"] for run in runs(address, job)] == list(states)
+
+    with up() as address:
+        wait_for(lambda: in_state(address, "refresh", "STARTED"))
+        for part in ("dagster._daemon", "dagster_webserver", "code-server start"):
+            kill(state, part)
+        wait_for(lambda: in_state(address, "refresh", "SUCCESS"))
+
+        keys = ", ".join(f"{{path: {json.dumps(table.split('.'))}}}" for table in (RAW, SILVER, GOLD))
+        given = f"assetSelection: [{keys}], partitionNames: {json.dumps(DAYS)}, runConfigData: {json.dumps(FORCE)}"
+        launch = f"mutation {{ launchPartitionBackfill(backfillParams: {{ {given} }}) {{ __typename }} }}"
+        wait_for(lambda: "LaunchBackfillSuccess" in str(ask(address, launch)))
+        wait_for(lambda: in_state(address, "__ASSET_JOB", "STARTED"))
+        wait_for(lambda: any("SparkSubmit" in command for command in started_from(state)))
+        newest = max((state / "runs").glob("*.lock"), key=lambda file: file.stat().st_mtime)
+        os.kill(int(newest.read_text()), signal.SIGKILL)
+        wait_for(lambda: in_state(address, "__ASSET_JOB", "SUCCESS", "FAILURE"))
+        again, killed = runs(address, "__ASSET_JOB")
+        assert again["parentRunId"]
+        assert {"key": "dagster/will_retry", "value": "true"} in killed["tags"]
+        wait_for(lambda: "COMPLETED_SUCCESS" in str(ask(address, BACKFILLS)))
     wait_for(lambda: not started_from(state))

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.commands.release_view import pin_json, publication_json
-from platform_assets.cli.console import console, counted, opened_platform, print_json
+from platform_assets.cli.console import console, counted, platform_to_look, print_json
 from platform_assets.operations.pins import Pin, described, pinned_releases
 from platform_assets.records.history import PublicationRecord
 
@@ -20,7 +20,7 @@ def releases(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
-    with opened_platform() as platform:
+    with platform_to_look() as platform:
         pins = pinned_releases(platform)
         names = [name for name, number in platform.ledger.indexed().items() if number in pins or not pinned]
         shown = [record for name in names[: -limit - 1 : -1] if (record := platform.ledger.publication(name))]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say, selected
+from platform_assets.cli.console import EXIT_LOOK, console, counted, platform_to_look, print_json, say, selected
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import (
     bereft_json,
@@ -36,7 +36,7 @@ def stale(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any, or held ones."""
-    with opened_platform() as platform:
+    with platform_to_look() as platform:
         only = selected(None if table is None else platform.catalogue[table].name, days, platform.settings)
         plans = outlook(platform, intakes(platform))
         calendar = platform.calendar

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, platform_to_look, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.contracts import Contract
@@ -94,7 +94,7 @@ def table_status(
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
-    with opened_platform() as platform:
+    with platform_to_look() as platform:
         held = held_days(platform, platform.ledger.holds())
         snapshot = LakeSnapshot.now(platform)
         known = table_states(snapshot)

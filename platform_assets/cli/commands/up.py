@@ -1,27 +1,31 @@
-"""`up`: the Dagster UI and daemon on this machine."""
+"""`up`: the Dagster UI and daemon on this machine, kept going until Ctrl-C."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import sys
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, UsageError, console
+from platform_assets.cli.console import UsageError, console, errors, say
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import hush, telling
+from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.settings import load_settings, project_root
 
-_PATIENCE_S = 15
+_LOADED_WITHIN_S = 60.0
+"""UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def up(
@@ -44,26 +48,66 @@ def up(
         with telling(context, "preparing Dagster"):
             _create_pools(home)
     hush(context)
-    command = [*_server(read_only), "--host", "127.0.0.1", "--port", str(port), "--workspace", "workspace.yaml"]
     console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
-    # A session of its own, so that everything Dagster starts can be ended together.
-    server = subprocess.Popen(command, cwd=project_root(), env=environment, start_new_session=True)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPS:
         signal.signal(number, _stop)
-    try:
-        code = server.wait()
-    except _StopRequested:
-        code = 0
-    finally:
-        _end(server)
-    raise typer.Exit(EXIT_FAILED if code else 0)
+    parts: list[Part] = []
+    with TemporaryDirectory(prefix="platform-assets-") as folder:
+        try:
+            workspace = project_root() / "workspace.yaml"
+            if not read_only:
+                workspace = _start_code_servers(parts, Path(folder), environment)
+            parts.append(_webserver(port, workspace, read_only=read_only))
+            if not read_only:
+                parts.append(Part("the daemon", _module("dagster._daemon", "run", "--workspace", str(workspace))))
+            keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
+        except _StopRequested:
+            pass
+        finally:
+            for number in _STOPS:
+                signal.signal(number, signal.SIG_IGN)
+            end(parts)
 
 
-def _server(read_only: bool) -> list[str]:
-    name = "dagster-webserver" if read_only else "dagster"
-    program = shutil.which(name, path=str(Path(sys.executable).parent)) or name
-    return [program, "--read-only"] if read_only else [program, "dev"]
+def _start_code_servers(parts: list[Part], folder: Path, environment: dict[str, str]) -> Path:
+    """Start what serves the definitions and starts runs; the workspace that finds it."""
+    from platform_assets.orchestration.instance.code_servers import code_servers
+
+    servers, workspace = code_servers(project_root() / "workspace.yaml", folder)
+    for server in servers:
+        parts.append(Part(f"the code server of {server.name}", server.command))
+        parts[-1].start(project_root(), environment)
+    until = time.monotonic() + _LOADED_WITHIN_S
+    while not all(_answers(server.socket) for server in servers) and time.monotonic() < until:
+        time.sleep(0.1)
+    return workspace
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _webserver(port: int, workspace: Path, *, read_only: bool) -> Part:
+    only_look = ("--read-only",) if read_only else ()
+    place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
+
+    def why() -> str:
+        try:
+            _require_free(port)
+        except UsageError as error:
+            return error.what.rstrip(".")
+        return ""
+
+    return Part("the webserver", _module("dagster_webserver", *only_look, *place), why)
+
+
+def _module(name: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", name, *arguments]
 
 
 def _create_pools(home: Path) -> None:
@@ -93,19 +137,6 @@ class _StopRequested(BaseException):
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPS:
         signal.signal(number, signal.SIG_IGN)
     raise _StopRequested
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    """Ask everything to stop, wait, then end what is left."""
-    for number in (signal.SIGINT, signal.SIGKILL):
-        try:
-            os.killpg(server.pid, number)
-        except ProcessLookupError:
-            return
-        try:
-            server.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            continue

@@ -24,6 +24,7 @@ from platform_assets.cli.console import (
 )
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
+from platform_assets.cli.session import quiet_connection
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.sampling import Draw
 from platform_assets.progress import OnProgress, meanwhile
@@ -88,6 +89,7 @@ def _session(settings: Settings, progress: OnProgress) -> Iterator[SparkOnDemand
     from pyspark import SparkContext
 
     from platform_assets.spark.session.session import create_session, stop_session
+    from platform_assets.spark.tables.lost import lost_spark_explained
 
     was_there = SparkContext._active_spark_context is not None
     started: list[SparkSession] = []
@@ -98,7 +100,8 @@ def _session(settings: Settings, progress: OnProgress) -> Iterator[SparkOnDemand
         return started[0]
 
     try:
-        yield session
+        with lost_spark_explained(settings), quiet_connection():
+            yield session
     finally:
         if started and not was_there:
             with meanwhile(progress, "stopping Spark"):

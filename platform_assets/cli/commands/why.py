@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, parse_day, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import cause, which
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
@@ -32,7 +32,7 @@ def why(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
-    with opened_platform() as platform:
+    with platform_to_look() as platform:
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
         held = held_days(platform, _keeping(explanation))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from typing import Self
 
 import dagster as dg
 
@@ -16,56 +18,122 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.orchestration.assets.checks import checks_of
 from platform_assets.orchestration.assets.events import asset_key, day_event, figures
+from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
 
-Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+
+@dataclass(frozen=True, order=True)
+class Told:
+    """How far Dagster has been told.
+
+    Args:
+        until: a release: it and all before it are told; -1 before anything is.
+        table: of the publication after it, the number in the catalogue of the table that is told in part.
+        day: of that table, the last that is told.
+    """
+
+    until: int = -1
+    table: int = -1
+    day: date = date.min
+
+    @classmethod
+    def parse(cls, cursor: str | None) -> Self:
+        """As `str` wrote it."""
+        until, *within = (cursor or "-1").split()
+        return cls(int(until), int(within[0]), date.fromisoformat(within[1])) if within else cls(int(until))
+
+    def __str__(self) -> str:
+        return f"{self.until}" if self.table < 0 else f"{self.until} {self.table} {self.day}"
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What Dagster has not been told of.
+    """A day that Dagster has not been told of, or the end of a publication.
 
     Args:
-        events: one for every day and one for each of its checks.
-        days: how many days that are.
-        until: the release up to which everything is told now.
-        more: whether later releases are still to be looked at.
+        told: how far Dagster is told once it knows this.
+        events: the day and each of its checks; none at the end of a publication.
     """
 
-    events: tuple[Event, ...]
-    days: int
-    until: int
-    more: bool
+    told: Told
+    events: tuple[Event, ...] = ()
 
 
-def published_elsewhere(
-    instance: dg.DagsterInstance, platform: Platform, since: int, *, most_events: int = 1_000
-) -> Elsewhere:
-    """Days that no run of Dagster published and that still are as they were published.
+@dataclass(frozen=True)
+class Shown:
+    """What a tick told Dagster.
+
+    Args:
+        told: how far that is.
+        days: how many over all tables.
+        failed: what Dagster refused, each with its reason; the others are told all the same.
+        more: whether there was no time for the rest.
+    """
+
+    told: Told
+    days: int = 0
+    failed: tuple[str, ...] = ()
+    more: bool = False
+
+
+def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Told) -> Iterator[Elsewhere]:
+    """Days that no run of Dagster published and that still are as they were published, in the order of releases.
 
     Args:
         instance: tells its own runs from others.
         platform: what to look at.
-        since: a release, what it and those before it show has been told; -1 before anything was.
-        most_events: to stop after, at the end of a publication.
+        since: how far Dagster has been told.
     """
     newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
-    until = since if since <= newest else -1  # another lake, or an older state of this one
-    events: list[Event] = []
-    days = 0
+    if since.until > newest:
+        since = Told()  # another lake, or an older state of this one
+    before = since.until
     for publication, release in indexed.items():
-        if release <= until:
+        if release <= since.until:
             continue
-        if len(events) >= most_events:
-            return Elsewhere(tuple(events), days, until, more=True)
         head = platform.ledger.head(publication)
         if head is not None and head.kind != COMPACTION and not instance.has_run(head.run):
-            for contract, record in _current(platform, publication):
-                events += _events(contract, record, head)
-                days += 1
-        until = release
-    return Elsewhere(tuple(events), days, until, more=False)
+            for number, contract, record in _current(platform, publication):
+                told = Told(before, number, record.day)
+                if told > since:
+                    yield Elsewhere(told, tuple(_events(contract, record, head)))
+        before = release
+        yield Elsewhere(Told(before))
+
+
+def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Told, within_s: float) -> Shown:
+    """Tell Dagster, one event after the other; what it refuses keeps no other from being told.
+
+    Args:
+        instance: to tell.
+        elsewhere: in the order of `published_elsewhere`.
+        since: how far it has been told.
+        within_s: seconds after which the rest is left.
+
+    Raises:
+        Exception: Dagster's storage takes nothing at all now; nothing more was told.
+    """
+    stop = time.monotonic() + within_s
+    shown = Shown(since)
+    for part in elsewhere:
+        if shown.days and time.monotonic() > stop:
+            return replace(shown, more=True)
+        failed: list[str] = []
+        for event in part.events:
+            try:
+                report_anew(instance, event)
+            except Exception as error:
+                if is_for_all(error):
+                    raise
+                failed.append(f"{_named(event)}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        shown = Shown(part.told, shown.days + (len(failed) < len(part.events)), (*shown.failed, *failed))
+    return shown
+
+
+def _named(event: Event) -> str:
+    check = f", {event.check_name}" if isinstance(event, dg.AssetCheckEvaluation) else ""
+    return f"{'.'.join(event.asset_key.path)} {event.partition}{check}"
 
 
 def come_since(
@@ -92,22 +160,25 @@ def come_since(
             yield day_event(contract.name, day, record.digest, shown)
 
 
-def _current(platform: Platform, publication: str) -> Iterator[tuple[Contract, DayRecord]]:
-    """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets."""
+def _current(platform: Platform, publication: str) -> Iterator[tuple[int, Contract, DayRecord]]:
+    """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets.
+
+    Each with its table's number in the catalogue, in that order, and of a table the oldest first.
+    """
     published = platform.ledger.publication(publication)
     made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
     for record in published.days if published else ():
         if record.day in platform.calendar:
             made[record.table][record.day] = record
     head = cache(platform.ledger.head)
-    for contract in platform.catalogue:
+    for number, contract in enumerate(platform.catalogue):
         mine = made.get(contract.name, {})
         now = platform.ledger.current_days(contract.name, among=mine) if mine else {}
         for day, record in now.items():
             by = head(record.publication)
             compacted = by is not None and by.kind == COMPACTION and record.digest == mine[day].digest
             if compacted or record.publication == publication:
-                yield contract, mine[day]
+                yield number, contract, mine[day]
 
 
 def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:

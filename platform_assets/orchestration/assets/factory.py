@@ -1,7 +1,7 @@
 """One factory makes every asset: a daily-partitioned table, from its contract."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -14,8 +14,10 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
+from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
+from platform_assets.orchestration.assets.good_days import good_day_events, good_days
 from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
 from platform_assets.orchestration.assets.pictures import pictures
 from platform_assets.orchestration.instance.pools import TABLES_POOL
@@ -23,6 +25,7 @@ from platform_assets.orchestration.resources import PlatformResource, SparkResou
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
+from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
@@ -141,7 +144,16 @@ class _Run:
         Raises:
             dg.Failure: days were not published; the others are.
         """
-        done = self._work()
+        try:
+            done = self._work()
+        except Exception as error:
+            good = good_days(self.platform, self.contract, self.days)
+            overtaken = isinstance(error, Conflict | OvertakenError) and self.contract.source is None
+            if not overtaken or good.keys() != set(self.days):
+                self._log_good(good)
+                raise
+            self.context.log.info(f"{self.contract.name}: others published all of its days meanwhile")
+            done = StepResult(self.contract.name, up_to_date=frozenset(good))
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
         by_day = checks_of_result(self.platform, self.contract, done)
@@ -154,8 +166,9 @@ class _Run:
             # What a step that succeeds was asked for, Dagster materializes by itself.
             if reasons or day not in self.days:
                 self.context.log_event(event)
-        if reasons and isinstance(done, StepResult):
-            self._log_up_to_date(done.up_to_date)
+        if reasons:
+            # What needed nothing too, or a backfill would count it among the days that failed.
+            self._log_good(good_days(self.platform, self.contract, set(self.days) - reasons.keys() - events.keys()))
         if not reasons:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
@@ -213,22 +226,9 @@ class _Run:
         names = self.platform.catalogue.names
         return [name for name in names if asked is None or asset_key(name) in asked]
 
-    def _log_up_to_date(self, days: Collection[date]) -> None:
-        """Days that need nothing are materialized too, or a backfill would count them among those that failed."""
-        current = self.platform.ledger.current_days(self.contract.name)
-        for day in sorted(days):
-            self.context.log_event(
-                dg.AssetMaterialization(
-                    asset_key(self.contract.name),
-                    partition=day.isoformat(),
-                    metadata={
-                        "dagster/row_count": current[day].rows,
-                        "digest": current[day].digest,
-                        "state": "already up to date",
-                    },
-                    tags={"dagster/data_version": current[day].digest},
-                )
-            )
+    def _log_good(self, days: Mapping[date, DayRecord]) -> None:
+        for event in good_day_events(self.contract, days):
+            self.context.log_event(event)
 
     def _log_checks(self, by_day: ByDay) -> None:
         for event in day_results(self.context.instance, self.contract, by_day):

@@ -8,7 +8,7 @@ import dagster as dg
 
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
-from platform_assets.orchestration.assets.external_publications import published_elsewhere
+from platform_assets.orchestration.assets.external_publications import Told, published_elsewhere, show
 from platform_assets.orchestration.automation.announcements import (
     Announcement,
     announcements,
@@ -74,18 +74,19 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Shows the days that were published without Dagster, by the command line for one.",
 )
-def show_published_elsewhere(
-    context: dg.SensorEvaluationContext, platform: PlatformResource
-) -> dg.SensorResult | dg.SkipReason:
+def show_published_elsewhere(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """A materialization and its checks for every such day, each once."""
+    since = Told.parse(context.cursor)
     with platform.open() as opened:
-        elsewhere = published_elsewhere(context.instance, opened, int(context.cursor or -1))
-    if not elsewhere.events:
-        context.update_cursor(str(elsewhere.until))
+        shown = show(context.instance, published_elsewhere(context.instance, opened, since), since, _SENDING_S)
+    context.update_cursor(str(shown.told))
+    for failed in shown.failed:
+        context.log.error(f"Dagster does not take {failed}")
+    if not (shown.days or shown.failed):
         return dg.SkipReason("nothing was published without Dagster")
-    rest = "; the rest with the next tick" if elsewhere.more else ""
-    message = f"shown now: days published without Dagster, {elsewhere.days:,} over all tables{rest}"
-    return dg.SensorResult(asset_events=list(elsewhere.events), cursor=str(elsewhere.until), skip_reason=message)
+    rest = "; the rest with the next tick" if shown.more else ""
+    refused = f"; {len(shown.failed):,} events were not taken by Dagster, see the tick's log" if shown.failed else ""
+    return dg.SkipReason(f"shown now: days published without Dagster, {shown.days:,} over all tables{rest}{refused}")
 
 
 @dg.sensor(

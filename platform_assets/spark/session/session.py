@@ -129,7 +129,7 @@ def _start(
         end_jvm()
         raise SessionError(
             f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
-            "Check PLATFORM_SPARK_MASTER and PLATFORM_SPARK_CONF.",
+            "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
         ) from error
     if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))

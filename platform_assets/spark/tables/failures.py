@@ -46,7 +46,7 @@ def full_disk_explained(what: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        said = "\n".join(_causes(error))
+        said = "\n".join(causes(error))
         if not _FULL.search(said):
             raise
         raise DiskFullError(
@@ -61,14 +61,14 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         # Without an error of Java's, Python lost the JVM.
         return None
-    said = list(_causes(error))
+    said = list(causes(error))
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
     # What py4j says of an error of Java's is only which method was called.
     return said[1 if isinstance(error, Py4JJavaError) else 0].split("\n")[0].rstrip(".")
 
 
-def _causes(error: Exception) -> Iterator[str]:
+def causes(error: Exception) -> Iterator[str]:
     """What the error says, and what Java says of its causes."""
     yield str(error)
     java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)

@@ -1,0 +1,43 @@
+"""Events without a run, told again and again: Dagster keeps one result of a check and day that has no run."""
+
+from __future__ import annotations
+
+import dagster as dg
+from dagster._core.instance.utils import RUNLESS_RUN_ID
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
+from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+
+
+def report_anew(instance: dg.DagsterInstance, event: Event) -> None:
+    """Tell Dagster of a day or of a check's result; an older result without a run makes room for it.
+
+    Dagster 1.13 numbers results by check, run and day, and refuses a second one whose run is none. The older one stays
+    in the event log.
+    """
+    if isinstance(event, dg.AssetCheckEvaluation):
+        _forget(instance, event)
+    instance.report_runless_asset_event(event)
+
+
+def is_for_all(error: Exception) -> bool:
+    """Whether no event could be stored now: the database is locked, full, or not to be reached."""
+    return isinstance(error, OperationalError | InterfaceError | OSError)
+
+
+def _forget(instance: dg.DagsterInstance, result: dg.AssetCheckEvaluation) -> None:
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return
+    kept = AssetCheckExecutionsTable.c
+    with storage.index_connection() as connection:
+        connection.execute(
+            AssetCheckExecutionsTable.delete().where(
+                kept.asset_key == result.asset_key.to_string(),
+                kept.check_name == result.check_name,
+                kept.run_id == RUNLESS_RUN_ID,
+                kept.partition == result.partition,
+            )
+        )

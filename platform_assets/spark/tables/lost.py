@@ -1,0 +1,112 @@
+"""A Spark that is gone or has no memory left, told as such and with what to set, whatever it was asked."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+
+from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings
+from platform_assets.spark.tables.failures import causes
+
+_MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
+_STOPPED = re.compile(r"stopped SparkContext|SparkContext (?:was|has been) shut ?down")
+_ENDS_WITHIN_S = 2.0
+"""Between the moment in which nobody answers any more and the one in which the process is gone."""
+
+_AGAIN = "Run the same command again then: what was published stays, the rest is done anew."
+
+
+class SparkLostError(PlatformError):
+    """Spark ended in the middle of work; what was published stays."""
+
+
+class SparkMemoryError(PlatformError):
+    """Spark had too little memory for what it was asked; what was published stays."""
+
+
+@contextmanager
+def lost_spark_explained(settings: Settings) -> Iterator[None]:
+    """Turn what Python hears of a Spark that died, or ran out of memory, into what to do; all else passes.
+
+    Args:
+        settings: it was started with.
+
+    Raises:
+        SparkLostError: the JVM ended, or Spark in it.
+        SparkMemoryError: the memory of the JVM was not enough.
+    """
+    try:
+        yield
+    except Exception as error:
+        chain = list(_chain(error))
+        # Who interrupts ends the JVM himself.
+        if isinstance(error, PlatformError) or any(isinstance(cause, KeyboardInterrupt) for cause in chain):
+            raise
+        if (told := _told(chain, settings)) is None:
+            raise
+        raise told from error
+
+
+def _told(chain: list[BaseException], settings: Settings) -> PlatformError | None:
+    memory = f"PLATFORM_SPARK_DRIVER_MEMORY ({settings.spark_driver_memory} now)"
+    for error in chain:
+        if not isinstance(error, PySparkException | Py4JJavaError):
+            continue
+        said = "\n".join(causes(error))
+        if _MEMORY.search(said):
+            return SparkMemoryError(
+                "Spark ran out of memory.",
+                f"Give it more with {memory}, or let it do less at once with PLATFORM_BATCH_DAYS and "
+                f"PLATFORM_BATCH_MIB. {_AGAIN}",
+            )
+        if _STOPPED.search(said):
+            return SparkLostError(
+                "Spark stopped in the middle of work: the machine was suspended or out of memory, or Spark was ended.",
+                f"The last lines of logs/spark.log in the state folder say more; for want of memory, change {memory}. "
+                f"{_AGAIN}",
+            )
+    if not any(_is_of_a_lost_connection(error) for error in chain):
+        return None
+    gone = _end_of_jvm()
+    if gone is None and not any(isinstance(error, Py4JNetworkError) for error in chain):
+        return None
+    return SparkLostError(
+        f"Spark's JVM {gone or 'does not answer any more'} in the middle of work: the machine ran out of memory, or "
+        "somebody killed it.",
+        f"Where the machine's memory ran out, {memory} is to be less than what is free, or PLATFORM_BATCH_DAYS and "
+        f"PLATFORM_BATCH_MIB smaller; the last lines of logs/spark.log in the state folder may say more. {_AGAIN}",
+    )
+
+
+def _is_of_a_lost_connection(error: BaseException) -> bool:
+    if isinstance(error, Py4JError):
+        return not isinstance(error, Py4JJavaError)
+    return isinstance(error, ConnectionError | EOFError)
+
+
+def _end_of_jvm() -> str | None:
+    """How the process of this session's JVM ended; None if it lives, or there is none of ours."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    try:
+        code = process.wait(_ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        return None
+    with suppress(ValueError):
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return f"was ended by signal {-code}"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

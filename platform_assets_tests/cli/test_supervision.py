@@ -1,0 +1,107 @@
+"""What `up` starts is kept going: who dies is started again with growing pauses, and given up in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from platform_assets.cli import supervision
+from platform_assets.cli.supervision import Part, PartError, describe_end, end, keep_going, pause_before_restart_s
+
+
+def test_pauses_grow_until_a_part_that_always_dies_at_once_is_given_up() -> None:
+    pauses = [pause_before_restart_s([0.5] * deaths) for deaths in range(1, 6)]
+    assert pauses == [1, 2, 4, 8, None]
+
+
+def test_a_part_that_worked_for_long_is_started_again_as_if_for_the_first_time() -> None:
+    assert pause_before_restart_s([0.5, 0.5, 0.5, 0.5, 3600]) == 1
+    assert pause_before_restart_s([0.5, 0.5, 0.5, 0.5, 3600, 0.5]) == 1
+    assert pause_before_restart_s([3600.0] * 100) == 1
+
+
+def test_how_a_process_ended_is_said_in_words() -> None:
+    assert describe_end(1) == "ended with exit code 1"
+    assert describe_end(-9) == "was ended by SIGKILL"
+
+
+class _EnoughError(Exception):
+    """The test has seen what it wanted."""
+
+
+def test_one_that_is_killed_comes_back_and_the_others_do_not_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "_FIRST_PAUSE_S", 0.1)
+    sleep = "import os, sys, time; print(os.getpid(), file=open(sys.argv[1], 'a'), flush=True); time.sleep(600)"
+    parts = [Part(name, [sys.executable, "-c", sleep, str(tmp_path / name)]) for name in ("one", "other")]
+    told: list[str] = []
+
+    def pids(name: str) -> list[int]:
+        file = tmp_path / name
+        return [int(pid) for pid in file.read_text().split()] if file.exists() else []
+
+    def notice(text: str) -> None:
+        told.append(text)
+
+    def looked(_seconds: float) -> None:
+        if len(pids("one")) == 1 and pids("other") and not told:
+            os.kill(pids("one")[0], signal.SIGKILL)
+        if len(pids("one")) == 2:
+            raise _EnoughError
+        time.sleep_really(0.02)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(time, "sleep_really", time.sleep, raising=False)
+    monkeypatch.setattr(time, "sleep", looked)
+    with pytest.raises(_EnoughError):
+        keep_going(parts, tmp_path, dict(os.environ), notice)
+    monkeypatch.undo()
+    assert told == [
+        "one was ended by SIGKILL; it is started again in 0 s, the rest goes on",
+        "one is started again",
+    ]
+    assert len(pids("other")) == 1
+    end(parts)
+    for pid in (*pids("one"), *pids("other")):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_one_that_dies_at_once_again_and_again_is_given_up_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "_FIRST_PAUSE_S", 0.01)
+    part = Part("the webserver", [sys.executable, "-c", "raise SystemExit(3)"], lambda: "the port is taken")
+    told: list[str] = []
+    with pytest.raises(PartError, match=r"ended with exit code 3, 5 times.*given up: the port is taken"):
+        keep_going([part], tmp_path, dict(os.environ), told.append)
+    assert len(told) == 8, "four times that it died, and that it is started again"
+    end([part])
+
+
+def test_what_a_part_left_behind_when_it_was_killed_ends_with_it(tmp_path: Path) -> None:
+    """As the runs of a code server that somebody killed."""
+    code = (
+        "import subprocess, sys, time; "
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
+        "print(child.pid, file=open(sys.argv[1], 'w'), flush=True); time.sleep(600)"
+    )
+    part = Part("the code server", [sys.executable, "-c", code, str(tmp_path / "pid")])
+    part.start(tmp_path, dict(os.environ))
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    assert part._process is not None
+    part._process.kill()
+    while part.died() is None:
+        time.sleep(0.05)
+    os.kill(child, 0)
+    part.start(tmp_path, dict(os.environ))
+    end([part])
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"

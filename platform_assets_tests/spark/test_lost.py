@@ -1,0 +1,96 @@
+"""A Spark that dies in the middle of work is told as such, and blamed on nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from platform_assets.settings import load_settings
+from platform_assets.spark.tables.lost import SparkLostError, SparkMemoryError, lost_spark_explained
+from platform_assets_tests.support.installation import JARS
+
+SETTINGS = load_settings(spark_driver_memory="2g")
+KILLED = """
+import os, signal, sys
+from platform_assets.engine.ingest.unreadable import untakeable
+from platform_assets.settings import load_settings
+from platform_assets.spark.session.session import create_session, stop_session
+from platform_assets.spark.tables.lost import lost_spark_explained
+
+settings = load_settings(state=sys.argv[1], jars=sys.argv[2], spark_driver_memory="1g")
+spark = create_session(settings, record_classes=False)
+os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+for ask in (
+    lambda: spark.range(10).count(),
+    lambda: spark.range(10).count(),
+    lambda: untakeable(lambda files: spark.range(10), lambda file: spark.range(10), ["a file", "another"]),
+):
+    try:
+        with lost_spark_explained(settings):
+            ask()
+    except Exception as error:
+        print(type(error).__name__, str(error).replace("\\n", " "))
+stop_session(spark)
+"""
+
+
+def test_a_killed_jvm_is_told_as_such_with_what_to_set(tmp_path: Path) -> None:
+    """Starts a JVM of its own to kill it; no file that was being read is blamed."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), str(JARS)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3, done.stdout
+    for line in lines:
+        assert line.startswith("SparkLostError Spark's JVM was ended by SIGKILL in the middle of work")
+        assert "PLATFORM_SPARK_DRIVER_MEMORY (1g now)" in line
+        assert "refused" not in line
+
+
+def test_memory_that_is_not_enough_is_told_with_what_to_set() -> None:
+    said = "Job aborted due to stage failure: Lost task 0.0 (driver): java.lang.OutOfMemoryError: Java heap space"
+    with pytest.raises(SparkMemoryError, match=r"2g now.*PLATFORM_BATCH_DAYS"), lost_spark_explained(SETTINGS):
+        raise PySparkException(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Job 7 cancelled because SparkContext was shut down",
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+    ],
+)
+def test_a_session_that_ended_by_itself_is_told(said: str) -> None:
+    with pytest.raises(SparkLostError, match="suspended"), lost_spark_explained(SETTINGS):
+        raise PySparkException(said)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PySparkException("[FAILED_READ_FILE] file:///landing/java.lang.OutOfMemoryError.csv"),
+        ConnectionRefusedError(111, "Connection refused"),
+        ValueError("something else"),
+    ],
+)
+def test_what_has_another_reason_passes(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    with pytest.raises(type(error)), lost_spark_explained(SETTINGS):
+        raise error
+
+
+def test_what_an_interruption_leaves_behind_is_no_lost_spark() -> None:
+    def interrupted() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise Py4JError("Answer from Java side is empty")  # noqa: B904 - as a clean-up does that fails
+
+    with pytest.raises(Py4JError), lost_spark_explained(SETTINGS):
+        interrupted()
