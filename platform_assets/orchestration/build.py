@@ -14,7 +14,7 @@ from platform_assets.orchestration.assets.freshness import build_freshness, buil
 from platform_assets.orchestration.automation.maintenance import maintenance_job
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
-from platform_assets.orchestration.jobs import build_refresh_job
+from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
@@ -38,7 +38,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
     return dg.Definitions(
         assets=assets,
         asset_checks=[freshness],
-        jobs=[build_refresh_job(catalogue), maintenance_job],
+        jobs=[refresh_job, maintenance_job],
         schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
         sensors=[late_data, announce, show_published_elsewhere],
         resources={

@@ -6,17 +6,15 @@ from datetime import date
 from typing import Any, cast
 
 import dagster as dg
-from dagster._core.definitions.assets.job.asset_layer import AssetLayer
 from pydantic import Field
 
-from platform_assets.contracts import Catalogue
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.assets.checks import day_results
-from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
+from platform_assets.orchestration.assets.events import day_metadata, materializations
 from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
 from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
@@ -25,8 +23,6 @@ from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
-
-REFRESH_JOB = "refresh"
 
 _DEEP = "deep restatement"
 """Who approves late rows that nobody has to look at."""
@@ -121,21 +117,11 @@ def _report(
         context.log_event(cast("Any", result))
 
 
-def build_refresh_job(catalogue: Catalogue) -> dg.JobDefinition:
-    """All tables, in dependency order, in one Spark session.
-
-    It is a job of ops, since no range of partitions names the days that it computes. Dagster is told which tables it
-    materializes, so that their pages show the schedules and sensors that start it.
-    """
-    tables = [asset_key(contract.name) for contract in catalogue]
-    return _refresh.to_job(
-        name=REFRESH_JOB,
-        description="Ingest everything pending and recompute exactly the days that are stale.",
-        executor_def=dg.in_process_executor,
-        asset_layer=AssetLayer.for_external_job(tables),
-    )
-
-
-@dg.graph(name=REFRESH_JOB)
-def _refresh() -> None:
+@dg.job(
+    name="refresh",
+    executor_def=dg.in_process_executor,
+    description="Ingest everything pending and recompute exactly the days that are stale.",
+)
+def refresh_job() -> None:
+    """All tables, in dependency order, in one Spark session."""
     refresh_tables()

@@ -14,7 +14,7 @@ import dagster as dg
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 
 from platform_assets.engine.pending import Waiting
-from platform_assets.orchestration.jobs import REFRESH_JOB, describe_by_people
+from platform_assets.orchestration.jobs import describe_by_people, refresh_job
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
 from platform_assets.planning.windows import ranges
 from platform_assets.records.code_version import Version
@@ -42,7 +42,7 @@ _UNFINISHED = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, *_WO
 
 def unfinished_refreshes(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
     """Runs of `refresh` that are queued or at work."""
-    return instance.get_runs(dg.RunsFilter(job_name=REFRESH_JOB, statuses=_UNFINISHED))
+    return instance.get_runs(dg.RunsFilter(job_name=refresh_job.name, statuses=_UNFINISHED))
 
 
 def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], list[dg.DagsterRun]]:

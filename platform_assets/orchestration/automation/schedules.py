@@ -21,7 +21,7 @@ from platform_assets.orchestration.automation.refresh_requests import (
     unfinished_refreshes,
     work_of,
 )
-from platform_assets.orchestration.jobs import REFRESH_JOB
+from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.planning.late_queue import open_to, waiting_rows
 from platform_assets.settings import Settings, SettingsError
@@ -51,7 +51,7 @@ def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
             "maintenance_cron",
             settings.maintenance_cron,
             "Compacts days, writes checkpoints, and deletes what no release in the rollback window needs.",
-            maintenance_job.name,
+            maintenance_job,
         ),
     )
 
@@ -114,11 +114,11 @@ def _schedule(
     setting: str,
     cron: str,
     description: str,
-    job: str = REFRESH_JOB,
+    job: dg.JobDefinition = refresh_job,
 ) -> dg.ScheduleDefinition:
     try:
         return dg.schedule(
-            job_name=job,
+            job=job,
             cron_schedule=cron,
             execution_timezone="UTC",
             default_status=dg.DefaultScheduleStatus.RUNNING,

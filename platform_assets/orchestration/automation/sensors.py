@@ -26,7 +26,7 @@ from platform_assets.orchestration.automation.refresh_requests import (
     work_of,
 )
 from platform_assets.orchestration.automation.webhook import WebhookError, post
-from platform_assets.orchestration.jobs import REFRESH_JOB
+from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource
 
 _EVERY_S = 30
@@ -36,7 +36,7 @@ _SENDING_S = 30.0
 
 @dg.sensor(
     name="late_data",
-    job_name=REFRESH_JOB,  # by name: Dagster 1.13 warns of its own `owners` when it copies a sensor with a job
+    job_name=refresh_job.name,  # by name: Dagster 1.13 warns of its own `owners` when it copies a sensor with a job
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Takes newly landed files and recomputes exactly the days they touch, old ones included.",
