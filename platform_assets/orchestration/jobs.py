@@ -18,7 +18,7 @@ from platform_assets.orchestration.assets.events import day_metadata, materializ
 from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
 from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
-from platform_assets.orchestration.assets.pictures import pictures
+from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
@@ -107,10 +107,7 @@ def _report(
     """What became of the days of one table: first the materializations, then what the checks say of them."""
     progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
-    metadata = day_metadata(done, platform.calendar)
-    if metadata:
-        newest = max(metadata)
-        metadata[newest] |= pictures(platform, contract, newest)
+    metadata = illustrated(platform, contract, day_metadata(done, platform.calendar))
     for event in materializations(done, metadata).values():
         context.log_event(event)
     for event in come_since(context.instance, platform, contract) if contract.source else ():

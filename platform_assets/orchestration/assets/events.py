@@ -14,6 +14,15 @@ from platform_assets.records.differences import DayChange
 
 Metadata = dict[str, dg.MetadataValue]
 
+_STORY = ("changed", "why", "inputs")
+"""What a person wants to know first."""
+
+_READ = ("days_read", "files_read")
+"""Figures about the work, not about the rows."""
+
+_SHOWN_IN_PLACE = 999
+"""Characters of Markdown that Dagster shows where they stand; what is longer is hidden behind a link."""
+
 
 def asset_key(table: str) -> dg.AssetKey:
     """`<layer>/<table>`."""
@@ -27,11 +36,20 @@ def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[da
     """
     share = done.seconds / max(len(done.published), 1)
     return {
-        day: figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
-        | (_history(done, day) if isinstance(done, StepResult) else {})
+        day: (_history(done, day) if isinstance(done, StepResult) else {})
+        | figures(content.rows, content.bytes, len(content.files), content.digest, content.figures, share)
         for day, content in sorted(done.published.items())
         if day in calendar
     }
+
+
+def with_pictures(shown: Metadata, pictures: Metadata) -> Metadata:
+    """What was published with pictures of it: after what changed and why, before the figures.
+
+    Dagster shows metadata in this order.
+    """
+    story = {name: value for name, value in shown.items() if name in _STORY}
+    return story | pictures | {name: value for name, value in shown.items() if name not in _STORY}
 
 
 def materializations(
@@ -59,24 +77,33 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         others: what the gates counted.
         seconds: the day's share of the time its table took.
     """
+    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name != TOGETHER}
+    read = {name: counted.pop(name) for name in _READ if name in counted}
     return {
         "dagster/row_count": dg.MetadataValue.int(rows),
+        **counted,
+        **read,
+        "seconds": dg.MetadataValue.float(round(seconds, 3)),
         "bytes": dg.MetadataValue.int(size),
         "files": dg.MetadataValue.int(files),
         "digest": dg.MetadataValue.text(digest),
-        "seconds": dg.MetadataValue.float(round(seconds, 3)),
-        **{name: dg.MetadataValue.int(value) for name, value in others.items() if name != TOGETHER},
     }
 
 
 def _history(done: StepResult, day: date) -> Metadata:
+    """What became of the day, why, and how many rows that were; these Dagster plots by day."""
     shown: Metadata = {}
-    if (change := done.changes.get(day)) is not None:
+    change = done.changes.get(day)
+    if change is not None:
         shown["changed"] = dg.MetadataValue.md(describe_change(change))
-    if notes := done.notes.get(day):
-        shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
     if reasons := done.reasons.get(day):
         shown["why"] = dg.MetadataValue.text(", ".join(reasons))
+    if notes := done.notes.get(day):
+        shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
+    if change is not None:
+        shown["rows_added"] = dg.MetadataValue.int(change.added)
+        shown["rows_removed"] = dg.MetadataValue.int(change.removed)
+        shown["rows_changed"] = dg.MetadataValue.int(change.changed)
     return shown
 
 
@@ -89,6 +116,16 @@ def describe_change(change: DayChange) -> str:
         for name in moved:
             before, after = change.sums_before[name], change.sums_after[name]
             lines.append(f"| {name} | {before:,} | {after:,} | {after - before:+,} |")
+        lines = _in_place(lines)
     elif change.sums_before:
         lines += ["", "No sum moved."]
     return "\n".join(lines)
+
+
+def _in_place(lines: list[str]) -> list[str]:
+    """As many of the lines as Dagster shows without a click, and how many are left out."""
+    kept = list(lines)
+    while len("\n".join(kept)) > _SHOWN_IN_PLACE - 40:
+        kept.pop()
+    left = len(lines) - len(kept)
+    return [*kept, "", f"and {left:,} more sums that moved."] if left else kept

@@ -16,10 +16,11 @@ from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
+from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
 from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
-from platform_assets.orchestration.assets.pictures import pictures
+from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.steps import Step
@@ -73,10 +74,11 @@ def _build_asset(
 
     @dg.asset(
         key=asset_key(contract.name),
-        description=contract.description,
-        group_name=contract.layer,
+        description=describe_table(contract),
+        # Dagster opens a graph of one group, and folds up several; the layer is in the key and among the kinds.
+        group_name=catalogue.domain_of(contract.name).name,
         owners=[contract.owner],
-        kinds={"pyspark", "deltalake"},
+        kinds={"pyspark", "deltalake", contract.layer},
         tags={"domain": catalogue.domain_of(contract.name).name},
         deps=[asset_key(read.table) for read in contract.inputs],
         partitions_def=partitions,
@@ -157,10 +159,7 @@ class _Run:
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
         by_day = checks_of_result(self.platform, self.contract, done)
-        metadata = day_metadata(done, self.platform.calendar)
-        if metadata:
-            newest = max(metadata)
-            metadata[newest] |= pictures(self.platform, self.contract, newest)
+        metadata = illustrated(self.platform, self.contract, day_metadata(done, self.platform.calendar))
         events = materializations(done, metadata)
         for day, event in events.items():
             # What a step that succeeds was asked for, Dagster materializes by itself.

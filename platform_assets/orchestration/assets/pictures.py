@@ -1,35 +1,46 @@
-"""What an asset shows of its newest day: a chart of the days up to it and a preview of its rows.
+"""What a published day shows beside its figures: charts of the days up to it and a preview of its rows.
 
-Read from the current release without Spark, and only once per step: Dagster keeps a copy with every event.
+Read from the current release without Spark, and only of the newest days of a step: Dagster keeps a copy with every
+event.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
-from io import BytesIO
 
 import dagster as dg
 
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
-from platform_assets.orchestration.assets.events import Metadata
+from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
+from platform_assets.orchestration.assets.events import Metadata, with_pictures
+from platform_assets.quality.baseline import History, Interval
 from platform_assets.quality.masking import masked
+from platform_assets.quality.seasonality import rhythm_of
 
 _PREVIEW_ROWS = 10
-_CHART_DAYS = 90
-_INK, _LINE = "#808890", "#4f8ef7"
-"""Grey and blue that both a white and a black page show; the chart's own background is transparent."""
+_DAYS_WITH_CHARTS = 31
 
 
-def pictures(platform: Platform, contract: Contract, newest: date) -> Metadata:
-    """A preview of a gold table's day, and a chart of rows and of its last amount per day up to it."""
-    if contract.layer != "gold":
-        return {}
-    return {"preview": _preview(platform, contract, newest), "chart": _chart(platform, contract, newest)}
+def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, Metadata]) -> dict[date, Metadata]:
+    """The same with charts of rows for the newest days, and for the newest of a gold table its amount and some rows.
+
+    Args:
+        platform: where the days are published.
+        contract: of their table.
+        metadata: of every published day.
+    """
+    shown = dict(metadata)
+    newest = sorted(metadata)[-_DAYS_WITH_CHARTS:]
+    for day, chart in _rows(platform, contract, newest).items():
+        more = {}
+        if contract.layer == "gold" and day == newest[-1]:
+            more = _amounts(platform, contract, day) | {"preview": _preview(platform, contract, day)}
+        shown[day] = with_pictures(metadata[day], {"rows by day": chart} | more)
+    return shown
 
 
 def _preview(platform: Platform, contract: Contract, day: date) -> dg.MetadataValue:
@@ -47,16 +58,36 @@ def _shown(value: object) -> str | int | float | bool | None:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _chart(platform: Platform, contract: Contract, newest: date) -> dg.MetadataValue:
-    first = newest - timedelta(days=_CHART_DAYS - 1)
-    recorded = platform.ledger.current_days(contract.name)
-    days = [day for day in recorded if first <= day <= newest]
-    series: dict[str, Mapping[date, float]] = {"rows": {day: float(recorded[day].rows) for day in days}}
+def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dict[date, dg.MetadataValue]:
+    recorded = {day: record.rows for day, record in platform.ledger.current_days(contract.name).items()}
+    history = History(recorded, rhythm_of(platform.catalogue, contract.name, platform.calendar))
+    # Raw days come as they are delivered, and are not held for their number.
+    judged = [] if contract.layer == "raw" else window(days, recorded)
+    intervals = {day: history.usual(day) for day in judged}
+    usual = {day: (usual.low, usual.high) for day, usual in intervals.items() if isinstance(usual, Interval)}
+    title = f"rows of {contract.name}"
+    return {
+        day: dg.MetadataValue.md(Chart(title, "rows", recorded, day, usual).markdown())
+        for day in days
+        if day in recorded
+    }
+
+
+def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
+    """The last amount that a contract declares, which is what its rows come down to."""
     amounts = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    if amounts:
-        series[amounts[-1]] = _sums(platform, contract, amounts[-1], days)
-    picture = _draw(contract.name, series)
-    return dg.MetadataValue.md(f"![{', '.join(series)} by day](data:image/png;base64,{picture})")
+    if not amounts:
+        return {}
+    days = window([newest], platform.ledger.current_days(contract.name))
+    sums = _sums(platform, contract, amounts[-1], days)
+    chart = Chart(f"sum of {amounts[-1]} of {contract.name}", amounts[-1], sums, newest)
+    return {f"{amounts[-1]} by day": dg.MetadataValue.md(chart.markdown())}
+
+
+def window(days: Collection[date], among: Collection[date]) -> list[date]:
+    """Those days of a table that the charts about some days show."""
+    reach = timedelta(days=MOST_DAYS)
+    return sorted(other for other in among if any(day - reach < other <= day for day in days))
 
 
 def _sums(platform: Platform, contract: Contract, column: str, days: list[date]) -> dict[date, float]:
@@ -65,26 +96,3 @@ def _sums(platform: Platform, contract: Contract, column: str, days: list[date])
     for row in grouped.to_pylist():
         totals[row[DAY]] = row[f"{column}_sum"] or Decimal(0)
     return {day: float(total) for day, total in totals.items()}
-
-
-def _draw(title: str, series: Mapping[str, Mapping[date, float]]) -> str:
-    """A PNG, one panel per series, as base64."""
-    from matplotlib.figure import Figure  # takes half a second to import
-    from matplotlib.ticker import EngFormatter
-
-    figure = Figure(figsize=(7, 1.5 * len(series) + 0.4), dpi=80, layout="constrained")
-    figure.suptitle(f"{title} by day", color=_INK, fontsize=10)
-    panels = figure.subplots(len(series), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, (name, values) in zip(panels, series.items(), strict=True):
-        panel.plot(list(values), list(values.values()), color=_LINE, linewidth=1.4, marker=".", markersize=3)
-        panel.set_ylabel(name, color=_INK, fontsize=9)
-        panel.set_ylim(bottom=min(0.0, *values.values()) if values else 0.0)
-        panel.yaxis.set_major_formatter(EngFormatter(sep=""))
-        panel.tick_params(colors=_INK, labelsize=8)
-        panel.grid(color=_INK, alpha=0.25)
-        panel.patch.set_alpha(0)
-        for spine in panel.spines.values():
-            spine.set_color(_INK)
-    content = BytesIO()
-    figure.savefig(content, format="png", transparent=True)
-    return base64.b64encode(content.getvalue()).decode()

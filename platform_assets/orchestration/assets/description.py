@@ -1,0 +1,36 @@
+"""What the catalogue says of a table before anything is computed, from its contract."""
+
+from __future__ import annotations
+
+from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
+
+
+def describe_table(contract: Contract) -> str:
+    """The contract's words, then its key, what a day reads, and how to see its rows, as Markdown."""
+    lines = [contract.description, "", f"- One row per day and {', '.join(contract.key)}."]
+    if contract.source is not None:
+        lines.append(f"- Delivered as files in `{contract.source.folder}`, which are taken by themselves.")
+    for read in contract.inputs:
+        lines.append(f"- A day reads {read.table}: {describe_window(read.window)}.")
+    for rule in contract.rules:
+        lines.append(f"- Rows are set aside unless `{rule.name}`: {rule.description}")
+    lines += ["", f"See rows: `platform-assets read {contract.name} --day DAY`; what a day was made from: "]
+    lines[-1] += f"`platform-assets why {contract.name} DAY`"
+    return "\n".join(lines)
+
+
+def describe_window(window: Window) -> str:
+    """The days of an input that one day reads, in words."""
+    match window:
+        case Span(before=0, after=0):
+            return "the same day"
+        case Span(before=before, after=0):
+            return f"the same day and the {before} before it"
+        case Span(before=before, after=after):
+            return f"the same day, the {before} before it and the {after} after it"
+        case MonthToDate():
+            return "from the first of the month to the day"
+        case AsOf():
+            return "what was valid on the day"
+        case AllHistory():
+            return "all days up to it"
