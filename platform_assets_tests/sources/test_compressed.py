@@ -9,12 +9,29 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import format_of
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import list_landing
 from platform_assets.sources.lines import lines_of
-from platform_assets_tests.sources.test_inspect import CONTRACT, HEADER, ROW, columns, parquet
+
+CONTRACT = Contract(
+    name="raw.visits",
+    description="Visits.",
+    owner="tests@example.com",
+    columns=(
+        Column("id", "long", "Number.", nullable=False),
+        Column("at", "timestamp", "When.", nullable=False),
+        Column("paid", "decimal(12,2)", "Dollars."),
+        Column("note", "string", "Words."),
+    ),
+    key=("id",),
+    source=LandingFiles("visits"),
+    event_time="at",
+)
+HEADER = "id,at,paid,note"
+ROW = "1,2017-01-01T10:00:00Z,2.50,hello"
 
 CSV = f"{HEADER}\n{ROW}\n{ROW}\n".encode()
 JSON = b'{"id": 1, "at": "2017-01-01T10:00:00Z", "paid": 2.5, "note": "hello"}\n'
@@ -87,7 +104,7 @@ def test_a_compressed_file_has_the_rows_that_are_in_it(look, name, content, rows
         ("a.csv.gz", PACKED[:-8] + b"\0\0\0\0" + PACKED[-4:], "is damaged gzip: CRC check failed"),
         ("a.csv.gz", PACKED + b"more", "is damaged gzip: Not a gzipped file"),
         ("a.csv.gz", gzip.compress(PACKED), "is not UTF-8 text: line 1 has the byte 0x8b"),
-        ("a.csv.gz", gzip.compress(parquet(columns())), "is not UTF-8 text: "),
+        ("a.csv.gz", gzip.compress(b"PAR1\x15\x04\xff"), "is not UTF-8 text: "),
         ("a.csv.gz", gzip.compress(JSON), "lacks the column id, at, paid, note; "),
         ("a.jsonl.gz", gzip.compress(b"[" + JSON + b"]"), "is a JSON array; "),
         ("a.csv", PACKED, "is gzip; let its name say so: a.csv.gz"),
