@@ -98,6 +98,9 @@ class Settings(BaseSettings):
         default=90, ge=1, description="Most days computed by one Spark job, unless they have less than `batch_mib`."
     )
     batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
+    gzip_ratio: int = Field(
+        default=200, ge=1, description="How many times as long as a gzip file its content may be, beyond 64 MiB."
+    )
     domains: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",

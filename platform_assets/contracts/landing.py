@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
 from platform_assets.contracts.errors import ContractError
@@ -21,6 +22,17 @@ FORMATS: Mapping[str, Format] = {
     ".json": "json",
 }
 """What an ending says of a file, in small letters."""
+
+COMPRESSED = ".gz"
+"""What follows the ending of a text file that is compressed with gzip."""
+
+
+def format_of(name: str) -> Format | None:
+    """How a file of this name holds its rows; None if its ending says nothing of that."""
+    stem = name.lower()
+    kind = FORMATS.get(PurePosixPath(stem.removesuffix(COMPRESSED)).suffix)
+    return None if kind == "parquet" and stem.endswith(COMPRESSED) else kind
+
 
 _MARKER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -52,12 +64,12 @@ class LandingFiles:
             )
         if self.complete is None:
             return
-        ending = "." + self.complete.rpartition(".")[2].lower()
-        if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or ending in FORMATS:
+        is_delivery = "." + self.complete.rpartition(".")[2].lower() in {*FORMATS, COMPRESSED}
+        if not _MARKER.fullmatch(self.complete) or not self.complete.strip(".") or is_delivery:
             yield ContractError(
                 f"The source {self.folder!r} cannot mark with {self.complete!r} what is complete.",
                 "Name a file such as _SUCCESS, or an ending such as .done, of letters, digits, dots, hyphens and "
-                f"underscores, which is not that of a delivery ({', '.join(FORMATS)}).",
+                f"underscores, which is not that of a delivery ({', '.join([*FORMATS, COMPRESSED])}).",
                 field="complete",
             )
 

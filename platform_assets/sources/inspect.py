@@ -11,9 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
+from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.records.line_copies import restored
+from platform_assets.sources.compressed import GZIP_RATIO, CompressionError, holds_gzip, is_compressed
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.names import folded, repeated_names
 from platform_assets.sources.parquet import repeated_fields, unreadable_column, unusable_type
+from platform_assets.sources.records import Records
 from platform_assets.sources.text import EncodingError, Lines, scan
 
 _MOST_FIELDS = 20_000
@@ -33,9 +37,11 @@ class Inspection:
     Args:
         columns: names as delivered, in the file's order; of JSON lines the contract's, since each line names its own.
         schema: a text that equal Parquet schemas share; files of one layout are read together.
-        landed: rows: physical lines that are not blank, or the number in the Parquet footer.
+        landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
+        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it spans lines, or it is
+            compressed and Spark does not see that by its name.
     """
 
     columns: tuple[str, ...]
@@ -43,10 +49,17 @@ class Inspection:
     landed: int
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    is_read_as_lines: bool = False
 
 
-def inspect(file: LandedFile, contract: Contract) -> Inspection:
-    """Read just enough of a file to say whether it can be taken."""
+def inspect(file: LandedFile, contract: Contract, gzip_ratio: int = GZIP_RATIO) -> Inspection:
+    """Read just enough of a file to say whether it can be taken.
+
+    Args:
+        file: to look into.
+        contract: of its table.
+        gzip_ratio: how many times as long as a compressed file its content may be.
+    """
     if ":" in str(file.file) and _PATTERN.search(str(file.file)):
         return _refused("has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it")
     try:
@@ -54,12 +67,16 @@ def inspect(file: LandedFile, contract: Contract) -> Inspection:
             case "parquet":
                 return _inspect_parquet(file, contract)
             case "csv":
-                return _inspect_csv(file, contract)
+                return _inspect_csv(file, contract, gzip_ratio)
             case "json":
-                return _inspect_json(file, contract)
+                return _inspect_json(file, gzip_ratio, contract)
     except OSError as error:
         return _refused(f"cannot be read: {error.strerror}")
+    except CompressionError as error:
+        return _refused(str(error))
     except EncodingError as error:
+        if not is_compressed(file.file) and holds_gzip(file.file):
+            return _refused(f"is gzip; let its name say so: {file.file.name}{COMPRESSED}")
         return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}")
 
 
@@ -137,15 +154,20 @@ def _codecs(metadata: pq.FileMetaData) -> set[str]:
     return {group.column(n).compression for group in groups for n in range(group.num_columns)}
 
 
-def _inspect_csv(file: LandedFile, contract: Contract) -> Inspection:
-    csv_file = _Csv(contract)
-    seen = scan(file.file, csv_file.look)
+def _is_unknown_gzip(file: LandedFile) -> bool:
+    return is_compressed(file.file) and file.file.suffix != COMPRESSED
+
+
+def _inspect_csv(file: LandedFile, contract: Contract, gzip_ratio: int) -> Inspection:
+    csv_file, records = _Csv(contract), Records()
+    seen = scan(file.file, csv_file.look, records, gzip_ratio)
     if not seen.lines:
         return _refused("is empty: not even a header line")
     landed = seen.lines - 1
     if csv_file.header is None or (csv_file.header.reason is None and seen.wrong is not None):
         return _refused(seen.wrong or "", landed)
-    return replace(csv_file.header, landed=landed)
+    as_lines = records.spanning > 0 or _is_unknown_gzip(file)
+    return replace(csv_file.header, landed=landed, is_read_as_lines=as_lines)
 
 
 class _Csv:
@@ -167,7 +189,7 @@ class _Csv:
                 names = next(csv.reader([text]))
             except csv.Error:
                 return _too_large(1)
-            self.header = _judge(tuple(name.strip() for name in names), text, 0, self._contract)
+            self.header = _judge(tuple(restored(name).strip() for name in names), text, 0, self._contract)
         if self.header.reason is not None:
             return self.header.reason
         if max(map(len, lines.bare)) < _MOST_FIELDS and b'"' not in lines.content:
@@ -184,7 +206,7 @@ def _wrong_line(line: bytes, number: int, fields: int) -> str | None:
         return None
     try:
         if _ends_open(line.decode(), fields):
-            return f"leaves a quote open at the end of row {number}, header included; records must not span lines"
+            return f"leaves a quote open in row {number}, header included, that nothing closes; quote as RFC 4180 says"
     except csv.Error:
         return _too_large(number)
     return None
@@ -195,9 +217,10 @@ def _too_large(number: int) -> str:
 
 
 def _ends_open(line: str, fields: int) -> bool:
-    """Whether a line looks complete, but its last field goes on in the next line.
+    """Whether a record looks complete, but its last field has a quote that nothing closes.
 
-    Such a row would be taken with half of a value. With fewer fields it is a broken line, which is refused by itself.
+    Such a row would be taken with what was perhaps half of a value. With fewer fields it is a broken line, which is
+    refused by itself.
 
     Raises:
         csv.Error: a field is larger than Python's reader takes, so that nobody can tell.
@@ -209,11 +232,11 @@ def _ends_open(line: str, fields: int) -> bool:
     return False
 
 
-def _inspect_json(file: LandedFile, contract: Contract) -> Inspection:
-    seen = scan(file.file, lambda lines: None)
+def _inspect_json(file: LandedFile, gzip_ratio: int, contract: Contract) -> Inspection:
+    seen = scan(file.file, lambda lines: None, None, gzip_ratio)
     if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return _refused("is a JSON array; deliver one object per line", seen.lines)
     if seen.wrong is not None:
         return _refused(seen.wrong, seen.lines)
     notes = () if seen.lines else ("empty file: no rows",)
-    return Inspection(contract.column_names, "", seen.lines, None, notes)
+    return Inspection(contract.column_names, "", seen.lines, None, notes, _is_unknown_gzip(file))

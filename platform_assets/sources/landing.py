@@ -1,4 +1,4 @@
-"""Landing files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
+"""Landing files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines, text also as gzip.
 
 A listing opens files and reads none: a terabyte costs as much as nothing. What is in a file is hashed when it is taken.
 """
@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.contracts.landing import FORMATS, Format
+from platform_assets.contracts.landing import COMPRESSED, FORMATS, Format, format_of
 
 _CHUNK = 1 << 20
 _REMEMBERED = 4096
@@ -210,14 +210,16 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
 def _look(
     root: Path, path: str, file: Path, day: date, known: Known | None, settle_s: float
 ) -> LandedFile | Problem | None:
-    kind = FORMATS.get(file.suffix.lower())
+    kind = format_of(file.name)
     try:
         if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
             return Problem(path, "is a symbolic link; only files inside the landing root are taken")
         if not file.is_file():
             return Problem(path, "is not a file")
         if kind is None:
-            return Problem(path, f"has the unknown ending {file.suffix!r}; known are {', '.join(FORMATS)}")
+            ending = "".join(file.suffixes[-2:]) if file.suffix.lower() == COMPRESSED else file.suffix
+            known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
+            return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
         before = file.stat()
         if known and (known.size, known.modified_ns) == (
             before.st_size,

@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from platform_assets.sources.compressed import GZIP_RATIO, chunks
+from platform_assets.sources.records import Records
+
 CHUNK = 1 << 18
 """Bytes read at a time; short lines take some twenty times as much."""
 
@@ -74,23 +77,26 @@ Look = Callable[[Lines], str | None]
 """What is wrong with some lines, if anything."""
 
 
-def scan(file: Path, look: Look) -> Scan:
+def scan(file: Path, look: Look, records: Records | None = None, gzip_ratio: int = GZIP_RATIO) -> Scan:
     """Read a file once, to its end.
 
     Args:
         file: to read.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
+        records: bring records that span lines onto one, where the format has such.
+        gzip_ratio: how many times as long as a compressed file its content may be.
 
     Raises:
+        CompressionError: it says that it is compressed, and cannot be unpacked.
         EncodingError: it is not UTF-8, whatever else is wrong.
         OSError: it cannot be read.
     """
     decoder, splitter = _Decoder(), _Splitter(look)
-    with file.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            decoder.take(chunk)
-            splitter.take(chunk)
+    for chunk in chunks(file, gzip_ratio, CHUNK):
+        decoder.take(chunk)
+        splitter.take(records.take(chunk) if records else chunk)
     decoder.take(b"", final=True)
+    splitter.take(records.end() if records else b"")
     splitter.end()
     return Scan(splitter.count, splitter.beginning, splitter.wrong)
 
@@ -118,7 +124,11 @@ class _Splitter:
         self._look = look
         self._open = b""
 
-    def take(self, chunk: bytes) -> None:
+    def take(self, content: bytes) -> None:
+        for at in range(0, len(content), CHUNK):
+            self._take(content[at : at + CHUNK])
+
+    def _take(self, chunk: bytes) -> None:
         ends = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
         if ends:
             self._close(self._open + chunk[:ends])

@@ -152,9 +152,29 @@ def test_text_in_another_encoding_is_refused_with_its_line(look, name, content, 
     assert look(name, content).reason == f"is not UTF-8 text: {where}"
 
 
-def test_a_record_that_spans_lines_refuses_its_file(look):
-    found = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"two\nlines"\n')
-    assert found.reason == "leaves a quote open at the end of row 3, header included; records must not span lines"
+def test_a_record_that_spans_lines_is_one_row(look):
+    spans = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"two\n\n""lines"""\n{ROW}\n')
+    assert (spans.reason, spans.landed, spans.is_read_as_lines) == (None, 3, True)
+    plain = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"one line"\n')
+    assert (plain.reason, plain.landed, plain.is_read_as_lines) == (None, 2, False)
+
+
+def test_a_columns_name_may_span_lines(look):
+    assert look("a.csv", f'{HEADER},"more\nof it"\n').columns == ("id", "at", "paid", "note", "more\nof it")
+
+
+@pytest.mark.parametrize("rest", ["", ROW, f'1,2017-01-01T10:00:00Z,2.50,"hello"\n{ROW}'])
+def test_a_quote_that_nothing_closes_refuses_its_file_where_its_record_looks_complete(look, rest):
+    found = look("a.csv", f'{HEADER}\n{ROW}\n1,2017-01-01T10:00:00Z,2.50,"two\n{rest}')
+    assert found.reason == (
+        "leaves a quote open in row 3, header included, that nothing closes; quote as RFC 4180 says"
+    )
+
+
+@pytest.mark.parametrize("rest", [ROW, '1,2017-01-01T10:00:00Z,2.50,"hello"'])
+def test_a_quote_that_nothing_closes_swallows_no_row_after_it(look, rest):
+    found = look("a.csv", f'{HEADER}\n{ROW}\n1,"2017\n{rest}\n{ROW}')
+    assert (found.reason, found.landed, found.is_read_as_lines) == (None, 4, False)
 
 
 def test_a_line_with_more_fields_than_spark_can_split_refuses_its_file(look):
@@ -225,7 +245,14 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
 
 
 @pytest.mark.parametrize(
-    ("name", "row"), [("a.csv", ROW), ("a.jsonl", '{"id": 1, "note": "hello"}'), ("b.csv", "1,,,")]
+    ("name", "row"),
+    [
+        ("a.csv", ROW),
+        ("q.csv", f'"{ROW}"'),
+        ("s.csv", '1,2,3,"two\nlines"'),
+        ("a.jsonl", '{"id": 1, "note": "hello"}'),
+        ("b.csv", "1,,,"),
+    ],
 )
 def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row):
     file = tmp_path / "visits" / "2017-01-01" / name

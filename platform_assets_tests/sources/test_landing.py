@@ -294,7 +294,7 @@ def test_names_that_belong_to_their_writer_are_passed_over(root, name):
     assert look(root) == Listing((), (), (), frozenset())
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a", "a.csv.gz", "a.CSV.bak"])
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.gz", "a.parquet.gz", "a.csv.gz.gz", "a.CSV.bak"])
 def test_an_unknown_ending_is_named_and_not_taken(root, name):
     deliver(root, name)
     listing = look(root)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 
 from py4j.protocol import Py4JError
@@ -23,10 +24,13 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
+from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import LandedFile, unchanged
+from platform_assets.sources.lines import lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
 from platform_assets.spark.raw.late_rows import late_rows
@@ -63,7 +67,7 @@ def ingest_batch(
     Raises:
         IngestError: a file changed while it was read.
     """
-    seen = {file: inspect(file, turn.contract) for file in files}
+    seen = {file: inspect(file, turn.contract, turn.platform.settings.gzip_ratio) for file in files}
     refused = {file: inspection.reason for file, inspection in seen.items() if inspection.reason is not None}
     while True:
         try:
@@ -82,7 +86,8 @@ def _take(
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        _stage_rows(spark, contract, seen, refused, folders[contract.name])
+        with _as_lines(seen, refused, folders[letters], platform.settings.gzip_ratio) as copies:
+            _stage_rows(spark, contract, seen, refused, folders[contract.name], copies)
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
@@ -117,6 +122,7 @@ def _stage_rows(
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
     folder: Location,
+    copies: Mapping[LandedFile, Location],
 ) -> None:
     """Stage the rows of all files not refused; those refused by themselves, too late or too far ahead, without a day.
 
@@ -124,7 +130,7 @@ def _stage_rows(
     """
 
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return parse(spark, _layouts(files, seen), contract)
+        return parse(spark, _layouts(files, seen, copies), contract)
 
     def described(file: LandedFile) -> DataFrame:
         like = folder / f"described/{contract.table}/2000-01-01/described.{file.format}"
@@ -144,11 +150,37 @@ def _stage_rows(
             folder.remove(durable=False)
 
 
-def _layouts(files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[Layout]:
-    alike: defaultdict[tuple[Format, str, tuple[str, ...]], list[str]] = defaultdict(list)
+@contextmanager
+def _as_lines(
+    seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location, gzip_ratio: int
+) -> Iterator[dict[LandedFile, Location]]:
+    """The copies of files of which Spark can read nothing else, in a folder that is empty again afterwards.
+
+    Raises:
+        IngestError: a file changed since it was looked into.
+    """
+    copies: dict[LandedFile, Location] = {}
+    try:
+        for file in (file for file, inspection in seen.items() if inspection.is_read_as_lines and file not in refused):
+            copies[file] = folder / f"{len(copies)}/{'/'.join(file.path.split('/')[-3:])}{ENDING}"
+            try:
+                copies[file].write_pieces(lines_of(file, gzip_ratio))
+            except CompressionError:
+                raise _changed(file) from None
+        yield copies
+    finally:
+        if copies:
+            folder.remove(durable=False)
+
+
+def _layouts(
+    files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
+) -> list[Layout]:
+    alike: defaultdict[tuple[Format, str, tuple[str, ...], bool], list[str]] = defaultdict(list)
     for file in files:
-        alike[file.format, seen[file].schema, seen[file].columns].append(str(file.file))
-    return [Layout(kind, columns, tuple(paths)) for (kind, _, columns), paths in alike.items()]
+        place = str(copies.get(file, file.file))
+        alike[file.format, seen[file].schema, seen[file].columns, file in copies].append(place)
+    return [Layout(kind, columns, tuple(paths), copied) for (kind, _, columns, copied), paths in alike.items()]
 
 
 def _arrival(
@@ -178,8 +210,8 @@ def _arrival(
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
-        file: f"holds {arrival.landed:,} lines, of which {arrival.taken + arrival.late:,} were read as rows and "
-        f"{arrival.refused:,} refused; records must not span lines"
+        file: f"holds {arrival.landed:,} rows, of which {arrival.taken + arrival.late:,} were read as rows and "
+        f"{arrival.refused:,} refused"
         for file, arrival in arrivals.items()
         if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late
     }
@@ -187,10 +219,14 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
         raise _UnaccountedError(lost)
     for file in arrivals:
         if not unchanged(file):
-            raise IngestError(
-                f"{file.path} changed while it was taken; nothing was published.",
-                "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
-            )
+            raise _changed(file)
+
+
+def _changed(file: LandedFile) -> IngestError:
+    return IngestError(
+        f"{file.path} changed while it was taken; nothing was published.",
+        "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
+    )
 
 
 def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:

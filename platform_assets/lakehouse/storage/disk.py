@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -127,6 +127,12 @@ class Disk(Location):
     def write_in_place(self, content: bytes) -> None:
         self.parent.make()
         Path(self).write_bytes(content)
+
+    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+        self.parent.make()
+        with Path(self).open("wb") as stream:
+            for piece in pieces:
+                stream.write(piece)
 
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
         # A lock can end without its holder. Whoever takes it next removes all drafts: either after the rename, and then

@@ -152,6 +152,10 @@ class Location(ABC):
         """
 
     @abstractmethod
+    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+        """As `write_in_place`, for what is too much to be held at once."""
+
+    @abstractmethod
     def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
         """Replace a file if a lock is still held at that moment, however long this process was suspended before.
 

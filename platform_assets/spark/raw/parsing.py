@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from platform_assets.contracts import DAY, Contract
 from platform_assets.contracts import Column as ContractColumn
 from platform_assets.contracts.landing import Format
+from platform_assets.records.line_copies import ENDING, MARKED
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
 from platform_assets.spark.raw.delivered_digits import with_all_digits
@@ -46,11 +47,13 @@ class Layout:
         format: parquet, csv or json.
         columns: names in the files' order.
         files: their addresses.
+        copied: whether these are copies, each with its records on lines of their own, as `sources.lines` writes them.
     """
 
     format: Format
     columns: tuple[str, ...]
     files: tuple[str, ...]
+    copied: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +75,7 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
     """
     parsed: DataFrame | None = None
     for layout in layouts:
-        typed = _typed(_located(_read(spark, layout, contract)), layout, contract)
+        typed = _typed(_located(_read(spark, layout, contract), layout), layout, contract)
         rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
@@ -93,7 +96,9 @@ def _read(spark: SparkSession, layout: Layout, contract: Contract) -> DataFrame:
             # Quotes within quotes are doubled, as everybody but Spark writes them.
             reader = reader.schema(text).option("header", True).option("enforceSchema", True).option("escape", '"')
             frame = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _LINE).csv(paths)
-            return frame.withColumn("_broken", F.col(_LINE)).select("*", where)
+            fields = [_named(name) for name in frame.columns]
+            texts = [_restored(field).alias(name) for field, name in zip(fields, frame.columns, strict=True)]
+            return frame.select(*(texts if layout.copied else fields), where).withColumn("_broken", F.col(_LINE))
 
 
 def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
@@ -110,12 +115,21 @@ def _json_fields(lines: DataFrame, layout: Layout) -> DataFrame:
     )
 
 
-def _located(frame: DataFrame) -> DataFrame:
+def _restored(text: Column) -> Column:
+    """A text with its line ends, which a copy has as marks."""
+    for written, meant in MARKED:
+        text = F.replace(text, F.lit(written), F.lit(meant))
+    return text
+
+
+def _located(frame: DataFrame, layout: Layout) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
     end = F.substring_index("_file_path", "/", -3)
     # Decoded only where there is something to decode, since it is done for every row.
     decoded = F.url_decode(F.replace(end, F.lit("+"), F.lit("%2B")))
     arrival = F.when(F.contains(end, F.lit("%")), decoded).otherwise(end)
+    if layout.copied:
+        arrival = F.substring(arrival, F.lit(1), F.length(arrival) - F.lit(len(ENDING)))
     located = frame.withColumn("_arrival", arrival).drop("_file_path")
     return located.withColumn(
         "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", 2), "/", -1).cast("date")

@@ -1,0 +1,75 @@
+"""Landed files as what is in them: gzip unpacked while it streams past, and refused where it is damaged or a bomb."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from platform_assets.contracts.landing import COMPRESSED
+
+GZIP_RATIO = 200
+"""How many times as long as the file its content may be, if nothing else is set."""
+
+_SMALL = 1 << 26
+"""Bytes that anything may become."""
+_BEGINNING = b"\x1f\x8b"
+_CUT_SHORT = "is gzip that was cut short; deliver it whole"
+
+
+class CompressionError(Exception):
+    """What is in a file cannot be got out; the text says why."""
+
+
+def is_compressed(file: Path) -> bool:
+    """Whether a file says that it is gzip."""
+    return file.suffix.lower() == COMPRESSED
+
+
+def holds_gzip(file: Path) -> bool:
+    """Whether a file begins as gzip does, whatever its name."""
+    with file.open("rb") as stream:
+        return stream.read(len(_BEGINNING)) == _BEGINNING
+
+
+def chunks(file: Path, gzip_ratio: int, size: int) -> Iterator[bytes]:
+    """What is in a file, unpacked, piece by piece.
+
+    Args:
+        file: to read.
+        gzip_ratio: how many times as long as the file its content may be; 64 MiB may always be in it.
+        size: bytes of a piece.
+
+    Raises:
+        CompressionError: it is damaged or cut short, not gzip though its name says so, or too much is in it.
+        OSError: it cannot be read.
+    """
+    if not is_compressed(file):
+        with file.open("rb") as stream:
+            while chunk := stream.read(size):
+                yield chunk
+        return
+    if not file.stat().st_size:
+        raise CompressionError(_CUT_SHORT)
+    if not holds_gzip(file):
+        raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
+    most, unpacked = max(gzip_ratio * file.stat().st_size, _SMALL), 0
+    with file.open("rb") as packed, gzip.GzipFile(fileobj=packed, mode="rb") as stream:
+        while chunk := _unpacked(stream, size):
+            unpacked += len(chunk)
+            if unpacked > most:
+                raise CompressionError(
+                    f"becomes more than {most:,} bytes unpacked, {gzip_ratio} times its size; "
+                    "deliver it in parts, or set PLATFORM_GZIP_RATIO higher"
+                )
+            yield chunk
+
+
+def _unpacked(stream: gzip.GzipFile, size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except EOFError:
+        raise CompressionError(_CUT_SHORT) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise CompressionError(f"is damaged gzip: {error}") from None
