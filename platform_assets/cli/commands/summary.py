@@ -11,10 +11,10 @@ from rich.markup import escape
 from platform_assets.cli.commands.demo_story import SALES, Story, print_story
 from platform_assets.cli.console import console, counted, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.engine.late.queue import late_queue
+from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.planning.late_queue import rows_ahead, waiting_rows
+from platform_assets.planning.late_queue import LateCounts
 
 _DAYS_IN = 15
 
@@ -61,7 +61,7 @@ class TableSummary:
 def summarise(platform: Platform) -> list[TableSummary]:
     """Figures of every table, from the ledger."""
     summaries: list[TableSummary] = []
-    queue, snapshot = late_queue(platform), LakeSnapshot.now(platform)
+    late, snapshot = late_counts(platform), LakeSnapshot.now(platform)
     for contract in platform.catalogue:
         days = platform.ledger.current_days(contract.name).values()
         aside = sum(day.figures.get("quarantined", 0) for day in days)
@@ -69,8 +69,8 @@ def summarise(platform: Platform) -> list[TableSummary]:
             aside = sum(arrival.refused for arrival in platform.ledger.arrivals(contract.name))
         rows = sum(day.delivered for day in days)
         loaded = len(snapshot.digests(contract.name))
-        waits = [late for late in queue if late.table == contract.name]
-        summaries.append(TableSummary(contract.name, loaded, rows, aside, waiting_rows(waits), rows_ahead(waits)))
+        waits = late.get(contract.name, LateCounts())
+        summaries.append(TableSummary(contract.name, loaded, rows, aside, waits.waiting, waits.ahead))
     return summaries
 
 
