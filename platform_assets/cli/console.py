@@ -113,15 +113,16 @@ def platform_to_look() -> Iterator[Platform]:
         yield platform
 
 
-def say(head: str, text: str, *, to: Console = console) -> None:
+def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> None:
     """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
 
     Args:
         head: in Rich's markup.
         text: printed as it is.
         to: standard output by default.
+        wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """
-    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=True, emoji=False)
+    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap, emoji=False)
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,13 +13,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from hashlib import sha256
 from secrets import token_hex
-
-from filelock import FileLock, Timeout
-from sqlalchemy import Connection, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.pool import NullPool
 
 from platform_assets.lakehouse.drafts import drop_drafts
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
@@ -30,17 +24,7 @@ PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
 PRIVATE_TIMEOUT_S = 5.0
 
-_CONNECT_TIMEOUT_S = 10
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TIMED_OUT = "55P03"
-"""PostgreSQL's code for lock_not_available, which `lock_timeout` ends in."""
-_HELD = """
-SELECT EXISTS (
-  SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND objsubid = 1
-  AND (classid::bigint << 32 | objid::bigint) = :key
-)"""
-"""Whether this session holds an advisory lock, as pg_locks shows a key of 64 bits."""
-
 BATCHES = "batches.json"
 """The ending of the file that names what a stage consists of."""
 
@@ -181,6 +165,8 @@ def _require_turn(holder: Location, turn: str) -> None:
 
 @contextmanager
 def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
+    from filelock import FileLock, Timeout  # which takes as long to import as a command may need that only reads
+
     # Without flock there would be a lock held by a file's existence, which outlives a dead holder.
     lock = FileLock(
         str(lake.locks_path / f"{name}.lock"),
@@ -198,60 +184,11 @@ def _file(lake: Lake, name: str, timeout_s: float) -> Iterator[None]:
         lock.release()
 
 
-@contextmanager
-def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> Iterator[StillHeld]:
-    key = int.from_bytes(sha256(f"{_lake_id(lake)} {name}".encode()).digest()[:8], "big", signed=True)
-    with _session(url) as session:
-        try:
-            session.execute(text(f"SET lock_timeout = {max(int(timeout_s * 1000), 1)}"))
-            session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
-        except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != _TIMED_OUT:
-                raise
-            raise _timed_out(lake, name, timeout_s) from error
+def _postgres(lake: Lake, name: str, url: str, timeout_s: float) -> AbstractContextManager[StillHeld]:
+    from platform_assets.lakehouse.session_locks import session_lock  # a lake with locks on disk needs no SQL
 
-        def still_held() -> None:
-            lost = LockLostError(
-                f"The database session that held the lock {name!r} of {lake.root} was lost.",
-                "Publish again: whoever takes the lock next finishes what was begun. A pooler between here and "
-                "PostgreSQL has to keep sessions apart.",
-            )
-            try:
-                held = session.execute(text(_HELD), {"key": key}).scalar()
-            except DBAPIError as error:
-                raise lost from error
-            if not held:
-                raise lost
-
-        yield still_held
-        # The lock ends with the session, which is closed here and by a dead process alike.
-
-
-@contextmanager
-def _session(url: str) -> Iterator[Connection]:
-    try:
-        parsed = make_url(url).set(drivername="postgresql+psycopg")
-    except ArgumentError:
-        raise LakeError(
-            "The URL of the lock's database cannot be understood.",
-            "Write PLATFORM_LEDGER_URL as postgresql://user:password@host:5432/database.",
-        ) from None
-    engine = create_engine(
-        parsed,
-        poolclass=NullPool,
-        isolation_level="AUTOCOMMIT",
-        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
-    )
-    try:
-        session = engine.connect()
-    except DBAPIError as error:
-        shown = parsed.render_as_string(hide_password=True)
-        raise LakeError(
-            f"The database {shown} that holds the locks cannot be reached.",
-            "Start it, or correct PLATFORM_LEDGER_URL.",
-        ) from error
-    with session:
-        yield session
+    meant, shown = f"{_lake_id(lake)} {name}", f"{name!r} of {lake.root}"
+    return session_lock(url, meant, shown, timeout_s, lambda: _timed_out(lake, name, timeout_s))
 
 
 def _lake_id(lake: Lake) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import dataset, read_arrow, resolve, version_in, whole_snapshot
 from platform_assets.lakehouse.releases import Release, newest_release
-from platform_assets.ledger.consistency import require_one_history
-from platform_assets.ledger.ledger import Ledger
-from platform_assets.operations.pins import release_number
 from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from platform_assets.ledger.ledger import Ledger
 
 Engine = Literal["arrow", "polars", "pandas", "duckdb", "spark"]
 Days = Iterable[date | str] | date | str
@@ -86,7 +86,9 @@ def released(settings: Settings, release: int | Release | None = None) -> Releas
     lake = Lake.at(settings.lake)
     if isinstance(release, Release) or newest_release(lake) >= 0:
         return resolve(lake, release)
-    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+    from platform_assets.ledger.consistency import require_one_history
+
+    with _ledger(settings) as ledger:
         if known := ledger.indexed():
             require_one_history(lake, known, {})
     return resolve(lake, release)
@@ -101,8 +103,17 @@ def readers_release(settings: Settings, which: int | str | Release | None) -> Re
     """
     if not isinstance(which, str):
         return released(settings, which)
-    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+    from platform_assets.operations.pins import release_number
+
+    with _ledger(settings) as ledger:
         return released(settings, release_number(ledger, which))
+
+
+def _ledger(settings: Settings) -> Ledger:
+    """Imported by who asks it: rows of a release are read without, and sooner."""
+    from platform_assets.ledger.ledger import Ledger
+
+    return Ledger.open(settings.ledger_url.get_secret_value(), read_only=True)
 
 
 def _wanted(days: Days | None) -> set[date] | None:

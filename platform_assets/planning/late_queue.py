@@ -124,11 +124,20 @@ def due_rows(queue: Collection[LateRows], last: date) -> tuple[LateRows, ...]:
     return tuple(rows for rows in queue if rows.state == "ahead" and rows.day <= last)
 
 
-def waiting_rows(queue: Collection[LateRows]) -> int:
-    """How many rows nobody has decided about, and no day will bring."""
-    return sum(rows.rows for rows in queue if rows.state == "waiting")
+@dataclass(frozen=True)
+class LateCounts:
+    """How many rows wait.
+
+    Args:
+        waiting: rows about which nobody decided, and that no day will bring.
+        ahead: rows that wait for their day.
+    """
+
+    waiting: int = 0
+    ahead: int = 0
 
 
-def rows_ahead(queue: Collection[LateRows]) -> int:
-    """How many rows wait for their day."""
-    return sum(rows.rows for rows in queue if rows.state == "ahead")
+def counts_of(queue: Collection[LateRows]) -> LateCounts:
+    """What waits of a queue."""
+    waiting, ahead = (sum(rows.rows for rows in queue if rows.state == state) for state in ("waiting", "ahead"))
+    return LateCounts(waiting, ahead)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.late.approvals import approve
-from platform_assets.engine.late.queue import late_queue, refuse
+from platform_assets.engine.late.queue import late_counts, late_queue, refuse
 from platform_assets.engine.late.withdrawals import WithdrawalError, withdraw
 from platform_assets.engine.pending import intakes, waiting
 from platform_assets.engine.results import IngestResult
-from platform_assets.planning.late_queue import LateSelection
+from platform_assets.planning.late_queue import LateSelection, counts_of
 from platform_assets_tests.support.history import GOODS, TILLS, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, product, sale
@@ -37,7 +37,9 @@ def ingested(world: World, today: str) -> IngestResult:
 def queue(world: World) -> list[tuple[str, str, int]]:
     """Day, state and rows of what waits."""
     with world.open() as platform:
-        return [(str(rows.day), rows.state, rows.rows) for rows in late_queue(platform)]
+        waits = late_queue(platform)
+        assert late_counts(platform)["raw.products"] == counts_of(waits)
+        return [(str(rows.day), rows.state, rows.rows) for rows in waits]
 
 
 def days_due(world: World, today: str) -> dict[str, tuple[date, ...]]:

@@ -14,8 +14,8 @@ import pytest
 
 from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.late.approvals import Approval, approve
-from platform_assets.engine.late.queue import LateQueueError, added_up, late_queue, refuse
-from platform_assets.planning.late_queue import LateRows, LateSelection
+from platform_assets.engine.late.queue import LateQueueError, added_up, late_counts, late_queue, refuse
+from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld
@@ -56,7 +56,10 @@ def late(prepared: Prepared) -> History:
 
 def waiting(story: History, *, all_of_it: bool = False) -> list[LateRows]:
     with story.world.open() as platform:
-        return [rows for rows in late_queue(platform) if all_of_it or rows.state == "waiting"]
+        queue = late_queue(platform)
+        for table, counts in late_counts(platform).items():
+            assert counts == counts_of([rows for rows in queue if rows.table == table])
+        return [rows for rows in queue if all_of_it or rows.state == "waiting"]
 
 
 def january(first: int, last: int) -> frozenset[date]:

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.planning.late_queue import (
+    LateCounts,
     LateRows,
     LateSelection,
     State,
+    counts_of,
     days_late,
     deep_restatement,
     due_rows,
     late_table,
     open_to,
-    rows_ahead,
-    waiting_rows,
 )
 
 FIRST = date(2017, 1, 1)
@@ -63,7 +63,7 @@ def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[L
         for part in (LateSelection(table=table, days=days(0, cut)), LateSelection(table=table, days=days(cut + 1, 9)))
     ]
     decided = [rows for part in parts for rows in open_to("refusal", queue, part)]
-    assert sum(rows.rows for rows in decided) == waiting_rows(queue) + rows_ahead(queue)
+    assert sum(rows.rows for rows in decided) == counts_of(queue).waiting + counts_of(queue).ahead
 
 
 def test_what_a_decision_is_about_is_told_in_words() -> None:
@@ -105,4 +105,4 @@ def test_what_came_ahead_is_due_once_its_day_has_come_unless_a_person_refused_it
     assert due_rows(queue, FIRST) == ()
     assert due_rows(queue, tomorrow) == (ahead(tomorrow),)
     assert due_rows(queue, next_year) == (ahead(tomorrow), ahead(next_year))
-    assert (waiting_rows(queue), rows_ahead(queue)) == (1, 2)
+    assert counts_of(queue) == LateCounts(waiting=1, ahead=2)

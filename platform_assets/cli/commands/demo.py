@@ -1,4 +1,4 @@
-"""`demo`: the sample year from landing files to gold, and then its late corrections."""
+"""`demo`: the sample year from landing files to gold, its late corrections, and one more that shows what it takes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from platform_assets.cli.commands.demo_correction import correct
 from platform_assets.cli.commands.demo_state import demo_clock, remove_demo, set_clock
+from platform_assets.cli.commands.demo_story import Story, story_json
 from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
-from platform_assets.cli.console import EXIT_FAILED, errors, opened_platform, print_json
+from platform_assets.cli.console import EXIT_FAILED, EXIT_LOOK, errors, opened_platform, print_json
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -36,7 +38,7 @@ def demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
 ) -> None:
-    """Land a real year of sales, build it, then land its late corrections and mend exactly the days they touch."""
+    """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
     from platform_assets.domains.retail.sample import Simulation
 
     started = time.monotonic()
@@ -47,7 +49,8 @@ def demo(
         remove_demo(settings)
     seen_until = demo_clock(settings, last)
     phases: list[Phase] = []
-    # One session for both loads, which starts while the first files land.
+    story: Story | None = None
+    # One session for all of them, which starts while the first files land.
     with (
         telling(context, "demo") as progress,
         session_on_demand(settings, progress, at_once=seen_until is None) as spark,
@@ -58,19 +61,27 @@ def demo(
                 phases.append(_phase(settings, simulation, name, today, spark, progress))
                 if phases[-1].failures:
                     break
+        else:
+            settings = set_clock(settings, last, last + timedelta(days=LATE_DAYS + 1))
+            phase, story = correct(settings, simulation, spark, progress)
+            phases.append(phase)
     if phases and phases[-1].failures:
         for failure in phases[-1].failures:
             errors.print(failure, soft_wrap=True, highlight=False)
         errors.print("What was published stays. Run the same command again to go on from there.")
         raise typer.Exit(EXIT_FAILED)
     with opened_platform(settings) as platform:
-        summary, day = summarise(platform), day_to_look_at(platform)
+        summary, day = summarise(platform), story.day if story else day_to_look_at(platform)
     seconds = time.monotonic() - started
     if as_json:
         phases_json = [asdict(phase) for phase in phases]
-        print_json({"tables": [asdict(t) for t in summary], "phases": phases_json, "seconds": round(seconds, 1)})
+        told = {"correction": story_json(story)} if story else {}
+        tables = [asdict(table) for table in summary]
+        print_json({"tables": tables, "phases": phases_json, "seconds": round(seconds, 1)} | told)
     else:
-        print_summary(summary, phases, seconds, day)
+        print_summary(summary, phases, seconds, day, story)
+    if story and story.compared.surprises:
+        raise typer.Exit(EXIT_LOOK)
 
 
 def _phase(

@@ -13,7 +13,7 @@ from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.planning.late_queue import LateRows, LateSelection, rows_ahead, waiting_rows
+from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 
 if TYPE_CHECKING:
     from platform_assets.engine.late.approvals import Approval
@@ -127,9 +127,10 @@ def _print(queue: Sequence[LateRows]) -> None:
         cells = (rows.table, str(rows.day), _came(rows), rows.arrival, f"{rows.rows:,}", amounts, state)
         grid.add_row(*map(escape, cells))
     console.print(grid)
-    if count := waiting_rows(queue):
+    counts = counts_of(queue)
+    if count := counts.waiting:
         console.print(f"{count:,} rows wait: late approve ARRIVAL --reason … --by …, or late refuse.")
-    if count := rows_ahead(queue):
+    if count := counts.ahead:
         console.print(f"{count:,} rows are taken when their day comes, unless somebody decides otherwise.")
 
 

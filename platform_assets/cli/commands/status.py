@@ -14,12 +14,11 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
-from platform_assets.engine.late.queue import late_queue
+from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, table_states
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
-from platform_assets.planning.late_queue import rows_ahead, waiting_rows
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
@@ -103,8 +102,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")
             table_status(snapshot, contract, known, states.get(contract.name, {})) for contract in platform.catalogue
         ]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
-        queue = late_queue(platform)
-        late, ahead = waiting_rows(queue), rows_ahead(queue)
+        counts = late_counts(platform).values()
+        late, ahead = sum(count.waiting for count in counts), sum(count.ahead for count in counts)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
         root = landing_problem(platform.settings, platform.catalogue)
         unread = unread_folders(platform.settings, platform.catalogue)

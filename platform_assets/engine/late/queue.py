@@ -19,9 +19,11 @@ from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.late_queue import (
+    LateCounts,
     LateRows,
     LateSelection,
     State,
+    counts_of,
     deep_restatement,
     due_rows,
     late_table,
@@ -47,6 +49,21 @@ def late_queue(platform: Platform) -> tuple[LateRows, ...]:
     """Everything in the late queue of every raw table, by table, day and arrival."""
     now = platform.current_release()
     return tuple(rows for contract in raw_tables(platform) for rows in _queue(platform, contract, now))
+
+
+def late_counts(platform: Platform) -> dict[str, LateCounts]:
+    """How many rows of each raw table wait, without reading them where nobody decided about any."""
+    now = platform.current_release()
+    refused = {decision.table for decision in _decisions(platform).values() if decision.kind == "refusal"}
+    counts: dict[str, LateCounts] = {}
+    for contract in raw_tables(platform):
+        days = platform.ledger.current_days(late_table(contract.name), at=now.number).values()
+        if contract.name in refused or _withdrawn(platform, contract):
+            counts[contract.name] = counts_of(_queue(platform, contract, now))
+        else:
+            ahead = sum(day.figures.get(AHEAD, 0) for day in days)
+            counts[contract.name] = LateCounts(sum(day.rows for day in days) - ahead, ahead)
+    return counts
 
 
 def raw_tables(platform: Platform) -> tuple[Contract, ...]:
@@ -137,10 +154,14 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     if not any(day.rows for day in platform.ledger.current_days(table, at=release.number).values()):
         return []
     decisions = _decisions(platform)
-    gone = {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
+    gone = _withdrawn(platform, contract)
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
     queued = added_up(contract.name, dataset(platform.lake, table, release=release), names)
     return sorted((_with_state(rows, decisions, gone) for rows in queued), key=lambda rows: (rows.day, rows.arrival))
+
+
+def _withdrawn(platform: Platform, contract: Contract) -> set[str | None]:
+    return {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
 
 
 def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:

@@ -3,6 +3,8 @@
 deltalake works such a difference out by itself in `overwrite` mode, and then empties tables, doubles days or keeps both
 contents, depending on the filter. So the mode is `append`, without filters and retries, and whoever calls compares with
 the live files first. Only a commit that brings other columns has to overwrite, and names the days that leave whole.
+
+It is imported by who commits: commands that only read import this module, and answer sooner without.
 """
 
 from __future__ import annotations
@@ -10,14 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
-from deltalake.exceptions import DeltaError
-from deltalake.transaction import (
-    AddAction,
-    RemoveAction,
-    create_table_with_add_actions,
-)
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY
 from platform_assets.failpoints import failpoint
@@ -29,6 +24,10 @@ from platform_assets.lakehouse.layout import table_name
 from platform_assets.lakehouse.storage.location import Location, sync
 from platform_assets.records.manifest import DataFile
 
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, PostCommitHookProperties
+    from deltalake.transaction import RemoveAction
+
 CHECKPOINT_INTERVAL = 20
 """Commits between two checkpoints."""
 
@@ -39,7 +38,6 @@ CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
 }
-_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 Entry = tuple[DataFile, Mapping[str, str | None]]
 """A file and its partition values."""
@@ -74,8 +72,11 @@ def commit_difference(
         ForeignCommitError: somebody who does not heed the publish lock has committed since.
         LockLostError: another publisher has.
     """
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import AddAction, create_table_with_add_actions
+
     schema = Schema.from_json(schema_string)
-    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
+    properties, hooks = _properties(said)
     entering = [AddAction(f.path, f.size, values, f.modified_ms, True, f.stats) for f, values in adds]
     failpoint("replace.before_commit")
     with errors_numbered(table_path), _only_on(table_path, head):
@@ -89,7 +90,7 @@ def commit_difference(
                 partition_by=list(partition_by),
                 configuration=CONFIGURATION,
                 commit_properties=properties,
-                post_commithook_properties=_NO_HOOKS,
+                post_commithook_properties=hooks,
             )
         else:
             # Appending leaves the columns as they are, whatever schema it is given. Overwriting takes no removes but
@@ -104,7 +105,7 @@ def commit_difference(
                 partition_by=list(partition_by),
                 partition_filters=only,
                 commit_properties=properties,
-                post_commithook_properties=_NO_HOOKS,
+                post_commithook_properties=hooks,
             )
     failpoint("replace.after_commit")
     _make_durable(table_path, head + 1)
@@ -114,6 +115,8 @@ def commit_difference(
 @contextmanager
 def _only_on(table_path: Location, head: int) -> Iterator[None]:
     """A commit on a version that is not the newest any more fails, and whoever made the next one is named."""
+    from deltalake.exceptions import DeltaError
+
     try:
         yield
     except DeltaError as error:
@@ -125,7 +128,17 @@ def _only_on(table_path: Location, head: int) -> Iterator[None]:
         raise lock_lost_to(table_name(table_path), other.version, other.publication) from error
 
 
+def _properties(said: Mapping[str, str]) -> tuple[CommitProperties, PostCommitHookProperties]:
+    """What deltalake does besides a commit: it says what it was told, and neither tries again nor tidies up."""
+    from deltalake import CommitProperties, PostCommitHookProperties
+
+    said_once = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
+    return said_once, PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
 def _leaves(file: DataFile, values: Mapping[str, str | None]) -> RemoveAction:
+    from deltalake.transaction import RemoveAction
+
     return RemoveAction(file.path, True, time.time_ns() // 1_000_000, file.size, dict(values))
 
 
@@ -135,10 +148,12 @@ def restore_whole(table_path: Location, head: int, version: int, said: Mapping[s
     Returns:
         The new version.
     """
-    properties = CommitProperties(custom_metadata=dict(said), max_commit_retries=0)
+    from deltalake import DeltaTable
+
+    properties, hooks = _properties(said)
     with errors_numbered(table_path), _only_on(table_path, head):
         DeltaTable(str(table_path), version=head).restore(
-            version, commit_properties=properties, post_commithook_properties=_NO_HOOKS
+            version, commit_properties=properties, post_commithook_properties=hooks
         )
     _make_durable(table_path, head + 1)
     return head + 1
@@ -161,6 +176,8 @@ def write_checkpoint(table_path: Location, version: int) -> None:
     """
     log = table_path / "_delta_log"
     summary, hint = log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint"
+    from deltalake import DeltaTable
+
     failpoint("checkpoint.before")
     with errors_numbered(table_path):
         DeltaTable(str(table_path), version=version).create_checkpoint()

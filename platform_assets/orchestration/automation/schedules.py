@@ -23,7 +23,7 @@ from platform_assets.orchestration.automation.refresh_requests import (
 )
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.planning.late_queue import open_to, waiting_rows
+from platform_assets.planning.late_queue import counts_of, open_to
 from platform_assets.settings import Settings, SettingsError
 
 
@@ -90,7 +90,7 @@ def deep_restatement(
         return dg.SkipReason("nothing to do: no late rows wait that a contract leaves to the deep restatement")
     tables = ", ".join(sorted({rows.table for rows in waits}))
     days = len({(rows.table, rows.day) for rows in waits})
-    message = f"deep restatement: {waiting_rows(waits):,} late rows of {days:,} days ({tables})"
+    message = f"deep restatement: {counts_of(waits).waiting:,} late rows of {days:,} days ({tables})"
     context.log.info(message)
     return dg.RunRequest(
         run_config={"ops": {"refresh_tables": {"config": {"deep_restatement": True}}}}, tags={WHY_TAG: message}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -29,7 +30,9 @@ from platform_assets.domains.retail.sample import (
     Rates,
     SampleError,
     Simulation,
+    foreign_files,
     land,
+    land_recount,
 )
 from platform_assets.domains.retail.sample.source import read_lines, with_money
 from platform_assets.progress import Progress
@@ -352,3 +355,38 @@ def test_the_whole_year_is_the_source(tmp_path: Path) -> None:
     assert versions.select(pl.sum(*MONEY)).row(0) == source.select(pl.sum(*MONEY)).row(0)
     key = ["basket_id", "product_id"]
     assert versions.select(source.columns).sort(key).equals(source.sort(key))
+
+
+def test_a_recount_corrects_five_lines_of_which_nothing_else_is_known(month: Path, tmp_path: Path) -> None:
+    shutil.copytree(month, tmp_path / "landing")
+    landing = tmp_path / "landing"
+    recount = land_recount(MONTH, landing)
+    assert recount is not None
+    assert recount.day == date(2017, 1, 15), "the middle of the sample"
+    with (landing / recount.path).open() as file:
+        rows = list(csv.DictReader(file))
+    every = truth(landing, "transactions")
+    assert len(rows) == 5
+    for row in rows:
+        key = {name: int(row[name]) for name in RAW_TRANSACTIONS.key}
+        [line] = every.filter(**key).rows(named=True)
+        assert (line["event_date"], line["store_id"]) == (recount.day, recount.store)
+        assert Decimal(row["sales_value"]) == 2 * line["sales_value"]
+        assert row["updated_at"] > f"{line['updated_at']:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_a_recount_is_landed_once_and_is_of_the_sample(month: Path, tmp_path: Path) -> None:
+    shutil.copytree(month, tmp_path / "landing")
+    landing = tmp_path / "landing"
+    recount = land_recount(MONTH, landing)
+    before = contents(landing)
+    assert land_recount(MONTH, landing) == recount
+    assert contents(landing) == before
+    assert list(foreign_files(landing)) == []
+    assert land(MONTH, landing, MONTH.last_arrival).files == 0
+
+
+def test_where_no_day_has_five_such_lines_there_is_no_recount(tmp_path: Path) -> None:
+    holiday = Simulation(first=date(2017, 12, 25), days=1)
+    land(holiday, tmp_path, holiday.last)
+    assert land_recount(holiday, tmp_path) is None

@@ -6,6 +6,7 @@ have an oracle. Here belongs everything about these arrivals, and nothing that t
 """
 
 from platform_assets.domains.retail.sample.landing import Landed, foreign_files, land
+from platform_assets.domains.retail.sample.recount import Recount, land_recount
 from platform_assets.domains.retail.sample.simulation import (
     OtherSampleError,
     Rates,
@@ -13,4 +14,14 @@ from platform_assets.domains.retail.sample.simulation import (
     Simulation,
 )
 
-__all__ = ["Landed", "OtherSampleError", "Rates", "SampleError", "Simulation", "foreign_files", "land"]
+__all__ = [
+    "Landed",
+    "OtherSampleError",
+    "Rates",
+    "Recount",
+    "SampleError",
+    "Simulation",
+    "foreign_files",
+    "land",
+    "land_recount",
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,12 +17,13 @@ from platform_assets.domains.retail.sample.files import delivered_at, encode
 from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED
 from platform_assets.domains.retail.sample.play import play
 from platform_assets.domains.retail.sample.products import product_versions
+from platform_assets.domains.retail.sample.recount import recounts_of
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
 from platform_assets.domains.retail.sample.source import read_lines
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
+from platform_assets.domains.retail.sample.writing import STATE, write
 from platform_assets.progress import OnProgress, Progress, no_progress
 
-STATE = ".simulation.json"
 _SAMPLE = "the sample"
 _GENERATOR = 1
 """Raised whenever the same parameters give other files than before."""
@@ -92,6 +92,8 @@ def foreign_files(landing: Path) -> Iterator[Path]:
     # A first landing that was interrupted has not yet written down which files it plans.
     planned = read_deliveries(landing) if is_sample else ()
     known = None if planned is None else {landing / delivery.path for delivery in planned}
+    if known:
+        known.update(recounts_of(landing))
     for folder in sorted(landing.iterdir()) if landing.is_dir() else ():
         if folder.name.startswith("."):
             continue
@@ -109,7 +111,7 @@ def _remember(simulation: Simulation, landing: Path) -> None:
     state = landing / STATE
     if not state.exists():
         landing.mkdir(parents=True, exist_ok=True)
-        _write(state, json.dumps(wanted, indent=2).encode())
+        write(state, json.dumps(wanted, indent=2).encode())
         return
     try:
         noted = dict(json.loads(state.read_text(encoding="utf-8")))
@@ -211,13 +213,4 @@ def _in_files(contract: Contract, rows: pl.DataFrame) -> Iterator[tuple[Contract
 def _deliver(landing: Path, contract: Contract, delivery: Delivery, rows: pl.DataFrame) -> None:
     file = landing / delivery.path
     file.parent.mkdir(parents=True, exist_ok=True)
-    _write(file, encode(rows, contract, delivery.file), delivered_at(delivery.arrival_date))
-
-
-def _write(file: Path, content: bytes, modified_s: float | None = None) -> None:
-    """Under a hidden name first, so that nobody ever sees half a file."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    if modified_s is not None:
-        os.utime(unfinished, (modified_s, modified_s))
-    unfinished.replace(file)
+    write(file, encode(rows, contract, delivery.file), delivered_at(delivery.arrival_date))

@@ -71,6 +71,11 @@ def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
     return tuple(Delivery(**row) for row in pl.read_parquet(file).rows(named=True)) if file.is_file() else None
 
 
+def read_true_lines(landing: Path) -> pl.LazyFrame:
+    """Every version of every till line of the sample as it should be, with `event_date`, `arrival_date` and `kind`."""
+    return pl.scan_parquet(landing / TRUTH / "transactions.parquet")
+
+
 class TruthWriter:
     """Writes the truth piece by piece; it is there once the block ends without an error, and not before."""
 
