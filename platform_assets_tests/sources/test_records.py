@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ BYTES = st.lists(
 ).map(b"".join)
 
 
-def written(rows: list[list[str]], ends: str, quoting: int) -> str:
+def written(rows: list[list[str]], ends: str, quoting: Literal[0, 1]) -> str:
     stream = io.StringIO(newline="")
     csv.writer(stream, lineterminator=ends, quoting=quoting).writerows(rows)
     return stream.getvalue()

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import random
+from collections.abc import Sequence
 from datetime import date
 
 import pytest
@@ -58,7 +59,7 @@ def rows_of(first: int) -> list[tuple[str, str, str, str]]:
     return [(str(first + n), "2017-01-02T10:00:00Z", a, b) for n, (a, b) in enumerate(zip(notes, more, strict=True))]
 
 
-def csv_of(rows: list[tuple[str, ...]], ends: str) -> str:
+def csv_of(rows: Sequence[tuple[str, ...]], ends: str) -> str:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator=ends, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
