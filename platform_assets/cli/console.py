@@ -99,7 +99,7 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
     from platform_assets.settings import load_settings
 
     settings = settings or load_settings()
-    with open_platform(settings, lambda text: say("[yellow]mended[/]", text, to=errors)) as platform:
+    with open_platform(settings, _mended) as platform:
         yield platform
 
 
@@ -109,8 +109,15 @@ def platform_to_look() -> Iterator[Platform]:
     from platform_assets.operations.opening import open_platform_to_look
     from platform_assets.settings import load_settings
 
-    with open_platform_to_look(load_settings(), lambda text: say("[yellow]note[/]", text, to=errors)) as platform:
+    def limited(text: str) -> None:
+        say("[yellow]note[/]", text, to=errors)
+
+    with open_platform_to_look(load_settings(), _mended, limited) as platform:
         yield platform
+
+
+def _mended(text: str) -> None:
+    say("[yellow]mended[/]", text, to=errors)
 
 
 def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> None:

@@ -41,11 +41,14 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
 
 
 @contextmanager
-def open_platform_to_look(settings: Settings, notice: Callable[[str], None] = _log.warning) -> Iterator[Platform]:
+def open_platform_to_look(
+    settings: Settings, notice: Callable[[str], None] = _log.warning, limit: Callable[[str], None] = _log.warning
+) -> Iterator[Platform]:
     """The platform for whoever only looks: as `open_platform`, or as it is where the ledger cannot be written.
 
     Args:
-        notice: told what was mended, or that nothing can be written.
+        notice: told what was mended.
+        limit: told that nothing can be written.
 
     Raises:
         PlatformError: as for `open_platform`, but not because nothing can be written.
@@ -56,6 +59,6 @@ def open_platform_to_look(settings: Settings, notice: Callable[[str], None] = _l
     except LedgerReadOnlyError as error:
         ledger = opened.enter_context(Ledger.open(settings.ledger_url.get_secret_value(), read_only=True))
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
-        notice(f"nothing can be written, so this is only what is there: {error.what}")
+        limit(f"nothing can be written, so this is only what is there: {error.what}")
     with opened:
         yield platform

@@ -25,7 +25,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.session.on_demand import SparkOnDemand
-from platform_assets.spark.tables.scans import with_own_jobs
+from platform_assets.spark.tables.scans import is_made_of_given_rows, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets.spark.tables.staging import TransformError, check_columns
 from platform_assets.spark.tables.users_code import first_line, users_code
@@ -175,7 +175,8 @@ def _transform_errors(
             frame, own_jobs = with_own_jobs(spark, lambda: transform(**given))
             check_columns(contract.name, frame, spark_schema(contract))
         refuse_what_cannot_repeat(contract, frame)
-        refuse_jobs_of_its_own(contract, own_jobs)
+        if is_made_of_given_rows(frame):  # else to look into another table takes jobs, and the step says which it is
+            refuse_jobs_of_its_own(contract, own_jobs)
     except PlatformError as error:
         return (error,)
     return ()
@@ -195,4 +196,5 @@ def _input(
 
 
 def _empty(spark: SparkSession, contract: Contract, *, is_raw: bool = False) -> DataFrame:
-    return spark.createDataFrame([], raw_schema(contract) if is_raw else spark_schema(contract))
+    schema = raw_schema(contract) if is_raw else spark_schema(contract)
+    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema))

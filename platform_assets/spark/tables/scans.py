@@ -70,6 +70,17 @@ def scans_of(frame: DataFrame) -> list[Scan]:
     return [scan for leaf in _leaves(plan) for scan in _scans(leaf)]
 
 
+def is_made_of_given_rows(frame: DataFrame) -> bool:
+    """Whether a frame, before anything of it is optimised away, reads nothing but rows that it was given as values.
+
+    Where plans cannot be looked at, that is assumed.
+    """
+    if not shows_plans(frame.sparkSession):
+        return True
+    plan = cast("Any", frame)._jdf.queryExecution().analyzed()
+    return all(str(leaf.getClass().getSimpleName()) in _CONSTANTS for leaf in _leaves(plan))
+
+
 def as_planned(frame: DataFrame) -> DataFrame:
     """The same rows, computed by the very plan that `scans_of` the frame has looked at.
 
