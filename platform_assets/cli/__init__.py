@@ -4,6 +4,14 @@ Commands that only read import neither Dagster nor PySpark, so that they answer 
 when they run. One module per command, put together in `app`.
 """
 
-from platform_assets.cli.app import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run a command; an expected failure is a message on standard error, never a traceback."""
+    try:
+        from platform_assets.cli.app import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(130)
+    run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import signal
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -13,8 +14,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, EXIT_USAGE, errors, say
-from platform_assets.cli.interruption import never_lost
+from platform_assets.cli.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, errors, say
+from platform_assets.cli.interruption import is_interruption, never_lost
 from platform_assets.cli.progress import speaking
 from platform_assets.errors import PlatformError
 
@@ -95,6 +96,19 @@ def _version(asked: bool) -> None:
 
 def main() -> None:
     """Run a command; an expected failure is a message on standard error, never a traceback."""
+    try:
+        _main()
+    except (KeyboardInterrupt, SystemExit) as end:
+        if not is_interruption(end):
+            raise
+        # Whoever presses it again is not to see how Python tidies up.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
+        say("[yellow]Interrupted.[/]", todo, to=errors)
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _main() -> None:
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
     try:
         with never_lost(), speaking(asked or "platform-assets") as voice:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 EXIT_LOOK = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
+EXIT_INTERRUPTED = 130
+"""What shells say of a command that Ctrl-C ended."""
 
 console = Console()
 errors = Console(stderr=True)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from platform_assets.cli.console import errors, say
 from platform_assets.cli.interruption import is_interruption
 from platform_assets.cli.narration import Narration
 from platform_assets.progress import OnProgress, Progress
@@ -126,7 +125,7 @@ def speaking(command: str) -> Iterator[Voice]:
 
 @contextmanager
 def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
-    """Show how far something is that the command does; an interruption says what it leaves behind."""
+    """Show how far something is that the command does; what an interruption makes fail is no failure but that."""
     voice: Voice = context.obj
     try:
         with voice.telling(label) as progress:
@@ -134,8 +133,6 @@ def telling(context: typer.Context, label: str) -> Iterator[OnProgress]:
     except BaseException as error:
         if not is_interruption(error):
             raise
-        todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
-        say("[yellow]Interrupted.[/]", todo, to=errors)
         raise KeyboardInterrupt from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -11,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from platform_assets.cli.watchdog import LOOK_S, PATIENCE_S, is_there, signal_group
 from platform_assets.errors import PlatformError
 
 _FIRST_PAUSE_S = 1.0
@@ -19,8 +19,6 @@ _AT_ONCE_S = 60.0
 """Who lived for less died at once."""
 
 _MOST_IN_A_ROW = 5
-_LOOK_S = 0.2
-_PATIENCE_S = 15.0
 
 
 class PartError(PlatformError):
@@ -60,11 +58,13 @@ class Part:
         name: as people know it.
         command: to start it with.
         why: what may be wrong where it dies at once, asked for then; empty if it cannot be told.
+        started: told its process group, each time it is started.
     """
 
     name: str
     command: Sequence[str]
     why: Callable[[], str] = lambda: ""
+    started: Callable[[int], None] = lambda group: None
     _process: subprocess.Popen[bytes] | None = None
     _groups: list[int] = field(default_factory=list)
     _lives_s: list[float] = field(default_factory=list)
@@ -78,7 +78,8 @@ class Part:
             Whether it had been started before.
         """
         self._process = subprocess.Popen(self.command, cwd=folder, env=environment, start_new_session=True)
-        self._groups = [group for group in self._groups if _is_there(group)] + [self._process.pid]
+        self.started(self._process.pid)
+        self._groups = [group for group in self._groups if is_there(group)] + [self._process.pid]
         self._since = time.monotonic()
         return bool(self._lives_s)
 
@@ -104,14 +105,13 @@ class Part:
     def signal(self, number: int) -> None:
         """To all that it started, also before it died and was started again."""
         for group in self._groups:
-            with suppress(ProcessLookupError):
-                os.killpg(group, number)
+            signal_group(group, number)
 
     def is_gone(self) -> bool:
         """Whether nothing of it is left."""
         if self._process is not None:
             self._process.poll()  # or it stays in its group for ever
-        return not any(map(_is_there, self._groups))
+        return not any(map(is_there, self._groups))
 
 
 def keep_going(
@@ -143,7 +143,7 @@ def keep_going(
                 notice(f"{part.name} {describe_end(code)}; it is started again in {pause_s:.0f} s, the rest goes on")
             elif part.is_due and part.start(folder, environment):
                 notice(f"{part.name} is started again")
-        time.sleep(_LOOK_S)
+        time.sleep(LOOK_S)
 
 
 def end(parts: Iterable[Part]) -> None:
@@ -152,16 +152,6 @@ def end(parts: Iterable[Part]) -> None:
     for number in (signal.SIGINT, signal.SIGKILL):
         for part in every:
             part.signal(number)
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while not all(part.is_gone() for part in every) and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-
-
-def _is_there(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return False  # the number is somebody else's by now
-    return True
+            time.sleep(LOOK_S)

@@ -93,10 +93,29 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
     )
 
 
+@dataclass(frozen=True)
+class Delivered:
+    """What a refresh by a person finds in the landing area.
+
+    Args:
+        intakes: what it would take, by raw table.
+        growing: files somebody still writes, which it would leave.
+    """
+
+    intakes: tuple[Intake, ...] = ()
+    growing: tuple[Problem, ...] = ()
+
+
 def intakes(platform: Platform) -> tuple[Intake, ...]:
     """What waits for every raw table: files, rows whose day has come, and days on which nothing had to come."""
+    return delivered(platform).intakes
+
+
+def delivered(platform: Platform) -> Delivered:
+    """What waits for every raw table, as `intakes`, and what will as soon as it is complete."""
     snapshot = LakeSnapshot.now(platform)
     all_intakes: list[Intake] = []
+    growing: list[Problem] = []
     for contract in platform.catalogue:
         if contract.source is not None:
             listing = list_arrivals(platform, contract)
@@ -104,7 +123,9 @@ def intakes(platform: Platform) -> tuple[Intake, ...]:
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
             all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
-    return tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
+            growing += listing.growing
+    takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
+    return Delivered(takes, tuple(growing))
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

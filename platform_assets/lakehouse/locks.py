@@ -147,7 +147,7 @@ def _require_writable(lake: Lake, holder: Location) -> None:
         if error.errno not in _FORBIDDEN:
             raise
         raise LakeError(
-            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); nothing was changed.",
+            f"The lake {lake.root} cannot be written: {error.strerror} ({error.filename}); what was published stays.",
             "Give this user the right to write there, mount it so that it can be written, or name another folder in "
             "PLATFORM_LAKE.",
         ) from error

@@ -24,6 +24,7 @@ from platform_assets.ledger.errors import (
     LedgerError,
     LedgerUnreachableError,
     explained,
+    is_full,
     masked,
     read_only_error,
 )
@@ -172,7 +173,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction nobody else writes beside; all of it happens or nothing.
 
     Raises:
-        LedgerError: the database failed; nothing was changed.
+        LedgerError: the database failed.
     """
     try:
         with (
@@ -218,9 +219,27 @@ def connect_reader(file: Path) -> sqlite3.Connection:
     """A connection that can only read, also where nothing can be written."""
     # A reader must be able to look at a copy on a disk it cannot write: without a WAL beside it, SQLite needs to be
     # told that nobody else writes, or it insists on creating its shared memory file.
-    quiet = not file.with_name(f"{file.name}-wal").exists() and not _is_writable(file.parent)
-    uri = f"file:{quote(str(file))}?mode=ro{'&immutable=1' if quiet else ''}"
-    return sqlite3.connect(uri, uri=True, check_same_thread=False)
+    if not _has_wal(file) and not _is_writable(file.parent):
+        return _connect(file, "mode=ro&immutable=1")
+    connection = _connect(file, "mode=ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+    except sqlite3.Error as error:
+        if is_full(error) and not _has_wal(file):
+            connection.close()
+            return _connect(file, "mode=ro&immutable=1")
+        # Anything else is told by whoever asks the first question.
+    return connection
+
+
+def _connect(file: Path, options: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(file))}?{options}", uri=True, check_same_thread=False)
+
+
+def _has_wal(file: Path) -> bool:
+    """Whether a part of the database lies beside its file; an empty one is left by whoever found no room for more."""
+    wal = file.with_name(f"{file.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
 
 
 def _is_writable(path: Path) -> bool:

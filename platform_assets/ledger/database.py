@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import sqlite3
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Select
 
 from platform_assets.ledger import schema
 from platform_assets.ledger.connection import (
+    connect_reader,
     memory_engine,
     open_engine,
     parse_url,
@@ -18,7 +20,7 @@ from platform_assets.ledger.connection import (
     writing,
 )
 from platform_assets.ledger.damaged import require_intact
-from platform_assets.ledger.errors import LedgerVersionError, corrupt, masked, read_only_error
+from platform_assets.ledger.errors import LedgerVersionError, corrupt, explained, masked, read_only_error
 from platform_assets.ledger.migrate import schema_state, upgrade
 
 
@@ -87,6 +89,33 @@ def open_database(url: str, *, read_only: bool) -> Database:
         engine.dispose()
         return _empty()
     return Database(engine, read_only=read_only)
+
+
+def copied_database(url: str) -> Database:
+    """The database as it is, copied into memory: it can be caught up where nothing can be written, and is not kept.
+
+    A server's database is opened for reading instead; see `Ledger.open_copy`.
+    """
+    parsed = parse_url(url)
+    file = sqlite_file(parsed)
+    if file is None or not file.exists():
+        return open_database(url, read_only=True)
+    require_intact(url)
+    engine = memory_engine()
+    try:
+        with closing(connect_reader(file)) as source, engine.connect() as copy:
+            memory = copy.connection.driver_connection
+            assert isinstance(memory, sqlite3.Connection)
+            source.backup(memory)
+        if schema_state(engine) != "current":
+            upgrade(engine)
+    except sqlite3.Error as error:
+        engine.dispose()
+        raise explained(error, parsed) from error
+    except BaseException:
+        engine.dispose()
+        raise
+    return Database(engine, read_only=False)
 
 
 def _empty() -> Database:

@@ -11,6 +11,10 @@ from platform_assets.errors import PlatformError
 _SECRETS = ("password", "sslpassword", "passfile")
 _CORRUPT = ("not a database", "malformed", "file is encrypted", "could not decode to utf-8")
 _READ_ONLY = ("readonly database", "read-only transaction")
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+_INDEXED_LATER = "What was published stays; where it is not in the ledger yet, the next command writes it there."
+"""Whoever writes the ledger may have published in the lake before."""
+
 _BUSY = ("database is locked", "database table is locked")
 
 
@@ -34,6 +38,10 @@ class LedgerReadOnlyError(LedgerError):
     """Something had to be written where nothing can be."""
 
 
+class LedgerFullError(LedgerReadOnlyError):
+    """Something had to be written where there is no room left."""
+
+
 def masked(url: URL) -> str:
     """The URL as a person may see it: neither the password before the host nor one among the options."""
     shown = url.update_query_dict({name: "***" for name in _SECRETS if name in url.query})
@@ -50,6 +58,13 @@ def said(error: BaseException, url: URL) -> str:
     return text
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a database failed because its disk has no room; SQLite needs some even to read beside a writer."""
+    lower = str(error).lower()
+    name = getattr(error, "sqlite_errorname", None)
+    return name in _FULL or "is full" in lower or "no space" in lower
+
+
 def explained(error: BaseException, url: URL) -> LedgerError:
     """What a database error means to a person."""
     text = said(error, url)
@@ -62,12 +77,12 @@ def explained(error: BaseException, url: URL) -> LedgerError:
     if any(sign in lower for sign in _BUSY):
         return LedgerError(
             f"{where} is being written by another process for too long: {text}.",
-            "Wait for the other run to end and try again; nothing was changed.",
+            f"Wait for the other run to end and run the same command again. {_INDEXED_LATER}",
         )
-    if "is full" in lower or "no space" in lower:
-        return LedgerError(
-            f"{where} could not grow: {text}.",
-            "Free some disk space and run again; nothing was changed.",
+    if is_full(error):
+        return LedgerFullError(
+            f"{where} cannot grow, there is no room left on its disk: {text}.",
+            f"Free some disk space and run the same command again. {_INDEXED_LATER}",
         )
     if url.get_backend_name() == "sqlite":
         return LedgerUnreachableError(
@@ -76,7 +91,8 @@ def explained(error: BaseException, url: URL) -> LedgerError:
         )
     return LedgerUnreachableError(
         f"{where} does not answer or refuses: {text}.",
-        "Check that the server runs, that user and database exist, and PLATFORM_LEDGER_URL; nothing was changed.",
+        "Check that the server runs, that user and database exist, and PLATFORM_LEDGER_URL, and run the same command "
+        f"again. {_INDEXED_LATER}",
     )
 
 

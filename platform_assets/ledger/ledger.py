@@ -11,7 +11,7 @@ from typing import Any, Self
 from sqlalchemy import Select, Table, delete, insert, select
 
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.database import Database, open_database
+from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.errors import LedgerError, masked
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
@@ -51,6 +51,17 @@ class Ledger:
             LedgerReadOnlyError: it is to be written and cannot be.
         """
         return cls(open_database(url, read_only=read_only))
+
+    @classmethod
+    def open_copy(cls, url: str) -> Ledger:
+        """Open what a ledger holds now, to look at it where nothing can be written; what is written to it is not kept.
+
+        A server's database is opened for reading; where there is no ledger yet, it is an empty one.
+
+        Raises:
+            LedgerError: as for `open`.
+        """
+        return cls(copied_database(url))
 
     def close(self) -> None:
         """Give the connections back; the ledger cannot be used afterwards."""

@@ -57,8 +57,9 @@ def open_platform_to_look(
     try:
         platform = opened.enter_context(open_platform(settings, notice))
     except LedgerReadOnlyError as error:
-        ledger = opened.enter_context(Ledger.open(settings.ledger_url.get_secret_value(), read_only=True))
+        ledger = opened.enter_context(Ledger.open_copy(settings.ledger_url.get_secret_value()))
         platform = Platform(settings, load_catalogue(settings), lake_to_write(settings), ledger)
+        platform.sync()  # the ledger may have been the last thing for which there was no room
         limit(f"nothing can be written, so this is only what is there: {error.what}")
     with opened:
         yield platform

@@ -74,12 +74,14 @@ class Problem:
         what: why.
         todo: what a person can do, where that is not plain.
         is_growing: whether it is only to be waited for.
+        rests_in_s: seconds from now until it can be taken if nobody writes to it any more, where that is all it takes.
     """
 
     path: str
     what: str
     todo: str = ""
     is_growing: bool = False
+    rests_in_s: float | None = None
 
     @property
     def message(self) -> str:
@@ -232,6 +234,7 @@ def _look(
                 path,
                 f"is still growing, changed {max(age_s, 0.0):.1f} s ago; it is taken once it rests {settle_s} s",
                 is_growing=True,
+                rests_in_s=settle_s - age_s,
             )
         landed = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
         if known is None or (known.refused and known.size != landed.size):

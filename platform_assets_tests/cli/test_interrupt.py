@@ -53,6 +53,33 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
+AT_AN_IMPORT = """
+import os, signal, sys
+
+module = sys.argv[1]
+
+
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["platform-assets", "status"]
+from platform_assets.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "sqlalchemy", "platform_assets.operations.opening"])
+def test_a_command_is_interrupted_before_it_has_begun(products: Settings, module: str) -> None:
+    """While it imports what it needs, or opens the platform."""
+    done = subprocess.run([sys.executable, "-c", AT_AN_IMPORT, module], capture_output=True, text=True)
+    assert done.returncode == 130, done.stderr
+    [line] = done.stderr.splitlines()
+    assert line.startswith("Interrupted.")
+
+
 IN_A_FINALIZER = """
 import os, signal, time
 from platform_assets.cli.interruption import never_lost

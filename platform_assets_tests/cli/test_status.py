@@ -109,3 +109,24 @@ def test_a_held_day_is_stale_and_held_no_more_once_it_would_be_made_from_somethi
 def test_days_that_wait_for_what_they_read_are_blocked(run: Run, products: Settings) -> None:
     assert counts(run, TABLE) == {"days": 0, "missing": len(DAYS), "stale": 0, "held": 0, "blocked": len(DAYS)}
     assert f"blocked {TABLE}: 3 days cannot be computed" in run("status").out
+
+
+def test_files_that_are_too_new_are_named_with_the_time_from_which_they_can_be_taken(run, products, monkeypatch):
+    """Whoever has just copied a file and asks for it must not be told that there is none."""
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "600")
+    folder = products.landing / "products" / "2017-01-02"
+    folder.mkdir(parents=True)
+    for name, age_s in (("a.csv", 100), ("b.csv", 10)):
+        (folder / name).write_text("product_id\n")
+        os.utime(folder / name, (time.time() - age_s,) * 2)
+    for command in (["status"], ["refresh", SILVER], ["refresh", SILVER, "--explain"]):
+        said = run(*command)
+        line = next(line for line in said.out.splitlines() if line.startswith("not taken yet"))
+        assert "products/2017-01-02/a.csv and 1 other file changed a moment ago and may still grow" in line
+        wait_s = int(line.split(" in ")[1].split(" s if nobody")[0])
+        assert 570 < wait_s <= 590
+        assert "no file waits" not in said.out
+    assert run("refresh", SILVER).code == 0
+    assert "Nothing to do yet" in run("refresh", SILVER).out
+    told = run("refresh", SILVER, "--json").json["landing"]
+    assert [problem["path"] for problem in told] == [f"products/2017-01-02/{name}" for name in ("a.csv", "b.csv")]

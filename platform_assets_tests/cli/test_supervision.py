@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from platform_assets.cli import supervision
 from platform_assets.cli.supervision import Part, PartError, describe_end, end, keep_going, pause_before_restart_s
+from platform_assets.cli.watchdog import PATIENCE_S
 
 
 def test_pauses_grow_until_a_part_that_always_dies_at_once_is_given_up() -> None:
@@ -105,3 +107,53 @@ def test_what_a_part_left_behind_when_it_was_killed_ends_with_it(tmp_path: Path)
     end([part])
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+WATCHED = """
+import subprocess, sys, time
+from platform_assets.cli.watchdog import Watchdog
+
+watchdog = Watchdog()
+stubborn = "import signal, time; signal.signal(2, signal.SIG_IGN); print('.', flush=True); time.sleep(600)"
+parts = [
+    subprocess.Popen(["sh", "-c", "sleep 600 & echo . ; wait"], stdout=subprocess.PIPE, start_new_session=True),
+    subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True),
+]
+for part in parts:
+    watchdog.end_with_me(part.pid)
+    part.stdout.readline()
+print(*(part.pid for part in parts), flush=True)
+if sys.argv[1] == "dismiss":
+    watchdog.dismiss()
+else:
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_process_had_started_is_ended_with_all_that_it_started_in_turn() -> None:
+    """One part does not end when it is asked to: it takes as long as one is patient with it."""
+    watched = subprocess.Popen([sys.executable, "-c", WATCHED, "sleep"], stdout=subprocess.PIPE, text=True)
+    assert watched.stdout is not None
+    groups = [int(pid) for pid in watched.stdout.readline().split()]
+    assert all(map(is_alive, groups))
+    watched.kill()
+    watched.wait()
+    until = time.monotonic() + 2 * PATIENCE_S
+    while any(map(is_alive, groups)):
+        assert time.monotonic() < until, "it is still there"
+        time.sleep(0.1)
+
+
+def test_a_watchdog_that_is_dismissed_ends_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED, "dismiss"], stdout=subprocess.PIPE, text=True, timeout=30)
+    groups = [int(pid) for pid in done.stdout.split()]
+    assert len(groups) == 2
+    assert all(map(is_alive, groups))
+    for group in groups:
+        os.killpg(group, signal.SIGKILL)
+
+
+def is_alive(group: int) -> bool:
+    """Whether a process group has a process that is more than an entry in the table."""
+    states = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in map(str.split, states.splitlines()))

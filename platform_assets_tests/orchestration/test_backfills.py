@@ -14,7 +14,8 @@ import pytest
 from dagster._core.execution.backfill import BulkActionStatus
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import WorkspaceFileTarget
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from platform_assets.engine import publishing
 from platform_assets.engine.platform import Author, Platform
@@ -26,6 +27,7 @@ from platform_assets.orchestration.instance.pools import create_pools
 from platform_assets.orchestration.instance.run_locks import lock_folder, run_process
 from platform_assets.records.manifest import Kind, TableChange
 from platform_assets.settings import load_settings, project_root
+from platform_assets.spark.windows import Windowed
 from platform_assets_tests.support.domains.sensors.transforms import gold
 from platform_assets_tests.support.installation import JARS, SMALL_DATA
 from platform_assets_tests.support.orchestration.backfills import (
@@ -232,11 +234,17 @@ def test_days_outside_the_calendar_are_refused(daemon: Daemon) -> None:
 def test_launched_again_after_a_failure_it_does_only_what_is_left(
     readings: World, daemon: Daemon, correct: Correct
 ) -> None:
-    """Three backfills by the daemon."""
+    """Three backfills by the daemon. What fails, fails over rows: a mistake that shows without any is told before."""
     days = DAYS[7:10]
     correct(*days)
+    sensor_week = gold.sensor_week
+
+    def fails(readings: Windowed) -> DataFrame:
+        none = F.col("readings") - F.col("readings")
+        return sensor_week(readings).withColumn("readings", (F.col("readings") / none).cast("long"))
+
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(gold, "sensor_week", lambda readings: 1 / 0)
+        broken.setattr(gold, "sensor_week", fails)
         [failed] = complete(daemon, launch(daemon, days))
     assert failed.status == dg.DagsterRunStatus.FAILURE
     assert published(readings, failed) == {RAW: {8, 9, 10}, SILVER: {8, 9, 10}}

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
+from platform_assets.cli.console import (
+    UsageError,
+    console,
+    counted,
+    opened_platform,
+    parse_days,
+    platform_to_look,
+    print_json,
+)
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.progress import telling
@@ -40,7 +48,7 @@ def list_late(
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     from platform_assets.engine.late.queue import late_queue
 
-    with opened_platform() as platform:
+    with platform_to_look() as platform:
         if table is not None:
             table = platform.catalogue[table].name
         queue = [rows for rows in late_queue(platform) if table in (None, rows.table)]

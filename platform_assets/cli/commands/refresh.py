@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ from platform_assets.cli.console import (
     print_json,
     say,
 )
+from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import telling
@@ -27,7 +28,7 @@ from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
-from platform_assets.engine.pending import intakes
+from platform_assets.engine.pending import Delivered, delivered
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
@@ -72,14 +73,16 @@ def refresh(
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
         refuse_what_tables_cannot_take(platform, request)
         snapshot = _basis(platform, stage)
-        plan = plan_steps(platform, request, () if stage else intakes(platform), snapshot)
+        landed = Delivered() if stage else delivered(platform)
+        plan = plan_steps(platform, request, landed.intakes, snapshot)
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         held = _left_alone(platform, snapshot.holds(), request, plan)
         if not as_json:
-            _print_plan(plan, held, root)
-        landing = {"landing": [asdict(root)]} if root else {}
+            _print_plan(plan, held, root, landed.growing)
+        problems = [*([root] if root else []), *landed.growing]
+        landing = {"landing": [asdict(problem) for problem in problems]} if problems else {}
         if explain or plan.is_empty:
             if as_json:
                 print_json({"plan": plan_json(plan), "held": [held_json(day) for day in held]} | landing)
@@ -160,10 +163,12 @@ def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, p
     return held_days(platform, [hold for hold in asked if (hold.table, hold.day) not in planned])
 
 
-def _print_plan(plan: Plan, held: Collection[HeldDay], root: Problem | None) -> None:
+def _print_plan(plan: Plan, held: Collection[HeldDay], root: Problem | None, growing: Sequence[Problem]) -> None:
     print_held(held)
     if root:
         say("[yellow]not taken[/]", f"{root.path} {root.message}")
+    for line in growing_lines(growing):
+        say("[yellow]not taken yet[/]", line)
     for line in blocked_lines(plan):
         say("[yellow]cannot be computed[/]", line)
     for line in bereft_lines(plan):
@@ -176,4 +181,7 @@ def _print_plan(plan: Plan, held: Collection[HeldDay], root: Problem | None) -> 
     elif root:
         console.print("No day is stale; whether files wait cannot be seen.")
     elif not (held or plan.intakes or plan.blocked or plan.bereft):
-        console.print("[green]Nothing to do:[/] no day is stale and no file waits.")
+        if growing:
+            console.print("[green]Nothing to do yet:[/] no day is stale and no other file waits.")
+        else:
+            console.print("[green]Nothing to do:[/] no day is stale and no file waits.")

@@ -11,6 +11,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, platform_to_look, print_json, say
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
@@ -164,9 +165,8 @@ def _print(
         say("[red]refused[/]", line)
     for line in alike((problem.path, problem.message) for problem in problems if not problem.is_growing):
         say("[yellow]not taken[/]", line)
-    if growing := [problem for problem in problems if problem.is_growing]:
-        more = f", and {counted(len(growing) - 1, 'other file')} that may still grow" if len(growing) > 1 else ""
-        say("[yellow]not taken yet[/]", f"{growing[0].path} {growing[0].message}{more}")
+    for line in growing_lines([problem for problem in problems if problem.is_growing]):
+        say("[yellow]not taken yet[/]", line)
     for folder, meant in unread.items():
         did = f"; did you mean {meant}?" if meant else ""
         say("[yellow]not read[/]", f"{folder}: no table takes files from this folder of the landing area{did}")

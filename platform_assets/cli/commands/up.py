@@ -18,6 +18,7 @@ from platform_assets.cli.console import UsageError, console, errors, say
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.progress import hush, telling
 from platform_assets.cli.supervision import Part, end, keep_going
+from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.settings import load_settings, project_root
@@ -52,14 +53,16 @@ def up(
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []
+    watchdog = Watchdog()
     with TemporaryDirectory(prefix="platform-assets-") as folder:
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
-                workspace = _start_code_servers(parts, Path(folder), environment)
-            parts.append(_webserver(port, workspace, read_only=read_only))
+                workspace = _start_code_servers(parts, watchdog, Path(folder), environment)
+            parts.append(_webserver(port, workspace, watchdog, read_only=read_only))
             if not read_only:
-                parts.append(Part("the daemon", _module("dagster._daemon", "run", "--workspace", str(workspace))))
+                daemon = _module("dagster._daemon", "run", "--workspace", str(workspace))
+                parts.append(Part("the daemon", daemon, started=watchdog.end_with_me))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested:
             pass
@@ -67,15 +70,16 @@ def up(
             for number in _STOPS:
                 signal.signal(number, signal.SIG_IGN)
             end(parts)
+            watchdog.dismiss()
 
 
-def _start_code_servers(parts: list[Part], folder: Path, environment: dict[str, str]) -> Path:
+def _start_code_servers(parts: list[Part], watchdog: Watchdog, folder: Path, environment: dict[str, str]) -> Path:
     """Start what serves the definitions and starts runs; the workspace that finds it."""
     from platform_assets.orchestration.instance.code_servers import code_servers
 
     servers, workspace = code_servers(project_root() / "workspace.yaml", folder)
     for server in servers:
-        parts.append(Part(f"the code server of {server.name}", server.command))
+        parts.append(Part(f"the code server of {server.name}", server.command, started=watchdog.end_with_me))
         parts[-1].start(project_root(), environment)
     until = time.monotonic() + _LOADED_WITHIN_S
     while not all(_answers(server.socket) for server in servers) and time.monotonic() < until:
@@ -92,7 +96,7 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _webserver(port: int, workspace: Path, *, read_only: bool) -> Part:
+def _webserver(port: int, workspace: Path, watchdog: Watchdog, *, read_only: bool) -> Part:
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
 
@@ -103,7 +107,7 @@ def _webserver(port: int, workspace: Path, *, read_only: bool) -> Part:
             return error.what.rstrip(".")
         return ""
 
-    return Part("the webserver", _module("dagster_webserver", *only_look, *place), why)
+    return Part("the webserver", _module("dagster_webserver", *only_look, *place), why, watchdog.end_with_me)
 
 
 def _module(name: str, *arguments: str) -> list[str]:

@@ -133,7 +133,8 @@ def _stage_rows(
         return parse(spark, _layouts(files, seen, copies), contract)
 
     def described(file: LandedFile) -> DataFrame:
-        like = folder / f"described/{contract.table}/2000-01-01/described.{file.format}"
+        assert contract.source is not None
+        like = folder / f"described/{contract.source.folder}/2000-01-01/described.{file.format}"
         like.write_in_place(described_by(contract, file.format))
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
@@ -162,7 +163,7 @@ def _as_lines(
     copies: dict[LandedFile, Location] = {}
     try:
         for file in (file for file, inspection in seen.items() if inspection.is_read_as_lines and file not in refused):
-            copies[file] = folder / f"{len(copies)}/{'/'.join(file.path.split('/')[-3:])}{ENDING}"
+            copies[file] = folder / f"{len(copies)}/{file.path}{ENDING}"
             try:
                 copies[file].write_pieces(lines_of(file, gzip_ratio))
             except CompressionError:
@@ -224,7 +225,7 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
 
 def _changed(file: LandedFile) -> IngestError:
     return IngestError(
-        f"{file.path} changed while it was taken; nothing was published.",
+        f"{file.path} changed while it was taken; none of its rows was published.",
         "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
     )
 

@@ -189,7 +189,7 @@ def _arrivals(
         if entered.taken.get(path, 0) != rows_of_it:
             raise LateQueueError(
                 f"{late_table(contract.name)} has {rows_of_it:,} rows of {origin}, but {entered.taken.get(path, 0):,} "
-                "of them were staged for raw; nothing was published.",
+                "of them were staged for raw; none of them was published.",
                 "Run it again; if it stays so, restore the table's files from a backup.",
             )
         made.append(

@@ -142,7 +142,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
         why: reasons for those that are not.
 
     Raises:
-        ContractError: naming the first day left and its reason; nothing was published.
+        ContractError: naming the first day left and its reason; no day of the table was published.
     """
     loaded = snapshot.platform.ledger.marks([table], at=snapshot.number)[table]
     computed = snapshot.staged.of(table)
@@ -151,7 +151,7 @@ def refuse_days_left(snapshot: LakeSnapshot, table: str, why: Mapping[date, str]
         reason = why.get(left[0], "it was not computed")
         raise ContractError(
             f"{table} follows its contract ({_named(changes)}) only with all its {len(loaded):,} days, and "
-            f"{_days(left)} did not come out good, so that nothing was published. {left[0]}: {reason}.",
+            f"{_days(left)} did not come out good, so that none of them was published. {left[0]}: {reason}.",
             "Remove the cause, or take the change of the contract back, and refresh again.",
         )
 

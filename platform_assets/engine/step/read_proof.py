@@ -50,7 +50,7 @@ def files_read(
         table, day = outside
         raise UndeclaredReadError(
             f"The transform of {contract.name} reads {table} on {day}, which no window of {_shown(days)} holds; "
-            "nothing was published.",
+            "no day was published with it.",
             f"Read {table} only through the parameter {table.split('.')[1]}, or declare a longer window.",
         )
     return read
@@ -65,7 +65,7 @@ def refuse_jobs_of_its_own(contract: Contract, jobs: int) -> None:
     if jobs:
         raise UndeclaredReadError(
             f"The transform of {contract.name} started {jobs:,} Spark jobs of its own instead of describing its rows, "
-            "so that what it reads cannot be told; nothing was published.",
+            "so that what it reads cannot be told; no day was published with it.",
             "Leave out collect, count, first, checkpoint and the like; give a pivot its values.",
         )
 
@@ -91,14 +91,15 @@ def _declared(
         if declared is None or path is None:
             raise UndeclaredReadError(
                 f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
-                "contract does not declare; nothing was published.",
+                "contract does not declare; no day was published with it.",
                 f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of "
                 "the code belong into expressions.",
             )
         if path in scan.files and path not in declared.live:
             raise UndeclaredReadError(
                 f"The transform of {contract.name} reads {path.below(declared.folder)} of {declared.table} for "
-                f"{_shown(days)}, which is not part of the release that it was given; nothing was published.",
+                f"{_shown(days)}, which is not part of the release that it was given; no day was published "
+                "with it.",
                 f"Read {declared.table} only through the parameter {declared.table.split('.')[1]}.",
             )
         locations[declared.table] |= scan.files & {path}

@@ -70,8 +70,8 @@ def refuse_what_cannot_repeat(contract: Contract, frame: DataFrame) -> None:
     if expressions := not_repeatable(frame):
         named = ", ".join(f"{name} ({why})" for name, why in expressions.items())
         raise NotRepeatableError(
-            f"The transform of {contract.name} would not give the same a second time: it uses {named}; nothing was "
-            "published.",
+            f"The transform of {contract.name} would not give the same a second time: it uses {named}; no day "
+            "was published with it.",
             "Leave it out of the transform: what it gives belongs into the data, where it is the same every time.",
         )
 
@@ -113,7 +113,7 @@ def probe(
         where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame)
         raise NotRepeatableError(
             f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
-            "nothing was published.",
+            "neither it nor a day computed with it was published.",
             todo,
         )
 

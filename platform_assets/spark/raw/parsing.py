@@ -75,7 +75,7 @@ def parse(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) ->
     """
     parsed: DataFrame | None = None
     for layout in layouts:
-        typed = _typed(_located(_read(spark, layout, contract), layout), layout, contract)
+        typed = _typed(_located(_read(spark, layout, contract), layout, contract), layout, contract)
         rows = _judged(typed, layout, contract).select(*_raw_columns(typed, contract))
         parsed = rows if parsed is None else parsed.union(rows)
     return no_rows(spark, raw_schema(contract)) if parsed is None else parsed
@@ -122,9 +122,10 @@ def _restored(text: Column) -> Column:
     return text
 
 
-def _located(frame: DataFrame, layout: Layout) -> DataFrame:
+def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """Where each row came from: `<folder>/<arrival date>/<file>`, the end of the file's URL."""
-    end = F.substring_index("_file_path", "/", -3)
+    assert contract.source is not None
+    end = F.substring_index("_file_path", "/", -len(contract.source.folder.split("/")) - 2)
     # Decoded only where there is something to decode, since it is done for every row.
     decoded = F.url_decode(F.replace(end, F.lit("+"), F.lit("%2B")))
     arrival = F.when(F.contains(end, F.lit("%")), decoded).otherwise(end)
@@ -132,7 +133,7 @@ def _located(frame: DataFrame, layout: Layout) -> DataFrame:
         arrival = F.substring(arrival, F.lit(1), F.length(arrival) - F.lit(len(ENDING)))
     located = frame.withColumn("_arrival", arrival).drop("_file_path")
     return located.withColumn(
-        "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", 2), "/", -1).cast("date")
+        "_arrival_date", F.substring_index(F.substring_index("_arrival", "/", -2), "/", 1).cast("date")
     )
 
 
