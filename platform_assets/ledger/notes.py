@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import insert, select
 
 from platform_assets.ledger.database import Database
-from platform_assets.ledger.queries import insert_new
+from platform_assets.ledger.queries import delete_each, insert_new
 from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.ledger.schema import catch_ups, told_held, told_runs
-from platform_assets.records.notes import CatchUp, Channel, HeldDay, Told
+from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told
 
 
 class Notes:
@@ -26,7 +28,9 @@ class Notes:
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
         runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))
-        return Told(frozenset(HeldDay(**without_columns(row)) for row in held), frozenset(row["run"] for row in runs))
+        return Told(
+            frozenset(AnnouncedDay(**without_columns(row)) for row in held), frozenset(row["run"] for row in runs)
+        )
 
     def tell(self, channel: Channel, told: Told) -> None:
         """Write down that something was announced on a channel; again is harmless."""
@@ -35,6 +39,11 @@ class Notes:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
             for run in told.runs:
                 insert_new(connection, told_runs, {"channel": channel, "run": run})
+
+    def forget(self, channel: Channel, days: Collection[AnnouncedDay]) -> None:
+        """Strike held days that were announced on a channel, so that each may be announced again."""
+        with self._database.writing() as connection:
+            delete_each(connection, told_held, [{"channel": channel, **with_columns(day)} for day in days])
 
     def catch_up(self, note: CatchUp) -> None:
         """Write down that the ledger had been behind."""

@@ -8,13 +8,13 @@ from typing import Any
 from platform_assets.ledger.queries import Row
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import Hold
-from platform_assets.records.notes import HeldDay
+from platform_assets.records.notes import AnnouncedDay
 from platform_assets.records.refused import Attempt, TiedTo
 
 _COLUMNS = ("refused_day", "fingerprint", "code_version", "configuration")
 
 
-def with_columns(held: Hold | HeldDay) -> Row:
+def with_columns(held: Hold | AnnouncedDay) -> Row:
     """A hold, or what was announced of one, as a row."""
     day, tried = (held.refused.day, Attempt("")) if isinstance(held.refused, TiedTo) else (held.day, held.refused)
     values = (day, tried.fingerprint, tried.made_by.code, tried.made_by.configuration)

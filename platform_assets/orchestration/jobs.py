@@ -17,7 +17,7 @@ from platform_assets.orchestration.assets.checks import day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations
 from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
-from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
+from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -75,14 +75,10 @@ def refresh_tables(
             context.log.warning(describe_by_people(result.by_people))
         for fresh in freshness_events(context.instance, opened):
             context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
-    refused = [
-        f"{done.table} {day}: {reason}" for done in result.steps for day, reason in sorted(failures(done).items())
-    ]
+    left = {done.table: failures(done) for done in result.steps}
+    refused = [f"{table} {day}: {reason}" for table, days in left.items() for day, reason in sorted(days.items())]
     if refused:
-        raise dg.Failure(
-            f"Days not published: {len(refused):,}.\n" + "\n".join(refused[:20]),
-            allow_retries=False,
-        )
+        raise days_left(f"Days not published: {len(refused):,}.\n" + "\n".join(refused[:20]), left)
 
 
 def describe_by_people(tables: Collection[str]) -> str:

@@ -13,7 +13,7 @@ Channel = Literal["log", "webhook"]
 
 
 @dataclass(frozen=True)
-class HeldDay:
+class AnnouncedDay:
     """A held day as it is announced: once, whichever gates refuse the same of it, and however often.
 
     Args:
@@ -36,7 +36,7 @@ class Told:
         runs: ids of runs that failed.
     """
 
-    held: frozenset[HeldDay] = frozenset()
+    held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()
 
 

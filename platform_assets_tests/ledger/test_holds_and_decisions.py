@@ -9,7 +9,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.code_version import Version
 from platform_assets.records.decisions import Decision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets.records.notes import CatchUp, HeldDay, Told
+from platform_assets.records.notes import AnnouncedDay, CatchUp, Told
 from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, pinned, simple
 
@@ -101,7 +101,9 @@ def test_decisions_come_back_as_they_were_written_oldest_first(ledger: Ledger) -
 
 
 def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: Ledger) -> None:
-    held = [HeldDay(TABLE, nth(0), refused) for refused in (Attempt("f", Version("c")), Attempt("f"), TiedTo(nth(1)))]
+    held = [
+        AnnouncedDay(TABLE, nth(0), refused) for refused in (Attempt("f", Version("c")), Attempt("f"), TiedTo(nth(1)))
+    ]
     told = Told(frozenset(held), frozenset({"a run"}))
     for _ in range(2):
         ledger.notes.tell("log", told)
@@ -109,6 +111,10 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
     assert ledger.notes.told("log") == Told(told.held, frozenset({"a run", "another"}))
     assert ledger.notes.told("webhook") == Told()
     assert (ledger.late_decisions(), ledger.pin_decisions()) == ((), ())
+    ledger.notes.tell("webhook", told)
+    ledger.notes.forget("log", held[:2])
+    assert ledger.notes.told("log").held == {held[2]}
+    assert ledger.notes.told("webhook") == told
 
 
 def test_the_ledger_remembers_how_often_it_had_been_behind(ledger: Ledger) -> None:

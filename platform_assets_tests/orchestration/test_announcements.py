@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -14,12 +15,23 @@ import pytest
 from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
 from pydantic import SecretStr
 
-from platform_assets.orchestration.automation.announcements import FailedRun, announcements
+from platform_assets.engine.platform import Author
+from platform_assets.operations.lineage.held_days import HeldDay
+from platform_assets.orchestration.assets.outcomes import days_left
+from platform_assets.orchestration.automation.announcements import (
+    Present,
+    announced,
+    announcements,
+    runs_told_by_days,
+)
+from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.orchestration.automation.webhook import WebhookError, post
-from platform_assets.records.history import Hold
+from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.notes import Told
 from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.orchestration.daemon import Daemon
+from platform_assets_tests.support.orchestration.paper import ingest_on_paper, refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import SILVER, land
 from platform_assets_tests.support.world import World
 
 UI = "http://127.0.0.1:3000"
@@ -82,6 +94,11 @@ def hold_days(world: World, *holds: Hold) -> None:
         platform.ledger.hold(holds)
 
 
+def lift(world: World, *holds: Hold) -> None:
+    with world.open() as platform:
+        platform.ledger.drop(holds)
+
+
 def tick(daemon: Daemon) -> InstigatorTick:
     return daemon.tick("announcements")
 
@@ -107,12 +124,22 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
     assert "silver.readings: 2017-01-01 held" in str(first.skip_reason)
     assert hook.taken == [
         {
-            "text": "silver.readings: 2017-01-01 held; readers keep the last good content.\n"
-            f"2017-01-01: 3 rows of day 1 are lost\n{UI}/assets/silver/readings?view=partitions",
+            "text": "silver.readings: 2017-01-01 held.\n"
+            "2017-01-01: 3 rows of day 1 are lost; readers see nothing of it\n"
+            f"{UI}/assets/silver/readings?view=partitions",
             "what": "held",
             "table": "silver.readings",
-            "days": [{"day": "2017-01-01", "gate": "conservation", "reason": "3 rows of day 1 are lost"}],
+            "days": [
+                {
+                    "day": "2017-01-01",
+                    "gate": "conservation",
+                    "reason": "3 rows of day 1 are lost",
+                    "readers_see": "nothing of it",
+                    "new_arrivals": [],
+                }
+            ],
             "days_in_all": 1,
+            "withdraw": [],
             "run": "a run",
             "link": f"{UI}/assets/silver/readings?view=partitions",
         }
@@ -174,9 +201,7 @@ def test_without_a_webhook_it_is_logged_and_a_webhook_set_later_hears_of_it(
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", "")
     daemon.reload()
     hold_days(readings, hold(1))
-    assert tick(daemon).skip_reason == (
-        "announced: silver.readings: 2017-01-01 held; readers keep the last good content."
-    )
+    assert tick(daemon).skip_reason == ("announced: silver.readings: 2017-01-01 held.")
     assert tick(daemon).skip_reason == "nothing to announce"
     monkeypatch.setenv("PLATFORM_WEBHOOK_URL", hook.url)
     daemon.reload()
@@ -193,7 +218,7 @@ def test_a_webhook_that_is_not_there_is_named_without_its_address() -> None:
 
 def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
     many = [hold(1 + n % 28, refused=f"f{n}", run="r") for n in range(200)]
-    [message] = announcements(many, [], Told(), ["r"], UI)
+    [message] = announcements(Present(many, known_runs=["r"], ui_url=UI), Told())
     assert len(message.about.held) == 200
     assert len(message.payload["days"]) == 50
     assert len(message.text) < 2200
@@ -202,6 +227,89 @@ def test_days_held_by_one_run_are_one_message_and_a_long_list_is_cut() -> None:
 
 def test_a_run_that_held_days_and_broke_besides_is_told_by_itself() -> None:
     broke = FailedRun("r", "refresh", "disk full", by_gates=False, is_tried_again=True)
-    found = announcements([hold(1, run="r")], [broke], Told(), [], UI)
-    assert [message.payload["what"] for message in found] == ["held", "failed"]
-    assert "It is tried once more." in found[1].text
+    messages = announcements(Present([hold(1, run="r")], [broke]), Told())
+    assert [message.payload["what"] for message in messages] == ["held", "failed"]
+    assert "It is tried once more." in messages[1].text
+
+
+@pytest.mark.parametrize(
+    ("good", "held", "silent"),
+    [([1], [], False), ([1, 2], [], True), ([2], [1], True)],
+    ids=["one is neither good nor held", "all are good", "good or held"],
+)
+def test_a_run_that_left_days_is_told_by_these_alone(good: list[int], held: list[int], silent: bool) -> None:
+    days = {day: (SILVER, date(2017, 1, day)) for day in (1, 2)}
+    run = FailedRun("r", "refresh", "2 days not published", True, False, frozenset(days.values()))
+    holds = [hold(day, run="another run") for day in held]
+    now = Present(holds, [run], [days[day] for day in good])
+    assert runs_told_by_days(now) == ({"r"} if silent else set())
+    messages = announcements(now, Told(held=frozenset(map(announced, holds))))
+    assert [message.payload["what"] for message in messages] == ([] if silent else ["failed"])
+
+
+def test_who_may_be_to_blame_is_named_however_long_the_reasons_are() -> None:
+    arrival = ArrivalRecord(
+        path="readings/2017-01-03/r 1.csv", table="raw.readings", arrival_date=NOW.date(), size=1, sha256="0",
+        modified_ns=0, publication="p",
+    )  # fmt: skip
+    held = [replace(hold(day, refused=f"f{day}"), reason=f"odd {'x' * 300}") for day in range(1, 29)]
+    details = {(SILVER, each.day): HeldDay(each, NOW, None, None, (arrival,)) for each in held}
+    [message] = announcements(Present(held, details=details, ui_url=UI), Told())
+    [command] = message.payload["withdraw"]
+    assert command.startswith("platform-assets withdraw 'readings/2017-01-03/r 1.csv' --reason ")
+    assert message.text.count(command) == 1
+    assert len(message.text) <= 2002
+    assert message.payload["days"][0]["new_arrivals"] == ["readings/2017-01-03/r 1.csv"]
+
+
+def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
+    readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hold_days(readings, hold(1), hold(1, refused="f2"), hold(2), hold(3))
+    tick(daemon)
+    hook.taken.clear()
+    lift(readings, hold(1))
+    assert tick(daemon).skip_reason == "nothing to announce", "another refusal of the day stands"
+    lift(readings, hold(1, refused="f2"), hold(2))
+    hook.refuses = ["healed"]
+    daemon.tick("announcements", fails=True)
+    hook.refuses = []
+    tick(daemon)
+    link = f"{UI}/assets/silver/readings?view=partitions"
+    assert hook.taken == [
+        {
+            "text": "silver.readings: 2 days healed, held no more; readers see what was published since.\n"
+            f"2017-01-01 to 2017-01-02\n{link}",
+            "what": "healed",
+            "table": "silver.readings",
+            "days": ["2017-01-01", "2017-01-02"],
+            "days_in_all": 2,
+            "link": link,
+        }
+    ]
+    said = capfd.readouterr()
+    assert (said.out + said.err).count("2 days healed") == 1, "logged once, however often it was sent"
+    assert tick(daemon).skip_reason == "nothing to announce"
+
+    hold_days(readings, hold(1))
+    tick(daemon)
+    assert [message["what"] for message in hook.taken] == ["healed", "held"], "the same refused again is news again"
+
+
+def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: World, daemon: Daemon, hook: Hook) -> None:
+    land(readings, "2017-01-01", "2017-01-01")
+    with readings.open() as platform:
+        refresh_on_paper(platform, None, Author("a run", "a test"))
+    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: [date(2017, 1, 1)]}))
+    assert tick(daemon).skip_reason == "nothing to announce"
+    land(readings, "2017-01-02", "2017-01-01", name="later.jsonl")
+    with readings.open() as platform:
+        ingest_on_paper(platform, Author("another run", "a test"))
+    assert tick(daemon).skip_reason == "nothing to announce", "what makes the day stale since is another story"
+    assert hook.taken == []
+
+
+def test_a_run_that_left_days_which_nobody_holds_is_announced(readings: World, daemon: Daemon, hook: Hook) -> None:
+    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: [date(2017, 1, 1)]}))
+    tick(daemon)
+    assert [message["what"] for message in hook.taken] == ["failed"]

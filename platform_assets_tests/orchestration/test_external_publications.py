@@ -13,8 +13,8 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.ledger import sync as index
 from platform_assets.orchestration.assets.external_publications import (
+    Cursor,
     Elsewhere,
-    Told,
     come_since,
     published_elsewhere,
     show,
@@ -83,7 +83,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     land(readings, DAYS[2], DAYS[1], name="correction.jsonl")
     run = run_one(daemon)
     with readings.open() as platform:
-        found = list(published_elsewhere(daemon.instance, platform, Told()))
+        found = list(published_elsewhere(daemon.instance, platform, Cursor()))
     told = {
         (".".join(event.asset_key.path), event.partition)
         for part in found
@@ -92,7 +92,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     }
     assert ("silver.readings", DAYS[0]) in told
     assert ("silver.readings", DAYS[1]) not in told
-    assert found[-1].told == Told(max(platform.ledger.indexed().values()))
+    assert found[-1].told == Cursor(max(platform.ledger.indexed().values()))
     assert daemon.instance.has_run(run.run_id)
 
 
@@ -101,16 +101,16 @@ def test_much_is_told_in_several_ticks_and_an_older_lake_from_its_beginning(read
         land(readings, day, day)
         refresh(readings, f"refresh-{day}")
     with readings.open() as platform:
-        everything = list(published_elsewhere(daemon.instance, platform, Told()))
-        since, days, ticks = Told(), 0, 0
+        everything = list(published_elsewhere(daemon.instance, platform, Cursor()))
+        since, days, ticks = Cursor(), 0, 0
         while True:
             part = show(daemon.instance, published_elsewhere(daemon.instance, platform, since), since, within_s=0)
-            since, days, ticks = Told.parse(str(part.told)), days + part.days, ticks + 1
+            since, days, ticks = Cursor.parse(str(part.told)), days + part.days, ticks + 1
             if not part.more:
                 break
         assert (days, since) == (sum(bool(part.events) for part in everything), everything[-1].told)
         assert ticks > days / 2, "days of one publication are told in several ticks, too"
-        assert list(published_elsewhere(daemon.instance, platform, Told(10**6))) == everything
+        assert list(published_elsewhere(daemon.instance, platform, Cursor(10**6))) == everything
 
 
 def test_a_day_that_is_published_and_shown_again_is_shown_as_it_is_then(readings: World, daemon: Daemon) -> None:
@@ -192,11 +192,11 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
 
         def published_and_looked_at() -> None:
             publish_changes(other, new_publication(), "ingest", [change], Author("ingest", "a file came"))
-            seen.append(list(published_elsewhere(instance, other, Told(since))))
+            seen.append(list(published_elsewhere(instance, other, Cursor(since))))
 
         once_at(monkeypatch, index, "ledger.before_record", published_and_looked_at)
         put_back(platform, wrong)
         [found] = seen
-        assert found[-1].told == Told(since + 2)
+        assert found[-1].told == Cursor(since + 2)
         told = {event.asset_key for part in found for event in part.events}
         assert SILVER in told, "or its page shows what was rolled back for ever"

@@ -57,10 +57,18 @@ class HeldDay:
     @property
     def withdrawals(self) -> tuple[str, ...]:
         """The commands that take out what is new, the newest first; of more than a few how many there are."""
-        why = f"{self.hold.gate} holds {self.hold.table} {self.hold.day}"
-        lines = tuple(dict.fromkeys(withdraw_command(arrival.path, why) for arrival in self.arrivals))
-        more = (f"and {len(lines) - _SHOWN:,} more",) if len(lines) > _SHOWN else ()
-        return (*lines[:_SHOWN], *more)
+        return withdrawals([self])
+
+
+def withdrawals(held: Iterable[HeldDay]) -> tuple[str, ...]:
+    """The commands that take out what is new on some held days, each arrival once; of more than a few how many."""
+    lines: dict[str, str] = {}
+    for day in held:
+        why = f"{day.hold.gate} holds {day.hold.table} {day.hold.day}"
+        for arrival in day.arrivals:
+            lines.setdefault(arrival.path, withdraw_command(arrival.path, why))
+    more = (f"and {len(lines) - _SHOWN:,} more",) if len(lines) > _SHOWN else ()
+    return (*list(lines.values())[:_SHOWN], *more)
 
 
 def withdraw_command(path: str, why: str) -> str:

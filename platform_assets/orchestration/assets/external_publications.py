@@ -23,7 +23,7 @@ from platform_assets.records.history import COMPACTION, DayRecord, PublicationRe
 
 
 @dataclass(frozen=True, order=True)
-class Told:
+class Cursor:
     """How far Dagster has been told.
 
     Args:
@@ -55,7 +55,7 @@ class Elsewhere:
         events: the day and each of its checks; none at the end of a publication.
     """
 
-    told: Told
+    told: Cursor
     events: tuple[Event, ...] = ()
 
 
@@ -70,13 +70,13 @@ class Shown:
         more: whether there was no time for the rest.
     """
 
-    told: Told
+    told: Cursor
     days: int = 0
     failed: tuple[str, ...] = ()
     more: bool = False
 
 
-def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Told) -> Iterator[Elsewhere]:
+def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
     """Days that no run of Dagster published and that still are as they were published, in the order of releases.
 
     Args:
@@ -87,7 +87,7 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
     newest = platform.current_release().number  # up to which the ledger has no gap; others may publish meanwhile
     indexed = {name: number for name, number in platform.ledger.indexed().items() if number <= newest}
     if since.until > newest:
-        since = Told()  # another lake, or an older state of this one
+        since = Cursor()  # another lake, or an older state of this one
     before = since.until
     for publication, release in indexed.items():
         if release <= since.until:
@@ -95,14 +95,14 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
         head = platform.ledger.head(publication)
         if head is not None and head.kind != COMPACTION and not instance.has_run(head.run):
             for number, contract, record in _current(platform, publication):
-                told = Told(before, number, record.day)
+                told = Cursor(before, number, record.day)
                 if told > since:
                     yield Elsewhere(told, tuple(_events(contract, record, head)))
         before = release
-        yield Elsewhere(Told(before))
+        yield Elsewhere(Cursor(before))
 
 
-def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Told, within_s: float) -> Shown:
+def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cursor, within_s: float) -> Shown:
     """Tell Dagster, one event after the other; what it refuses keeps no other from being told.
 
     Args:

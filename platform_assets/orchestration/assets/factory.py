@@ -19,7 +19,7 @@ from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_
 from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
-from platform_assets.orchestration.assets.outcomes import checks_of_result, failures
+from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
@@ -177,11 +177,10 @@ class _Run:
         self._log_checks(by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()})
         yield from run_results(self.contract, asked)
         if reasons:
-            raise dg.Failure(
+            raise days_left(
                 f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published.\n"
                 + "\n".join(f"{day}: {reason}" for day, reason in sorted(reasons.items())[:20]),
-                metadata={"days": dg.MetadataValue.json([str(day) for day in sorted(reasons)])},
-                allow_retries=False,
+                {self.contract.name: reasons},
             )
 
     def _work(self) -> IngestResult | StepResult:

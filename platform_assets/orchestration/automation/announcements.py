@@ -1,25 +1,43 @@
-"""What people are told of: days that are held, runs that failed. Each thing once, on every channel."""
+"""What people are told of: days that are held, that these healed, runs that failed. Each once, on every channel."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
-import dagster as dg
-from dagster import DagsterEventType as Event
-
+from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
+from platform_assets.orchestration.assets.outcomes import TableDay
+from platform_assets.orchestration.automation.failed_runs import FailedRun
+from platform_assets.planning.windows import ranges
 from platform_assets.records.history import Hold
-from platform_assets.records.notes import HeldDay, Told
+from platform_assets.records.notes import AnnouncedDay, Told
 
-_LOOK_BACK = timedelta(days=7)
-"""Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
-
-_MOST_RUNS = 200
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Present:
+    """What is the case, as far as people may have to be told.
+
+    Args:
+        holds: all that stand.
+        failed: runs.
+        good: days that failed runs left and that are what they should be by now.
+        details: of held days, those at least that are not announced.
+        known_runs: ids of the runs that Dagster can show.
+        ui_url: of Dagster.
+    """
+
+    holds: Collection[Hold]
+    failed: Collection[FailedRun] = ()
+    good: Collection[TableDay] = ()
+    details: Mapping[TableDay, HeldDay] = field(default_factory=dict)
+    known_runs: Collection[str] = ()
+    ui_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -28,144 +46,143 @@ class Announcement:
 
     Args:
         about: what is announced once.
+        over: what was announced and is no longer so: it may be announced again.
         title: in a line.
         text: for a person, with the link.
         payload: for a program; `text` is part of it, as chat systems want it.
     """
 
     about: Told
+    over: frozenset[AnnouncedDay]
     title: str
     text: str
     payload: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class FailedRun:
-    """A run that failed.
-
-    Args:
-        run_id: Dagster's id.
-        job: its name.
-        reason: what the failed steps said, or Dagster of a run without any.
-        by_gates: whether a step said by itself which days it did not publish.
-        is_tried_again: whether Dagster starts it once more.
-    """
-
-    run_id: str
-    job: str
-    reason: str
-    by_gates: bool
-    is_tried_again: bool
-
-
-def announcements(
-    holds: Collection[Hold],
-    failed: Collection[FailedRun],
-    told: Told,
-    known_runs: Collection[str],
-    ui_url: str,
-) -> list[Announcement]:
+def announcements(now: Present, told: Told) -> list[Announcement]:
     """Everything there is to tell that was not told yet.
 
-    The held days of one table and run are one message. A run that failed because of days it held is not told a second
-    time.
+    The held days of one table and run are one message, those of one table that healed another. A run that failed by
+    its own verdict is told by the days it left: not a second time, and not at all once they are good.
 
     Args:
-        holds: all that stand.
-        failed: runs.
+        now: what is the case.
         told: what was announced before.
-        known_runs: ids of the runs that Dagster can show.
-        ui_url: of Dagster.
     """
     together: defaultdict[tuple[str, str], list[Hold]] = defaultdict(list)
-    for hold in holds:
-        if _held_day(hold) not in told.held:
+    for hold in now.holds:
+        if announced(hold) not in told.held:
             together[hold.table, hold.run].append(hold)
-    of_holds = [
-        _of_holds(table, run, group, f"{ui_url}/{_page(table, run, known_runs)}")
-        for (table, run), group in together.items()
-    ]
-    held_by = {hold.run for hold in holds}
-    return of_holds + [
-        _of_run(run, ui_url)
-        for run in failed
-        if run.run_id not in told.runs and not (run.by_gates and run.run_id in held_by)
+    of_holds = [_of_holds(table, run, group, now) for (table, run), group in together.items()]
+    silent = told.runs | runs_told_by_days(now)
+    return [
+        *of_holds,
+        *_of_healed(now, told),
+        *(_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent),
     ]
 
 
-def failed_runs(instance: dg.DagsterInstance, told: Collection[str]) -> list[FailedRun]:
-    """Runs that failed within the last week and are not among those announced, oldest first."""
-    since = datetime.now(UTC) - _LOOK_BACK
-    failure = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    runs = [record.dagster_run for record in instance.get_run_records(failure, limit=_MOST_RUNS)]
-    return [_failed(instance, run) for run in reversed(runs) if run.run_id not in told]
-
-
-def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
-    reasons: list[str] = []
-    by_gates = False
-    for record in instance.get_records_for_run(run.run_id, of_type={Event.STEP_FAILURE}).records:
-        event = record.event_log_entry.dagster_event
-        data = event.step_failure_data if event else None
-        if data and data.user_failure_data and data.user_failure_data.description:
-            by_gates = True
-            reasons.append(data.user_failure_data.description)
-        elif data and data.error:
-            reasons.append((data.error.cause or data.error).message)
-    if not reasons:
-        ends = instance.get_records_for_run(run.run_id, of_type={Event.RUN_FAILURE}).records
-        events = [record.event_log_entry.dagster_event for record in ends]
-        reasons = [event.message for event in events if event and event.message]
-    return FailedRun(
-        run_id=run.run_id,
-        job=run.job_name,
-        reason="\n".join(reason.strip() for reason in reasons) or "no reason was recorded",
-        by_gates=by_gates,
-        is_tried_again=run.tags.get("dagster/will_retry") == "true",
+def runs_told_by_days(now: Present) -> frozenset[str]:
+    """Failed runs that say nothing which their days do not: each of these is held, or good by now."""
+    held_by = {hold.run for hold in now.holds}
+    told_of = {(hold.table, hold.day) for hold in now.holds} | set(now.good)
+    return frozenset(
+        run.run_id
+        for run in now.failed
+        if run.by_gates and (run.run_id in held_by or (run.left and run.left <= told_of))
     )
 
 
-def _held_day(hold: Hold) -> HeldDay:
-    return HeldDay(hold.table, hold.day, hold.refused)
+def announced(hold: Hold) -> AnnouncedDay:
+    """A hold as it is announced."""
+    return AnnouncedDay(hold.table, hold.day, hold.refused)
 
 
-def _of_holds(table: str, run: str, holds: Sequence[Hold], link: str) -> Announcement:
+def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Announcement:
     days = sorted({hold.day for hold in holds})
-    lines = [f"{hold.day}: {hold.reason}" for hold in holds[:_MOST_DAYS]]
-    several = f"{len(days)} days" if len(days) > 1 else f"{days[0]}"
-    title = f"{table}: {several} held; readers keep the last good content."
-    text = _with_link("\n".join([title, *lines]), link)
+    details = [now.details[table, day] for day in days if (table, day) in now.details]
+    commands = withdrawals(details)
+    lines = [_line(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]]
+    said = ["New since then; what should not have come is taken out with", *commands] if commands else []
+    title = f"{table}: {_several(days)} held."
+    link = f"{now.ui_url}/{_page(table, run, now.known_runs)}"
+    text = _with_link(title, lines, said, link)
     return Announcement(
-        about=Told(held=frozenset(map(_held_day, holds))),
+        about=Told(held=frozenset(map(announced, holds))),
+        over=frozenset(),
         title=title,
         text=text,
         payload={
             "text": text,
             "what": "held",
             "table": table,
-            "days": [
-                {"day": f"{hold.day}", "gate": hold.gate, "reason": hold.reason[:_MOST_TEXT]}
-                for hold in holds[:_MOST_DAYS]
-            ],
+            "days": [_as_json(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]],
             "days_in_all": len(days),
+            "withdraw": commands,
             "run": run,
             "link": link,
         },
     )
 
 
+def _line(hold: Hold, details: HeldDay | None) -> str:
+    reason = hold.reason.removeprefix(f"{hold.table} on {hold.day}: ")
+    return f"{hold.day}: {reason}" + (f"; {details.instead}" if details else "")
+
+
+def _as_json(hold: Hold, details: HeldDay | None) -> dict[str, Any]:
+    arrivals = [arrival.path for arrival in details.arrivals[:_MOST_DAYS]] if details else []
+    return {
+        "day": f"{hold.day}",
+        "gate": hold.gate,
+        "reason": hold.reason[:_MOST_TEXT],
+        "readers_see": details.instead.removeprefix("readers see ") if details else None,
+        "new_arrivals": arrivals,
+    }
+
+
+def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
+    standing = {(hold.table, hold.day) for hold in now.holds}
+    by_table: defaultdict[str, set[AnnouncedDay]] = defaultdict(set)
+    for day in told.held:
+        if (day.table, day.day) not in standing:
+            by_table[day.table].add(day)
+    for table, over in sorted(by_table.items()):
+        days = sorted({day.day for day in over})
+        spans = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges(days)]
+        title = f"{table}: {_several(days)} healed, held no more; readers see what was published since."
+        link = f"{now.ui_url}/{_page(table, '', ())}"
+        text = _with_link(title, [", ".join(spans)] if len(days) > 1 else [], [], link)
+        payload = {
+            "text": text,
+            "what": "healed",
+            "table": table,
+            "days": [f"{day}" for day in days[:_MOST_DAYS]],
+            "days_in_all": len(days),
+            "link": link,
+        }
+        yield Announcement(Told(), frozenset(over), title, text, payload)
+
+
 def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     link = f"{ui_url}/runs/{run.run_id}"
     again = " It is tried once more." if run.is_tried_again else ""
     title = f"Run {run.run_id[:8]} of {run.job} failed.{again}"
-    text = _with_link(f"{title}\n{run.reason}", link)
+    text = _with_link(title, [run.reason], [], link)
     payload = {"text": text, "what": "failed", "job": run.job, "reason": run.reason[:_MOST_TEXT]}
-    return Announcement(Told(runs=frozenset({run.run_id})), title, text, payload | {"run": run.run_id, "link": link})
+    about = Told(runs=frozenset({run.run_id}))
+    return Announcement(about, frozenset(), title, text, payload | {"run": run.run_id, "link": link})
 
 
-def _with_link(text: str, link: str) -> str:
-    shown = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} …"
-    return f"{shown}\n{link}"
+def _several(days: Sequence[date]) -> str:
+    return f"{len(days)} days" if len(days) > 1 else f"{days[0]}"
+
+
+def _with_link(title: str, lines: Sequence[str], commands: Sequence[str], link: str) -> str:
+    """A text of which reasons are cut where it is too long, and no command."""
+    rest = "".join(f"\n{line}" for line in (*commands, link))
+    shown, most = "\n".join([title, *lines]), max(_MOST_TEXT - len(rest), len(title))
+    return (shown if len(shown) <= most else f"{shown[:most]} …") + rest
 
 
 def _page(table: str, run: str, known_runs: Collection[str]) -> str:

@@ -1,19 +1,26 @@
 """What the daemon looks after between daily runs: late data, and what people have to be told."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 import dagster as dg
 
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
-from platform_assets.orchestration.assets.external_publications import Told, published_elsewhere, show
+from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere, show
+from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.automation.announcements import (
     Announcement,
+    Present,
+    announced,
     announcements,
-    failed_runs,
+    runs_told_by_days,
 )
+from platform_assets.orchestration.automation.failed_runs import failed_runs
 from platform_assets.orchestration.automation.refresh_requests import (
     asset_runs_at_work,
     clock_time,
@@ -28,8 +35,11 @@ from platform_assets.orchestration.automation.refresh_requests import (
 from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.records.notes import Channel, Told
 
 _EVERY_S = 30
+_CHANNELS: tuple[Channel, ...] = ("log", "webhook")
+
 _SENDING_S = 30.0
 """A tick has a minute; what a slow webhook leaves waits for the next one."""
 
@@ -76,7 +86,7 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 )
 def show_published_elsewhere(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """A materialization and its checks for every such day, each once."""
-    since = Told.parse(context.cursor)
+    since = Cursor.parse(context.cursor)
     with platform.open() as opened:
         shown = show(context.instance, published_elsewhere(context.instance, opened, since), since, _SENDING_S)
     context.update_cursor(str(shown.told))
@@ -93,32 +103,57 @@ def show_published_elsewhere(context: dg.SensorEvaluationContext, platform: Plat
     name="announcements",
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Says once, in the log and to a webhook if one is set, that a day is held or a run has failed.",
+    description="Says once, in the log and to a webhook if one is set, that a day is held or healed, or a run failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Held days and failed runs, each with its reason and a link.
+    """Held days with what may be to blame, those that healed, and failed runs, each with its reason and a link.
 
     Raises:
         WebhookError: something could not be sent; it is sent with a later tick.
     """
     with platform.open() as opened:
-        notes = opened.ledger.notes
+        notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
         logged = notes.told("log")
-        sent = notes.told("webhook") if opened.settings.webhook_url else logged
-        holds = opened.ledger.holds()
-        failed = failed_runs(context.instance, logged.runs & sent.runs)
-        known = {hold.run for hold in holds if context.instance.has_run(hold.run)}
-        ui_url = opened.settings.ui_url
-        to_log = announcements(holds, failed, logged, known, ui_url)
+        sent = notes.told("webhook") if has_webhook else logged
+        now = _present(context.instance, opened, logged, sent)
+        for channel in _CHANNELS if has_webhook else _CHANNELS[:1]:
+            notes.tell(channel, Told(runs=runs_told_by_days(now)))
+        to_log = announcements(now, logged)
         for announcement in to_log:
-            context.log.error(announcement.text)
-            notes.tell("log", announcement.about)
-        to_send = announcements(holds, failed, sent, known, ui_url) if opened.settings.webhook_url else []
+            # What healed is good news; all else wants a look.
+            (context.log.info if announcement.over else context.log.error)(announcement.text)
+            _note(opened, "log", announcement)
+        to_send = announcements(now, sent) if has_webhook else []
         _send(opened, to_send)
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
     return dg.SkipReason("announced: " + "; ".join(announcement.title for announcement in news))
+
+
+def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sent: Told) -> Present:
+    """What is the case; whatever is announced on both channels is not looked at again."""
+    holds = platform.ledger.holds()
+    new = {(hold.table, hold.day) for hold in holds if announced(hold) not in logged.held & sent.held}
+    held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) in new])
+    failed = failed_runs(instance, logged.runs & sent.runs)
+    left: defaultdict[str, set[date]] = defaultdict(set)
+    for table, day in {each for run in failed for each in run.left}:
+        left[table].add(day)
+    known = [platform.catalogue[name] for name in left if name in platform.catalogue.names]
+    return Present(
+        holds=holds,
+        failed=failed,
+        good={(table.name, day) for table in known for day in good_days(platform, table, left[table.name])},
+        details={(day.hold.table, day.hold.day): day for day in held},
+        known_runs={hold.run for hold in holds if instance.has_run(hold.run)},
+        ui_url=platform.settings.ui_url,
+    )
+
+
+def _note(platform: Platform, channel: Channel, announcement: Announcement) -> None:
+    platform.ledger.notes.tell(channel, announcement.about)
+    platform.ledger.notes.forget(channel, announcement.over)
 
 
 def _send(platform: Platform, to_send: Sequence[Announcement]) -> None:
@@ -127,15 +162,15 @@ def _send(platform: Platform, to_send: Sequence[Announcement]) -> None:
         return
     stop = time.monotonic() + _SENDING_S
     failures: list[WebhookError] = []
-    for announced in to_send:
+    for announcement in to_send:
         if time.monotonic() > stop:
             break
         try:
-            post(url, announced.payload)
+            post(url, announcement.payload)
         except WebhookError as error:
             failures.append(error)
         else:
-            platform.ledger.notes.tell("webhook", announced.about)
+            _note(platform, "webhook", announcement)
     if failures:
         last = failures[-1]
         raise WebhookError(f"{len(failures)} of {len(to_send)} announcements were not sent. {last.what}", last.todo)
