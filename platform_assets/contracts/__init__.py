@@ -9,12 +9,12 @@ from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
 from platform_assets.contracts.landing import LandingFiles
+from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.table import (
     DAY,
     Contract,
     Input,
     Layer,
-    Rule,
 )
 from platform_assets.contracts.windows import (
     AllHistory,

@@ -37,6 +37,7 @@ class Column:
         sensitive: values are masked wherever examples are shown.
         made_from: columns it is computed from, as `<layer>.<table>.<column>`, for the lineage people look at. Left out
             where a column of an input only keeps its name.
+        may_be_absent: files of a raw table may lack it, and it is null in their rows; no file may lack any other.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     nullable: bool = True
     sensitive: bool = False
     made_from: tuple[str, ...] = ()
+    may_be_absent: bool = False
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The column {self.name!r}", self._problems)
@@ -60,6 +62,12 @@ class Column:
             yield ContractError(
                 f"Column {self.name!r} has the type {self.type!r}, a decimal that does not exist.",
                 f"Use decimal(p,s) with p digits, from 1 to {MOST_DIGITS}, and s of them after the point.",
+                field=self.name,
+            )
+        if self.may_be_absent and not self.nullable:
+            yield ContractError(
+                f"Column {self.name!r} may be absent, and allows no nulls, which it would then have.",
+                "Leave out may_be_absent=True, or nullable=False.",
                 field=self.name,
             )
         if not _TYPES.fullmatch(self.type):

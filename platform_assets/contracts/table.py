@@ -17,6 +17,7 @@ from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf, Span, Window
 
@@ -25,33 +26,6 @@ LAYERS: tuple[Layer, ...] = ("raw", "silver", "gold")
 
 DAY = "event_date"
 """The partition column of every table: the event date in UTC, never null."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A condition every row must meet; a row that breaks it goes to quarantine with the rule's name as reason.
-
-    Args:
-        name: identifier, shown as the reason.
-        expression: Spark SQL over the columns of the raw contract and the day of the event, `event_date`; what the
-            platform adds to them is out of its sight. Null counts as broken.
-        description: what a reader should know, for the quarantine listing.
-    """
-
-    name: str
-    expression: str
-    description: str
-
-    def __post_init__(self) -> None:
-        check_declaration(self, f"The rule {self.name!r}", self._problems)
-
-    def _problems(self) -> Iterator[ContractError]:
-        if not IDENTIFIER.fullmatch(self.name) or not self.expression.strip():
-            yield ContractError(
-                f"The rule {self.name!r} has no identifier as its name, or no expression.",
-                "Name it in lower-case letters, digits and underscores, and give a condition, as n > 0.",
-                field=self.name,
-            )
 
 
 @dataclass(frozen=True)
@@ -205,6 +179,14 @@ class Contract:
                     "Declare it so.",
                     name,
                 )
+        for column in self.columns:
+            if column.may_be_absent and column.name in self.needed:
+                yield self._error(
+                    f"lets files lack {column.name!r}, without which no row of theirs could be taken or ordered",
+                    "Leave out may_be_absent=True: only what is neither in the key nor `event_time`, `updated_at` or "
+                    "`voided` may be absent.",
+                    column.name,
+                )
 
     def _derived_problems(self) -> Iterator[ContractError]:
         if not self.inputs:
@@ -300,6 +282,11 @@ class Contract:
     def column_names(self) -> tuple[str, ...]:
         """Names of the declared columns, in order, without the day."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The columns without which no row can be taken and ordered."""
+        return frozenset({*self.key, self.event_time, self.updated_at, self.voided} - {None})
 
     def column(self, name: str) -> Column:
         """The declared column of that name.

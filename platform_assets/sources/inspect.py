@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,9 +12,9 @@ import pyarrow.parquet as pq
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.line_copies import restored
+from platform_assets.sources.columns import JsonNames, wrong_columns
 from platform_assets.sources.compressed import GZIP_RATIO, CompressionError, holds_gzip, is_compressed
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.names import folded, repeated_names
 from platform_assets.sources.parquet import repeated_fields, unreadable_column, unusable_type
 from platform_assets.sources.records import Records
 from platform_assets.sources.text import EncodingError, Lines, scan
@@ -25,9 +24,6 @@ _MOST_FIELDS = 20_000
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
-
-RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
-"""Names the platform needs for itself while it parses a file."""
 
 
 @dataclass(frozen=True)
@@ -99,19 +95,8 @@ def _refused(reason: str, landed: int = 0) -> Inspection:
     return Inspection((), "", landed, reason)
 
 
-def _wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
-    """Spark does not tell capital letters from small ones, so names that differ only in them are one name twice."""
-    if repeated := repeated_names(columns):
-        return f"has the column {', '.join(repeated)} more than once"
-    if missing := [name for name in contract.column_names if name not in columns]:
-        return f"lacks the column {', '.join(missing)}; expected are {', '.join(contract.column_names)}"
-    if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
-        return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
-    return None
-
-
 def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract) -> Inspection:
-    if reason := _wrong_columns(columns, contract):
+    if reason := wrong_columns(columns, contract):
         return Inspection(columns, schema, landed, reason)
     extra = [name or "without a name" for name in columns if name not in contract.column_names]
     notes = (f"extra column {', '.join(extra)} kept in _rescued",) if extra else ()
@@ -141,7 +126,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract) -> Inspection:
 def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
     if "" in schema.names:
         return "has a column without a name"
-    for column in contract.columns:
+    for column in (column for column in contract.columns if column.name in schema.names):
         if what := unusable_type(schema.field(column.name).type, column.type):
             return f"has {column.name} as {what}, which cannot become {column.type}"
     if repeated := [name for field in schema for name in repeated_fields(field.type, field.name)]:
@@ -233,10 +218,11 @@ def _ends_open(line: str, fields: int) -> bool:
 
 
 def _inspect_json(file: LandedFile, gzip_ratio: int, contract: Contract) -> Inspection:
-    seen = scan(file.file, lambda lines: None, None, gzip_ratio)
+    names = JsonNames(contract)
+    seen = scan(file.file, names.look, None, gzip_ratio)
     if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return _refused("is a JSON array; deliver one object per line", seen.lines)
-    if seen.wrong is not None:
-        return _refused(seen.wrong, seen.lines)
+    if (reason := seen.wrong or names.missing()) is not None:
+        return _refused(reason, seen.lines)
     notes = () if seen.lines else ("empty file: no rows",)
     return Inspection(contract.column_names, "", seen.lines, None, notes, _is_unknown_gzip(file))

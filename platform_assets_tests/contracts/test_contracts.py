@@ -28,6 +28,11 @@ from platform_assets.domains.retail.contracts import DAILY_SALES, RAW_TRANSACTIO
 K = Column("k", "long", "Key.", nullable=False)
 
 
+def with_absent(contract: Contract, name: str) -> tuple[Column, ...]:
+    """Its columns, one of which files may lack."""
+    return tuple(replace(c, may_be_absent=True, nullable=True) if c.name == name else c for c in contract.columns)
+
+
 @pytest.mark.parametrize(
     ("contract", "changes", "says"),
     [
@@ -54,6 +59,8 @@ K = Column("k", "long", "Key.", nullable=False)
         (RAW_TRANSACTIONS, {"ahead_days": -1}, "ahead_days=-1"),
         (RAW_TRANSACTIONS, {"delivered_after_days": -1}, "delivered_after_days=-1"),
         (RAW_TRANSACTIONS, {"rules": (Rule("r", "true", ""),)}, "inputs or rules"),
+        (RAW_TRANSACTIONS, {"columns": with_absent(RAW_TRANSACTIONS, "voided")}, "lets files lack 'voided'"),
+        (RAW_TRANSACTIONS, {"columns": with_absent(RAW_TRANSACTIONS, "updated_at")}, "lets files lack 'updated_at'"),
     ],
 )
 def test_a_contradiction_is_named(contract, changes, says):
@@ -101,6 +108,7 @@ def test_a_field_of_another_type_or_out_of_its_range_is_named_with_what_is_allow
     [
         (lambda: Column("k", "long", "Key.", nullable="no"), "column 'k' has nullable='no'"),  # type: ignore[arg-type]
         (lambda: Column("k", "long", "Key.", made_from="silver.a.k"), "made_from='silver.a.k'"),  # type: ignore[arg-type]
+        (lambda: Column("k", "long", "Key.", nullable=False, may_be_absent=True), "'k' may be absent, and allows no"),
         (lambda: Column("k", "decimal(39,2)", ""), "a decimal that does not exist"),
         (lambda: Column("k", "decimal(2,3)", ""), "a decimal that does not exist"),
         (lambda: Column("k", "decimal(0,0)", ""), "a decimal that does not exist"),

@@ -288,7 +288,7 @@ def test_a_day_that_does_not_come_out_good_keeps_all_from_being_published(
 def test_raw_takes_an_added_column_with_the_next_delivery_and_no_other_change(
     world: World, later: Callable[..., Later], tmp_path: Path
 ) -> None:
-    more = (*columns_of(world, RAW), Column("battery", "int", "Percent."))
+    more = (*columns_of(world, RAW), Column("battery", "int", "Percent.", may_be_absent=True))
     changed = later({RAW: more}, {SILVER: lambda rows: rows.drop("battery")})
     assert changed.needs(RAW) == [("column 'battery' (int) added", "any days")]
     deliver(world, DAYS[1], "more", "9.00", hour=9, battery=80)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import json
 import tracemalloc
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
@@ -18,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, LandingFiles
-from platform_assets.sources import text
+from platform_assets.sources import text as stream
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import list_landing
 
@@ -36,19 +38,23 @@ CONTRACT = Contract(
     source=LandingFiles("visits"),
     event_time="at",
 )
+SPARSE = replace(CONTRACT, columns=(*CONTRACT.columns[:3], replace(CONTRACT.columns[3], may_be_absent=True)))
+"""Whose files may lack the note."""
 HEADER = "id,at,paid,note"
 ROW = "1,2017-01-01T10:00:00Z,2.50,hello"
 WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
+EXPECTED = "expected are id, at, paid, note"
+WHERE_NULL = "where that means null, declare it with may_be_absent=True"
 
 
 @pytest.fixture
 def look(tmp_path):
-    def inspected(name: str, content: bytes | str) -> Inspection:
+    def inspected(name: str, content: bytes | str, contract: Contract = CONTRACT) -> Inspection:
         folder = tmp_path / "visits" / "2017-01-01"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
         [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
-        return inspect(file, CONTRACT)
+        return inspect(file, contract)
 
     return inspected
 
@@ -91,8 +97,13 @@ def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        ("id,at,paid", "lacks the column note; expected are id, at, paid, note"),
-        ("id,at", "lacks the column paid, note; expected are id, at, paid, note"),
+        ("id,at,paid", f"lacks the column note; expected are id, at, paid, note; {WHERE_NULL}"),
+        (
+            "id,at,paid,notes",
+            f"lacks the column note; it has notes, which the contract does not declare; {EXPECTED}; {WHERE_NULL}",
+        ),
+        ("id,at", f"lacks the column paid, note; expected are id, at, paid, note; {WHERE_NULL}"),
+        ("paid,note", "lacks the column id, at; expected are id, at, paid, note"),
         ("1,2017-01-01T10:00:00Z,2.50,hello", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
         ("id,at,paid,note,paid", "has the column paid more than once"),
         ("id,at,paid,note,PAID", "has the column PAID, paid more than once"),
@@ -100,7 +111,10 @@ def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
         ("id,at,paid,note,\u0131d", "has the column id, \u0131d more than once"),
         ("id,at,paid,note,\u0130D", "has the column id, \u0130D more than once"),
         ("id,at,paid,note,_l\u0131ne", "has the column _l\u0131ne, a name the platform keeps for itself; rename it"),
-        ("ID,at,paid,note", "lacks the column id; expected are id, at, paid, note"),
+        (
+            "ID,at,paid,note",
+            "lacks the column id; it has ID, which the contract does not declare; expected are id, at, paid, note",
+        ),
         ("id,at,paid,note,_line", "has the column _line, a name the platform keeps for itself; rename it"),
         ("id;at;paid;note", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
     ],
@@ -195,8 +209,8 @@ def test_a_field_too_large_to_look_into_refuses_its_file_and_one_that_needs_no_l
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_line_that_nobody_could_hold_refuses_its_file(look, name, monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 64)
-    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(stream, "CHUNK", 64)
+    monkeypatch.setattr(stream, "LONGEST_LINE", 1000)
     found = look(name, f"{HEADER}\n\n{ROW}\n{'x' * 3000}\n{ROW}\n" + " " * 3000)
     assert found.reason == "has more than 1,000 bytes in row 3, blank lines not counted; deliver shorter rows"
     assert found.landed == (3 if name == "a.csv" else 4)
@@ -218,7 +232,7 @@ PIECES = st.sampled_from([
 @given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 9))
 def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "CHUNK", chunk)
+        patch.setattr(stream, "CHUNK", chunk)
         file = Path(folder, "a.csv")
         file.write_bytes(content)
         shown: list[bytes] = []
@@ -228,18 +242,18 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
         except UnicodeDecodeError as error:
             where = (content.count(b"\n", 0, error.start) + 1, content[error.start])
         if where:
-            with pytest.raises(text.EncodingError) as caught:
-                text.scan(file, lambda lines: None)
+            with pytest.raises(stream.EncodingError) as caught:
+                stream.scan(file, lambda lines: None)
             assert (caught.value.line, caught.value.byte) == where
             return
         expected = [line for line in content.splitlines() if line.strip(bytes(range(33)))]
 
-        def look(lines: text.Lines) -> None:
+        def look(lines: stream.Lines) -> None:
             assert lines.before == len(shown)
             assert len(lines.bare) == len(lines.whole())
             shown.extend(lines.whole())
 
-        found = text.scan(file, look)
+        found = stream.scan(file, look)
         assert (found.lines, shown) == (len(expected), expected)
         assert found.beginning == (expected[0][:chunk] if expected else b"")
 
@@ -250,7 +264,8 @@ def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
         ("a.csv", ROW),
         ("q.csv", f'"{ROW}"'),
         ("s.csv", '1,2,3,"two\nlines"'),
-        ("a.jsonl", '{"id": 1, "note": "hello"}'),
+        ("a.jsonl", json.dumps({"id": 1, "at": 2, "paid": 3, "note": "hello"})),
+        ("sparse.jsonl", '{"more": {"note": "paid"}, "id": 1, "at": 2}'),
         ("b.csv", "1,,,"),
     ],
 )
@@ -258,9 +273,9 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
     file = tmp_path / "visits" / "2017-01-01" / name
     file.parent.mkdir(parents=True)
     rows = 500_000
-    with file.open("w") as stream:
-        stream.write(f"{HEADER}\n")
-        stream.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
+    with file.open("w") as written:
+        written.write(f"{HEADER}\n")
+        written.writelines(f"{row}\n{row}\n" * 100 for _ in range(rows // 200))
     [landed] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     tracemalloc.start()
     try:
@@ -268,8 +283,82 @@ def test_a_file_takes_no_more_memory_than_a_small_part_of_it(tmp_path, name, row
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert (found.reason, found.landed) == (None, rows + (name == "a.jsonl"))
-    assert peak < 30 * text.CHUNK
+    assert (found.reason is None) == (name != "sparse.jsonl")
+    assert found.landed == rows + name.endswith("jsonl")
+    assert peak < 30 * stream.CHUNK
+
+
+def lines_of(*rows: dict[str, object]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+WHOLE = {"id": 1, "at": "2017-01-01T10:00:00Z", "paid": 2.5, "note": "hello"}
+SHORT = {name: value for name, value in WHOLE.items() if name != "note"}
+LACKS_NOTE = "lacks the column note in all its objects; "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines_of(WHOLE, SHORT),
+        lines_of(*[SHORT] * 500, SHORT | {"note": None}),
+        lines_of(*[SHORT | {"more": "note"}] * 500, WHOLE, SHORT),
+        lines_of(*[SHORT | {"more": {"note": 1}}] * 500, {"note": "its own line"}),
+        '{"id": 1, "at": 2, "paid": 3}\n{"n\\u006fte": 4}\n',
+        '\ufeff{"id": 1, "at": 2, "paid": 3, "note" : 4}\n',
+        '{"id": 1, "at": 2}\r{"paid": 3, "note": 4}',
+        '{"id": 1, "at": 2, "paid": ' + "9" * 5000 + ', "note": -1e999999}',
+        '{"id": 1\n[1, 2]\n"note"\n{"id": 1} {"id": 2}\n',
+    ],
+)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz"])
+def test_json_lines_have_a_column_where_any_object_of_theirs_has_it(look, monkeypatch, name, text):
+    """A file without any object has none, and its rows are refused one by one."""
+    monkeypatch.setattr(stream, "CHUNK", 1000)
+    content = gzip.compress(text.encode()) if name.endswith("gz") else text
+    assert look(name, content).reason is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (lines_of(SHORT), f"{LACKS_NOTE}expected are id, at, paid, note; {WHERE_NULL}"),
+        (lines_of(*[SHORT | {"more": ["note", {"note": 1}]}] * 500), f"{LACKS_NOTE}expected are id, at, paid, note; "),
+        (
+            lines_of(*[SHORT] * 50, SHORT | {"notes": "x", "n": 1}),
+            f"{LACKS_NOTE}it has notes, which the contract does ",
+        ),
+        (lines_of(SHORT | {"Note": "x"}), f"{LACKS_NOTE}it has Note, which the contract does not declare; "),
+        (lines_of(SHORT) + '{"note": broken\n{"note": 1} {"note": 2}\n["note"]\n', f"{LACKS_NOTE}expected are "),
+        ("{}\n", "lacks the column id, at, paid, note in all its objects; expected are id, at, paid, note"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz"])
+def test_json_lines_none_of_which_has_a_column_are_refused_with_what_may_be_meant(
+    look, monkeypatch, name, text, reason
+):
+    monkeypatch.setattr(stream, "CHUNK", 1000)
+    refused = look(name, gzip.compress(text.encode()) if name.endswith("gz") else text)
+    assert (refused.reason or "").startswith(reason)
+    assert refused.landed == len(text.splitlines())
+
+
+@pytest.mark.parametrize("more", ["", "notes"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_files_of_every_format_may_lack_a_column_that_may_be_absent_and_no_other(look, name, more):
+    def file(*left_out: str, written: str = more) -> bytes | str:
+        row = {name: value for name, value in (WHOLE | {written: "x"}).items() if name and name not in left_out}
+        if name == "a.jsonl":
+            return lines_of(row)
+        if name == "a.csv":
+            return f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
+        return parquet({column: pa.array([str(value)]) for column, value in row.items()})
+
+    assert look(name, file("note"), SPARSE).reason is None
+    assert (look(name, file("note")).reason or "").startswith("lacks the column note")
+    assert (look(name, file("note", "paid"), SPARSE).reason or "").startswith("lacks the column paid")
+    capital = look(name, file("note", written="NOTE"), SPARSE)
+    assert "; it has NOTE, which the contract does not declare" in (capital.reason or "")
 
 
 @pytest.mark.parametrize("text", ['[{"id": 1}]', '\ufeff [\n{"id": 1},\n{"id": 2}\n]\n'])

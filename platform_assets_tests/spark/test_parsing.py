@@ -6,6 +6,7 @@ One refresh takes files of every kind; each test looks at some of its rows.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -64,6 +65,18 @@ DOMAIN = Domain(
             event_time="at",
             updated_at="written",
             voided="gone",
+        ),
+        Contract(
+            name="raw.sparse",
+            description="Rows whose files may lack most of it.",
+            owner="tests@example.com",
+            columns=tuple(
+                Column(n, type_, "A value.", nullable=n not in ("id", "at"), may_be_absent=n not in ("id", "at"))
+                for n, type_ in COLUMNS.items()
+            ),
+            key=("id",),
+            source=LandingFiles("sparse"),
+            event_time="at",
         ),
     ),
     transforms="platform_assets_tests.support.domains.sensors.transforms",
@@ -241,6 +254,22 @@ def void_files() -> dict[str, bytes | str]:
     return files
 
 
+def sparse_files() -> dict[str, bytes | str]:
+    """Two rows each, the first whole but for its file's columns, the second with a price that is none."""
+    files: dict[str, bytes | str] = {}
+    for first, name in ((10, "s.csv"), (20, "s.csv.gz"), (30, "s.jsonl"), (40, "s.jsonl.gz"), (50, "s.parquet")):
+        row = {"id": str(first), "at": GOOD["at"], "price": "2.50", "label": "a", "more": "x"}
+        rows = [row, row | {"id": str(first + 1), "price": "two"}]
+        if "csv" in name:
+            content = csv_of(rows, header=list(row)).encode()
+        elif "json" in name:
+            content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        else:
+            content = parquet_of({column: pa.array([row[column] for row in rows]) for column in row})
+        files[name] = gzip.compress(content) if name.endswith("gz") else content
+    return files
+
+
 def undecoded(texts: list[bytes]) -> pa.Array:
     """A column of text as programs write it that do not look at the bytes."""
     return pa.Array.from_buffers(pa.string(), len(texts), pa.array(texts, pa.binary()).buffers())
@@ -249,7 +278,10 @@ def undecoded(texts: list[bytes]) -> pa.Array:
 class Taken:
     """What one refresh made of all files."""
 
-    def __init__(self, world: World, result: IngestResult, voids: IngestResult) -> None:
+    def __init__(self, world: World, result: IngestResult, voids: IngestResult, sparse: IngestResult) -> None:
+        self.sparse = {row["id"]: row for row in world.rows("raw.sparse")}
+        self.sparse_refused = {row["_reason"]: json.loads(row["_payload"]) for row in world.rows("refused.sparse")}
+        self.arrivals_of_sparse = sparse.arrivals
         self.voids = {row["id"]: row for row in world.rows("raw.voids")}
         self.voids_refused = {row["_reason"] for row in world.rows("refused.voids")}
         self.arrivals_of_voids = voids.arrivals
@@ -380,8 +412,9 @@ def taken(tmp_path_factory, spark):
     deliver("latin_number.parquet", parquet_of(typed([5602], n=undecoded([b"7\xe9"]))))
     for name, content in void_files().items():
         world.deliver("voids", ARRIVAL, name, content)
-    kinds, voids = world.refresh().ingests
-    return Taken(world, kinds, voids)
+    for name, content in sparse_files().items():
+        world.deliver("sparse", ARRIVAL, name, content)
+    return Taken(world, *world.refresh().ingests)
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
@@ -479,6 +512,18 @@ def test_what_the_contract_does_not_declare_is_kept(taken):
     assert taken.raw[3000]["_rescued"] is None
     assert taken.raw[1000]["_rescued"] is None
     assert "odd `name." in taken.arrivals["extra.csv"].notes[0]
+
+
+def test_a_column_that_may_be_absent_is_null_where_a_file_lacks_it_in_every_format(taken):
+    assert [(arrival.landed, arrival.taken, arrival.refused) for arrival in taken.arrivals_of_sparse] == [(2, 1, 1)] * 5
+    assert sorted(taken.sparse) == [10, 20, 30, 40, 50]
+    for row in taken.sparse.values():
+        assert (row["price"], row["label"], "more" in row["_rescued"]) == (Decimal("2.50"), "a", True)
+        assert {row[name] for name in COLUMNS if name not in ("id", "at", "price", "label")} == {None}
+    assert len({row["_row_hash"] for row in taken.sparse.values()}) == 5
+    assert {reason: payload["label"] for reason, payload in taken.sparse_refused.items()} == {
+        "price: not decimal(12,2): two": "a"
+    }
 
 
 def test_a_csv_line_with_other_fields_than_the_header_is_refused_as_it_came(taken):

@@ -45,7 +45,7 @@ class Layout:
 
     Args:
         format: parquet, csv or json.
-        columns: names in the files' order.
+        columns: names in the files' order; a column of the contract that is not among them is null.
         files: their addresses.
         copied: whether these are copies, each with its records on lines of their own, as `sources.lines` writes them.
     """
@@ -139,6 +139,8 @@ def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
+    absent = [name for name in contract.column_names if name not in layout.columns]
+    frame = frame.withColumns({name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     extra = [name for name in layout.names if name not in contract.column_names]
     rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
@@ -182,8 +184,7 @@ def _judged(typed: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         for n, column in enumerate(contract.columns)
         if (given := _as_delivered(n)) in types
     }
-    needed = {*contract.key, contract.event_time, contract.updated_at, contract.voided}
-    spared = {name: loss for name, loss in losses.items() if contract.voided and name not in needed}
+    spared = {name: loss for name, loss in losses.items() if contract.voided and name not in contract.needed}
     is_void = f"coalesce(`{contract.voided}`, false)"
     counts = {name: f"({loss}) AND NOT {is_void}" if name in spared else loss for name, loss in losses.items()}
     judged = typed.withColumn("_reason", F.expr(_refusal(types, counts, layout, contract)))

@@ -1,0 +1,114 @@
+"""The columns that a landed file has, held against those of its contract: the same in every format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+from platform_assets.contracts import Contract
+from platform_assets.sources.names import folded, repeated_names
+from platform_assets.sources.text import Lines
+
+RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
+"""Names the platform needs for itself while it parses a file."""
+
+_WHERE_NULL = "where that means null, declare it with may_be_absent=True"
+_SHOWN = 100
+"""Objects of a file of which all names are looked at, whatever was seen before."""
+_MOST_NAMES = 1000
+"""Names that no contract declares, kept for what may be meant by a missing one."""
+
+
+def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
+    """What is wrong with the columns of a file that names them once.
+
+    Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
+    """
+    if repeated := repeated_names(columns):
+        return f"has the column {', '.join(repeated)} more than once"
+    if missing := missing_columns(columns, contract):
+        return missing
+    if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
+        return f"has the column {', '.join(reserved)}, a name the platform keeps for itself; rename it"
+    return None
+
+
+def missing_columns(names: Collection[str], contract: Contract, where: str = "") -> str | None:
+    """That a file lacks columns which it should have, what it may have instead, and what to do; None if it has all.
+
+    A column that may be absent is missing where the file has its name in other letters, which is then a mistake.
+
+    Args:
+        names: of the file's columns.
+        contract: of its table.
+        where: it lacks them, if that needs to be said.
+    """
+    has = {folded(name) for name in names}
+    missing = [c for c in contract.columns if c.name not in names and not (c.may_be_absent and c.name not in has)]
+    if not missing:
+        return None
+    undeclared = {folded(name): name for name in names if name and name not in contract.column_names}
+    close = (get_close_matches(column.name, undeclared, 1) for column in missing)
+    meant = list(dict.fromkeys(undeclared[match] for matches in close for match in matches))
+    parts = [
+        f"lacks the column {', '.join(column.name for column in missing)}{where}",
+        f"it has {', '.join(meant)}, which the contract does not declare" if meant else "",
+        f"expected are {', '.join(contract.column_names)}",
+        "" if {column.name for column in missing} & contract.needed else _WHERE_NULL,
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+class JsonNames:
+    """The names in a file of JSON lines while it streams past; objects are read only until every column was seen.
+
+    Args:
+        contract: of its table.
+    """
+
+    def __init__(self, contract: Contract) -> None:
+        self._contract = contract
+        self._unseen = {f'"{name}"'.encode(): name for name in contract.column_names}
+        self._undeclared: set[str] = set()
+        self._objects = 0
+
+    def look(self, lines: Lines) -> None:
+        """Take the names of some lines; a line that is no object says nothing, since its row is refused by itself."""
+        if not self._unseen or (self._objects >= _SHOWN and not self._may_name(lines.content)):
+            return
+        for line in lines.whole():
+            if self._objects < _SHOWN or self._may_name(line):
+                self._take(line)
+                if not self._unseen:
+                    return
+
+    def missing(self) -> str | None:
+        """As `missing_columns`; nothing of a file without any object."""
+        if not self._objects or not self._unseen:
+            return None
+        seen = {*self._contract.column_names} - {*self._unseen.values()}
+        return missing_columns(seen | self._undeclared, self._contract, " in all its objects")
+
+    def _may_name(self, content: bytes) -> bool:
+        """Whether an object in it may have a column that was not seen; one can be written with escapes, too."""
+        return b"\\u" in content or any(name in content for name in self._unseen)
+
+    def _take(self, line: bytes) -> None:
+        names = _names(line)
+        if names is None:
+            return
+        self._objects += 1
+        self._unseen = {written: name for written, name in self._unseen.items() if name not in names}
+        if len(self._undeclared) < _MOST_NAMES:
+            self._undeclared |= names - {*self._contract.column_names}
+
+
+def _names(line: bytes) -> set[str] | None:
+    """The names at the top of an object; None where the line is not just one."""
+    try:
+        # Numbers stay as they are written: Python makes none of one that is too long, which Spark may read.
+        value = json.loads(line.decode("utf-8-sig"), parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    return set(value) if isinstance(value, dict) else None
