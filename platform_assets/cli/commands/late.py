@@ -11,6 +11,7 @@ from rich.markup import escape
 from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, By, Days, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
@@ -25,10 +26,6 @@ app = typer.Typer(
 
 Arrival = Annotated[str | None, typer.Argument(help="An arrival, as `late list` shows it.")]
 OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arrival: a raw table, with --days.")]
-Days = Annotated[str | None, typer.Option("--days", help="Of that table: a day, A..B, or several with commas.")]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command("list")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Annotated
 
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, platform_to_look, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_counts
@@ -91,7 +91,7 @@ def table_status(
     )
 
 
-def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with platform_to_look() as platform:
         held = held_days(platform, platform.ledger.holds())

@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause, which
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
@@ -26,10 +27,10 @@ _SHOWN = 5
 
 
 def why(
-    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
-    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    table: TableName,
+    day: OneDay,
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
     with platform_to_look() as platform:
