@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
 from platform_assets.engine.catalogue import load_catalogue
@@ -105,7 +105,11 @@ def _tables(settings: Settings) -> Finding:
 def _ledger(settings: Settings) -> Finding:
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            return Finding("Ledger", True, f"{len(ledger.indexed()):,} publications, {len(ledger.holds()):,} holds")
+            return Finding(
+                "Ledger",
+                True,
+                f"{counted(len(ledger.indexed()), 'publication')}, {counted(len(ledger.holds()), 'hold')}",
+            )
     except PlatformError as error:
         return Finding("Ledger", False, error.what, error.todo)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, parse_day, print_json
+from platform_assets.cli.console import UsageError, console, counted, parse_day, print_json
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
@@ -44,7 +44,9 @@ def land(
     if as_json:
         print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})
     elif landed.files:
-        console.print(f"Landed {landed.files:,} files with {landed.rows:,} rows up to {landed.newest}.")
+        console.print(
+            f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
+        )
         console.print("Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.")
     else:
         console.print(f"Nothing to land: everything up to {landed.newest} is there already.")

@@ -171,16 +171,19 @@ def _print(
         did = f"; did you mean {meant}?" if meant else ""
         say("[yellow]not read[/]", f"{folder}: no table takes files from this folder of the landing area{did}")
     if late:
-        say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
+        say("[yellow]late[/]", f"{counted(late, 'row', 'wait')} for a decision: platform-assets late list")
     if ahead:
-        say("ahead", f"{ahead:,} rows wait for their day: platform-assets late list")
+        say("ahead", f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     for table in tables:
         if table.days_outside:
             first, last = table.days_outside
             which = f"{first}" if first == last else f"from {first} to {last}"
-            say("outside", f"{table.table} has {table.outside:,} rows of days that the calendar does not have, {which}")
+            say(
+                "outside",
+                f"{table.table} has {counted(table.outside, 'row')} of days that the calendar does not have, {which}",
+            )
     if pending:
-        console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
+        console.print(f"{counted(pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.")
 
 
 def _alarm(count: int) -> str:

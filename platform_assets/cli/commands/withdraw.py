@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, opened_platform, print_json
+from platform_assets.cli.console import console, counted, opened_platform, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
 from platform_assets.cli.progress import telling
@@ -39,7 +39,7 @@ def withdraw(
         )
         return
     for withdrawal in done:
-        days = len(withdrawal.published)
-        text = f"{withdrawal.rows:,} rows of {arrival} count no more in {withdrawal.table}; {days:,} days changed."
+        gone, days = counted(withdrawal.rows, "row"), counted(len(withdrawal.published), "day")
+        text = f"{gone} of {arrival} taken out of {withdrawal.table}; {days} changed."
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print("The next refresh mends what reads them.")
