@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import json
 import os
 import signal
 import sys
@@ -36,7 +37,8 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 HELP = """Correct the past of a data platform safely.
 
 Exit codes: 0 done; 1 done, and something needs a look (held, missing or stale days, refused files, a failed check);
-2 the command line is wrong; 3 it could not be done, the message says why and what to do.
+2 the command line is wrong; 3 it could not be done, the message says why and what to do. With --json the last line on
+standard error is {"error": {"what": …, "do": …, "code": …}} then.
 """
 
 
@@ -113,7 +115,11 @@ def _main() -> None:
     try:
         with never_lost(), speaking(asked or "platform-assets") as voice:
             alone = [asked] if asked in COMMANDS else None
-            build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)(obj=voice)
+            app = build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)
+            if code := app(obj=voice, standalone_mode=not _for_programs()):
+                sys.exit(code)
+    except typer.TyperException as error:  # a person is told by Typer itself
+        _fail(error.format_message(), "Add --help to see what it takes.", error.exit_code)
     except PlatformError as error:
         _fail(error.what, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
     except OSError as error:
@@ -123,7 +129,15 @@ def _main() -> None:
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
 
 
+def _for_programs() -> bool:
+    arguments = sys.argv[1:]
+    return "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+
+
 def _fail(what: str, todo: str, code: int) -> NoReturn:
+    if _for_programs():
+        print(json.dumps({"error": {"what": what, "do": todo, "code": code}}, ensure_ascii=False), file=sys.stderr)
+        sys.exit(code)
     say("[bold red]Error:[/]", what, to=errors)
     say("[bold]What to do:[/]", todo, to=errors)
     sys.exit(code)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.markup import escape
 
 from platform_assets.errors import PlatformError
@@ -24,8 +25,27 @@ EXIT_FAILED = 3
 EXIT_INTERRUPTED = 130
 """What shells say of a command that Ctrl-C ended."""
 
-console = Console()
-errors = Console(stderr=True)
+_UNBROKEN = 1000
+"""Characters of a line that no terminal breaks."""
+
+
+class _Console(Console):
+    """As wide as the terminal; into a file or a pipe, each row and name stays on one line, for what reads it next."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        size = super().size
+        if self._width is None and not self.is_terminal and not os.environ.get("COLUMNS"):
+            return ConsoleDimensions(_UNBROKEN, size.height)
+        return size
+
+    @size.setter
+    def size(self, size: tuple[int, int]) -> None:
+        self._width, self._height = size
+
+
+console = _Console()
+errors = _Console(stderr=True)
 
 
 class UsageError(PlatformError):
@@ -134,9 +154,11 @@ def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> N
     to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap, emoji=False)
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 day, 2,000 days."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, does: str = "") -> str:
+    """A number with its noun, and what it does: 1 day, 2,000 days; 1 row waits, 2 rows wait."""
+    if number == 1:
+        return f"1 {noun}{f' {does}s' if does else ''}"
+    return f"{number:,} {noun}s{f' {does}' if does else ''}"
 
 
 def alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:

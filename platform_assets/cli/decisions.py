@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from platform_assets.cli.console import UsageError
@@ -14,9 +16,16 @@ if TYPE_CHECKING:
 def decided_by(reason: str | None, who: str | None) -> Author:
     """The author of a decision.
 
+    Args:
+        reason: as it was given.
+        who: as it was given; the user of this machine by default.
+
     Raises:
         UsageError: the reason or the name is missing or blank.
     """
+    if who is None:
+        with suppress(KeyError, OSError):  # in a container, a user may have no name
+            who = getpass.getuser()
     from platform_assets.engine.platform import Author
 
     given: dict[str, str] = {}

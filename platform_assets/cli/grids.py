@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from copy import copy
+from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
-_READABLE = 16
-"""Characters that a folded column needs at least, if it has as many in one word."""
+_LONGEST_WORD = 44
+"""Characters of a word that stays whole whatever the column; a longer one (a payload, a deep path) may be folded."""
 _BETWEEN = 2
 """Characters between two columns."""
 
@@ -20,8 +22,11 @@ class Grid(Table):
     """A table whose numbers and names are never cut: what does not fit side by side stands one below another."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if not self.row_count or self._least_width(console, options) <= options.max_width:
-            yield from super().__rich_console__(console, options)
+        widths = self._fitted(console, options)
+        if widths is not None:
+            fitted = copy(self)
+            fitted.columns = [replace(column, width=width) for column, width in zip(self.columns, widths, strict=True)]
+            yield from Table.__rich_console__(fitted, console, options)
             return
         if self.title is not None:
             yield Text.from_markup(str(self.title), style="table.title")
@@ -35,16 +40,28 @@ class Grid(Table):
             yield upright
             yield ""
 
-    def _least_width(self, console: Console, options: ConsoleOptions) -> int:
+    def _fitted(self, console: Console, options: ConsoleOptions) -> list[int] | None:
+        """The width of each column, with which all fit side by side; None where they do not.
+
+        Rich would take what is lacking from the widest columns, whatever words stand there.
+        """
         wide = options.update(max_width=10_000)
-
-        def least(column: Column) -> int:
+        least: list[int] = []
+        most: list[int] = []
+        for column in self.columns:
             sizes = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
-            if column.no_wrap:
-                return max(size.maximum for size in sizes)
-            return min(max(size.minimum for size in sizes), _READABLE)
-
-        return sum(map(least, self.columns)) + _BETWEEN * len(self.columns)
+            most.append(max(size.maximum for size in sizes))
+            longest = max(size.minimum for size in sizes)
+            least.append(most[-1] if column.no_wrap else min(longest, _LONGEST_WORD))
+        left = options.max_width - _BETWEEN * len(self.columns) - sum(least)
+        if left < 0 and self.row_count:
+            return None
+        wants = sorted(range(len(least)), key=lambda n: most[n] - least[n])
+        for others, n in zip(range(len(wants), 0, -1), wants, strict=True):
+            more = min(most[n] - least[n], max(left, 0) // others)
+            least[n] += more
+            left -= more
+        return least
 
 
 def new_grid(title: str, names: Iterable[str], right: Collection[str] = (), whole: Collection[str] = ()) -> Grid:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -16,7 +17,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from platform_assets.cli.console import console, counted
+from platform_assets.cli.console import UsageError, console, counted
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
@@ -35,32 +36,65 @@ class Format(StrEnum):
     json = "json"
 
 
+AsFormat = Annotated[
+    Format | None,
+    typer.Option(help="table for people, the default; csv or json lines for programs, --json for one document."),
+]
 Limit = Annotated[
     int | None, typer.Option(min=1, help=f"Most rows to print; {_SHOWN} in a table, all of them as csv or json.")
 ]
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Rows of some days of a table, not read yet.
+
+    Args:
+        folder: of the table.
+        schema_string: Delta schema of the table.
+        files: of each day, as paths from the folder.
+    """
+
+    folder: Location
+    schema_string: str
+    files: Mapping[date, Collection[str]]
+
+    @property
+    def columns(self) -> list[str]:
+        """In the order of the schema."""
+        return [field["name"] for field in json.loads(self.schema_string)["fields"]]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Oldest days first, file by file; making Arrow tables of them would import pandas, which takes long."""
+        none = dict.fromkeys(self.columns)  # what a file lacks that was written before the table got the column
+        for day in sorted(self.files):
+            for path in sorted(self.files[day]):
+                for batch in row_batches(self.folder / path, _BATCH_ROWS):
+                    yield from (none | row | {DAY: day} for row in batch.to_pylist())
+
+
 def print_rows(
-    title: str,
-    folder: Location,
-    schema_string: str,
-    files: Mapping[date, Collection[str]],
-    limit: int | None,
-    format: Format,
+    title: str, shown: Rows, limit: int | None, format: Format | None, head: Mapping[str, Any] | None = None
 ) -> None:
     """Print the first rows of some days, oldest days first; programs get all of them, or are told that they do not.
 
     Args:
         title: above the grid.
-        folder: of the table.
-        schema_string: Delta schema of the table.
-        files: of each day, as paths from the folder.
-        limit: most rows to print; by default as many as people read, and all for programs.
-        format: how.
+        shown: the rows.
+        limit: most of them to print; by default as many as people read, and all for programs.
+        format: how; a table for people by default.
+        head: what one JSON document says before its rows, instead of a format.
+
+    Raises:
+        UsageError: both are asked for.
     """
-    columns = [field["name"] for field in json.loads(schema_string)["fields"]]
-    rows = _rows(folder, files, columns)
-    match format:
+    if head is not None and format is not None:
+        raise UsageError("--json prints one document, and --format something else.", "Leave out one of them.")
+    columns, rows = shown.columns, iter(shown)
+    if head is not None:
+        _print_document({**head, "columns": columns}, rows, limit)
+        return
+    match format or Format.table:
         case Format.csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
@@ -77,7 +111,7 @@ def print_rows(
             console.print(shown, style="italic", highlight=False)
             return
     if next(rows, None) is not None:
-        print(f"Only the first {counted(limit or 0, 'row')}: leave out --limit for all of them.", file=sys.stderr)
+        _tell_that_there_are_more(limit)
 
 
 def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
@@ -90,13 +124,21 @@ def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _rows(folder: Location, files: Mapping[date, Collection[str]], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Rows file by file; making Arrow tables of them would import pandas, which takes longer than all the rest."""
-    none = dict.fromkeys(columns)  # what a file lacks that was written before the table got the column
-    for day in sorted(files):
-        for path in sorted(files[day]):
-            for batch in row_batches(folder / path, _BATCH_ROWS):
-                yield from (none | row | {DAY: day} for row in batch.to_pylist())
+def _print_document(head: Mapping[str, Any], rows: Iterator[dict[str, Any]], limit: int | None) -> None:
+    """Written as it is read: there may be more rows than memory."""
+    print(json.dumps(head, default=_text, ensure_ascii=False)[:-1] + ', "rows": [', end="")
+    comma = ""
+    for row in islice(rows, limit):
+        print(comma + "\n" + json.dumps(row, default=_text, ensure_ascii=False), end="")
+        comma = ","
+    is_complete = next(rows, None) is None
+    print(f'\n], "is_complete": {json.dumps(is_complete)}}}')
+    if not is_complete:
+        _tell_that_there_are_more(limit)
+
+
+def _tell_that_there_are_more(limit: int | None) -> None:
+    print(f"Only the first {counted(limit or 0, 'row')}: leave out --limit for all of them.", file=sys.stderr)
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -15,12 +17,15 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import damage, damaged, opened, other_length
+from platform_assets.lakehouse.storage.parquet import damage, damaged, opened, other_length, row_batches
 from platform_assets.records.manifest import DataFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
+
+_BATCH_ROWS = 65_536
+_EPOCH = date(1970, 1, 1)
 
 
 def resolve(lake: Lake, release: int | Release | None) -> Release:
@@ -126,6 +131,63 @@ def dataset(
     return ds.FileSystemDataset(
         fragments, pa.schema(Schema.from_json(snapshot.schema_string).to_arrow()), form, filesystem
     )
+
+
+@contextmanager
+def row_reader(
+    lake: Lake, table: str, columns: Sequence[str], release: int | Release | None = None
+) -> Iterator[pa.RecordBatchReader]:
+    """Some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas.
+
+    Raises:
+        UnknownTableError, NeverPublishedError, DamagedTableError: as for `dataset`, also while it is read.
+    """
+    import pyarrow as pa
+    from deltalake import Schema
+
+    now = resolve(lake, release)
+    version_in(lake, table, now)
+    snapshot = whole_snapshot(lake, table, now)
+    whole = pa.schema(Schema.from_json(snapshot.schema_string).to_arrow())
+    schema = pa.schema([whole.field(name) for name in columns if name in whole.names])
+
+    failures: list[DamagedTableError] = []
+
+    def in_files() -> Iterator[tuple[date | None, pa.RecordBatch]]:
+        try:
+            for name, day in sorted(snapshot.days.items()):
+                for batch in row_batches(lake.table_path(table) / name, _BATCH_ROWS, schema.names):
+                    yield day, batch
+        except DamagedTableError as error:
+            failures.append(error)
+            raise
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for day, batch in in_files():
+            there = {field: batch.column(field) for field in batch.schema.names}
+            there[DAY] = _repeated(day, batch.num_rows)
+            arrays = [
+                there[field.name].cast(field.type) if field.name in there else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    try:
+        yield pa.RecordBatchReader.from_batches(schema, batches())
+    except Exception as error:
+        if failures:  # who reads a stream of Arrow's gets its words only
+            raise failures[0] from error
+        raise
+
+
+def _repeated(day: date | None, rows: int) -> pa.Array:
+    """A day as a column; Arrow's own scalars import pandas, to see whether they are one of its."""
+    import pyarrow as pa
+
+    if day is None:
+        return pa.nulls(rows, pa.date32())
+    days = array("i", [day.toordinal() - _EPOCH.toordinal()]) * rows
+    return pa.Array.from_buffers(pa.date32(), rows, [None, pa.py_buffer(days)])
 
 
 def rows_of_files(table_path: Location, files: Mapping[date, Sequence[DataFile]]) -> ds.Dataset:

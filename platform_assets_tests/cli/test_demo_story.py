@@ -124,7 +124,9 @@ def test_a_demo_tells_what_happened_is_undone_by_its_own_command_and_does_nothin
     assert undone.code == 0, undone.err
     assert _net(run) == before
     assert "Nothing to do" in run("demo", "--days", "3").out
-    assert run("demo", "--days", "3", "--fresh", "--json").json["correction"]["net_sales"] == told["net_sales"]
+    fresh = run("demo", "--days", "3", "--fresh", "--json")
+    assert fresh.code == 0, fresh.err
+    assert fresh.json["correction"]["net_sales"] == told["net_sales"]
 
 
 def _net(run) -> Decimal:

@@ -39,6 +39,19 @@ def test_no_number_and_no_name_is_ever_cut(width: int) -> None:
         assert "silver.transactions  2017-05-30  1,604,228" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_no_word_is_broken_while_rows_can_stand_upright(width: int) -> None:
+    """Also not in a column that may be folded between words."""
+    rows = [("gold.sales_month_to_date", "2017-05-30", "20261125T020817654619Z-7e2a455b", "why " * 9)] * 2
+    grid = new_grid("Made by", ("table", "day", "publication", "why"))
+    for row in rows:
+        grid.add_row(*row)
+    out = StringIO()
+    Console(file=out, width=width, highlight=False).print(grid)
+    assert set(out.getvalue().split()) >= set(" ".join(rows[0]).split())
+    assert all(len(line.rstrip()) <= width for line in out.getvalue().splitlines())
+
+
 def test_narrow_terminals_get_a_line_for_each_value_that_there_is() -> None:
     lines = [line.rstrip() for line in printed(36, ROWS[1:]).splitlines()]
     assert lines == ["Tables", "table   gold.daily_sales", "newest  2017-05-30", "rows    87,544", ""]

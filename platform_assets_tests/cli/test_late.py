@@ -40,8 +40,8 @@ def test_rows_are_listed_with_how_late_or_how_far_ahead_they_came(run: Run) -> N
     shown = run("late", "list").out
     assert "366 days late" in shown
     assert "365 days ahead" in shown
-    assert "1 rows wait: late approve" in shown
-    assert "1 rows are taken when their day comes" in shown
+    assert "1 row waits: late approve" in shown
+    assert "1 row waits till the day comes" in shown
     states = {row["day"]: (row["state"], row["days_late"]) for row in run("late", "list", "--json").json}
     assert states == {"2016-01-03": ("waiting", 366), "2018-01-03": ("ahead", -365)}
 
@@ -49,8 +49,8 @@ def test_rows_are_listed_with_how_late_or_how_far_ahead_they_came(run: Run) -> N
 @pytest.mark.usefixtures("world")
 def test_status_says_what_waits_for_whom_and_what_lies_outside_the_calendar(run: Run) -> None:
     shown = run("status").out
-    assert "1 rows wait for a decision" in shown
-    assert "1 rows wait for their day" in shown
+    assert "1 row waits for a decision" in shown
+    assert "1 row waits for the day to come" in shown
     assert "raw.products has 1 rows of days that the calendar does not have, 2017-01-05" in shown
 
 

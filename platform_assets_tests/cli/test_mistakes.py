@@ -72,7 +72,7 @@ def flat(text: str) -> str:
         (["up", "--port", "0"], "Invalid value for '--port'"),
         (["late", "approve", ARRIVAL, "--by", "Zoë"], "A decision needs --reason"),
         (["late", "approve", ARRIVAL, "--reason", " ", "--by", "Zoë"], "A decision needs --reason"),
-        (["late", "refuse", ARRIVAL, "--reason", "x"], "A decision needs --by"),
+        (["late", "refuse", ARRIVAL, "--reason", "x", "--by", " "], "A decision needs --by"),
         (["late", "approve", *DECIDED], "Say which rows"),
         (["late", "approve", ARRIVAL, "--days", "2017-01-02", *DECIDED], "Say which rows"),
         (["late", "refuse", "--table", "raw.transactions", *DECIDED], "Say which rows"),

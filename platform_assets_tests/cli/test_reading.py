@@ -54,6 +54,32 @@ def test_programs_get_all_rows_or_are_told_that_they_do_not(run, published):
     assert run("read", TABLE, "--format", "csv", "--limit", "3").err == ""
 
 
+def test_rows_as_one_document_say_of_what_they_are_and_whether_they_are_all(run, published):
+    whole = run("read", TABLE, "--json")
+    assert whole.err == ""
+    assert {name: value for name, value in whole.json.items() if name != "rows"} == {
+        "table": TABLE,
+        "release": 1,
+        "columns": ["key", "cents", "price", "event_date"],
+        "is_complete": True,
+    }
+    assert [Decimal(row["price"]) for row in whole.json["rows"]] == [Decimal("1.50"), Decimal("0.01"), Decimal("1.99")]
+    cut = run("read", TABLE, "--json", "--limit", "2")
+    assert (len(cut.json["rows"]), cut.json["is_complete"]) == (2, False)
+    assert "Only the first 2 rows" in cut.err
+    assert run("read", TABLE, "--json", "--days", "2017-01-03").json["rows"] == []
+    assert run("read", TABLE, "--json", "--format", "csv").code == 2
+
+
+def test_days_of_rows_are_chosen_like_all_days(run, published):
+    def days(*asked):
+        return {row["event_date"] for row in run("read", TABLE, "--json", *asked).json["rows"]}
+
+    assert days("--days", "2017-01-02") == days("--day", "2017-01-02") == {"2017-01-02"}
+    assert days("--days", "2017-01-01..2017-01-03") == days("--days", "2017-01-01,2017-01-02")
+    assert days("--days", "2017-01-01..2017-01-02") == {"2017-01-01", "2017-01-02"}
+
+
 def test_doctor_of_a_new_installation_finds_nothing_to_do(run):
     said = run("doctor", "--json")
     assert {finding["name"] for finding in said.json if not finding["ok"]} <= {"Free disk", "Delta jars"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import date
@@ -24,9 +23,11 @@ from platform_assets.cli.console import (
 )
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.progress import meanwhile
 from platform_assets.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ app = typer.Typer(
     help="Whether everything published is as it was published, and what was ever done to a day.", no_args_is_help=True
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 _SHOWN = 20
 """Faults that are printed of each check; all of them with --json."""
 
@@ -45,7 +45,7 @@ _SHOWN = 20
 def verify(
     context: typer.Context,
     table: Annotated[str | None, typer.Option("--table", help="Only this table; the chain is always whole.")] = None,
-    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    days: Days = None,
     fast: Annotated[bool, typer.Option("--fast", help="Only the chain and the logs, no files.")] = False,
     every_release: Annotated[bool, typer.Option("--all", help="Also files that only older releases show.")] = False,
     read_mb: Annotated[
@@ -89,8 +89,8 @@ def verify(
 
 @app.command()
 def show(
-    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
-    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    table: TableName,
+    day: OneDay,
     as_json: AsJson = False,
 ) -> None:
     """Tell the whole life of a day, oldest first: what was published, held, decided, withdrawn and rolled back."""
@@ -107,22 +107,33 @@ def show(
 
 @app.command("put-back")
 def put_back(
+    context: typer.Context,
     table: Annotated[str, typer.Argument(help="A table that another tool changed, or _releases.")],
-    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
 ) -> None:
     """Undo what another tool committed to a table, so that it is again what the release shows."""
-    author = decided_by(reason, getpass.getuser() if by is None else by)
+    author = decided_by(reason, by)
     from platform_assets.lakehouse.revert import remove_foreign_releases, revert_foreign
 
     lost: tuple[date, ...] = ()
-    with opened_platform() as platform:
+    with (
+        telling(context, "audit put-back") as progress,
+        meanwhile(progress, f"putting {table} back"),
+        opened_platform() as platform,
+    ):
         if table == "_releases":
             release = remove_foreign_releases(platform.lake, author.why, author.who)
         else:
             done = revert_foreign(platform.lake, table, author.why, author.who)
             release, lost = (done.release, done.lost) if done else (None, ())
         platform.sync()
+    if as_json:
+        print_json({"table": table, "release": release, "lost": list(lost)})
+        if lost:
+            raise typer.Exit(EXIT_LOOK)
+        return
     if release is None:
         console.print(f"Nobody else changed {table}: nothing to put back.", markup=False, highlight=False)
         return

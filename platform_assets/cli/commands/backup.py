@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, print_json, say
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
@@ -18,7 +19,7 @@ def backup(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to; a folder of earlier backups gets what is new.")],
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many generations stay, the new one included.")] = 7,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy lake and ledger as of the newest release; readers and publishers go on meanwhile.
 

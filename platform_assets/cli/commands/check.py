@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.console import EXIT_FAILED, console, counted, print_json, say
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
@@ -23,7 +24,7 @@ def check(
     tables: Annotated[
         list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check contracts and transforms of all domains, without a row; exit code 3 with all that is wrong."""
     settings = load_settings()

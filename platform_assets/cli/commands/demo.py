@@ -15,10 +15,12 @@ from platform_assets.cli.commands.demo_correction import correct
 from platform_assets.cli.commands.demo_state import demo_clock, remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import Story, story_json
 from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
-from platform_assets.cli.console import EXIT_FAILED, EXIT_LOOK, errors, opened_platform, print_json
+from platform_assets.cli.console import EXIT_LOOK, opened_platform, print_json
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.errors import PlatformError
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings, load_settings
@@ -32,11 +34,15 @@ LATE_DAYS = 91
 """After so many days the last late row of the simulation has arrived."""
 
 
+class DemoFailedError(PlatformError):
+    """A step of the demo failed, and what comes after it was not begun."""
+
+
 def demo(
     context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
     from platform_assets.domains.retail.sample import Simulation
@@ -66,10 +72,9 @@ def demo(
             phase, story = correct(settings, simulation, spark, progress)
             phases.append(phase)
     if phases and phases[-1].failures:
-        for failure in phases[-1].failures:
-            errors.print(failure, soft_wrap=True, highlight=False)
-        errors.print("What was published stays. Run the same command again to go on from there.")
-        raise typer.Exit(EXIT_FAILED)
+        raise DemoFailedError(
+            "\n".join(phases[-1].failures), "What was published stays: run the same command again to go on from there."
+        )
     with opened_platform(settings) as platform:
         summary, day = summarise(platform), story.day if story else day_to_look_at(platform)
     seconds = time.monotonic() - started

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
@@ -31,7 +31,7 @@ _ENOUGH_FREE_GB = 5
 _PACKAGES = ("dagster", "pyspark", "delta-spark", "deltalake", "sqlalchemy")
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Check Java, jars, folders, ledger, versions and free disk; exit code 1 if something has to be done."""
     findings = list(examine(load_settings()))
     if as_json:
@@ -105,7 +105,11 @@ def _tables(settings: Settings) -> Finding:
 def _ledger(settings: Settings) -> Finding:
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            return Finding("Ledger", True, f"{len(ledger.indexed()):,} publications, {len(ledger.holds()):,} holds")
+            return Finding(
+                "Ledger",
+                True,
+                f"{counted(len(ledger.indexed()), 'publication')}, {counted(len(ledger.holds()), 'hold')}",
+            )
     except PlatformError as error:
         return Finding("Ledger", False, error.what, error.todo)
 

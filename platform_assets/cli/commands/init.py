@@ -14,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, say
+from platform_assets.cli.console import UsageError, console, print_json, say
+from platform_assets.cli.options import AsJson
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.settings import load_settings
 
@@ -30,6 +31,7 @@ _MOST_LETTERS = 30
 def init(
     domain: Annotated[str, typer.Argument(help="Its name, which is that of its package, too.")],
     into: Annotated[Path, typer.Option("--into", help="Folder in which the package is made.")] = Path(),
+    as_json: AsJson = False,
 ) -> None:
     """Write a domain of your own: contracts, transforms, a sample to land and a test, to begin with."""
     home = into.expanduser().resolve()
@@ -46,7 +48,11 @@ def init(
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(_filled(source, domain, home), encoding="utf-8")
         made.rename(target)
+    if as_json:
+        print_json({"written": target, "next": [line.strip() for line in _next_steps(domain, target)]})
+        return
     say("[green]written[/]", f"{target}")
+    console.print("Next:")
     for line in _next_steps(domain, target):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
@@ -83,7 +89,6 @@ def _filled(source: Path, domain: str, home: Path) -> str:
 
 def _next_steps(domain: str, target: Path) -> Iterator[str]:
     settings = shlex.quote(str(target / "settings.sh"))
-    yield "Next:"
     yield f"  . {settings}    # PYTHONPATH and PLATFORM_DOMAINS: for all commands, `up` and Dagster's processes"
     sample = shlex.quote(str(target / "sample" / "deliveries"))
     yield f'  mkdir -p "$PLATFORM_STATE/landing" && cp -r {sample}/. "$PLATFORM_STATE/landing/"'

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, print_json
+from platform_assets.cli.console import UsageError, console, counted, parse_day, print_json
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
 
@@ -23,7 +23,7 @@ def land(
     days: Annotated[int | None, typer.Option(min=1, help="Days of sales; the whole calendar by default.")] = None,
     scale: Annotated[int, typer.Option(min=1, help="Times as many lines a day.")] = 1,
     rate: Annotated[list[str] | None, typer.Option(help="A share of lines, such as late=0.05; repeatable.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Land the sample's files up to an arrival date, day by day; what is there already is left alone."""
     from platform_assets.domains.retail.sample import SampleError, Simulation
@@ -38,23 +38,18 @@ def land(
         )
     except SampleError as error:
         raise UsageError(error.what, error.todo) from error
-    newest = _day(until) if until else simulation.last_arrival
+    newest = parse_day(until) if until else simulation.last_arrival
     with telling(context, "landing") as progress:
         landed = land_files(simulation, settings.landing, newest, progress)
     if as_json:
         print_json({"files": landed.files, "rows": landed.rows, "newest": landed.newest, "root": settings.landing})
     elif landed.files:
-        console.print(f"Landed {landed.files:,} files with {landed.rows:,} rows up to {landed.newest}.")
+        console.print(
+            f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
+        )
         console.print("Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.")
     else:
         console.print(f"Nothing to land: everything up to {landed.newest} is there already.")
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{text!r} is not a day.", "Write it as YYYY-MM-DD, for example 2017-03-31.") from error
 
 
 def _rates(given: list[str]) -> Rates:

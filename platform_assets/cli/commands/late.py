@@ -19,6 +19,7 @@ from platform_assets.cli.console import (
 )
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, By, Days, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
@@ -33,10 +34,6 @@ app = typer.Typer(
 
 Arrival = Annotated[str | None, typer.Argument(help="An arrival, as `late list` shows it.")]
 OfTable = Annotated[str | None, typer.Option("--table", help="Instead of an arrival: a raw table, with --days.")]
-Days = Annotated[str | None, typer.Option("--days", help="Of that table: a day, A..B, or several with commas.")]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command("list")
@@ -86,10 +83,10 @@ def approve(
         return
     for approval in done:
         for entered in approval.arrivals:
-            text = f"{entered.taken:,} rows of {entered.origin} entered {approval.table} as {entered.path}."
+            text = f"{counted(entered.taken, 'row')} of {entered.origin} entered {approval.table} as {entered.path}."
             console.print(text, markup=False, highlight=False, soft_wrap=True)
         changed = sorted(approval.published)
-        console.print(f"{len(changed):,} days of {approval.table} changed, {changed[0]} to {changed[-1]}.")
+        console.print(f"{counted(len(changed), 'day')} of {approval.table} changed, {changed[0]} to {changed[-1]}.")
     console.print("The next refresh mends what reads them.")
 
 
@@ -112,7 +109,7 @@ def refuse(
         print_json([_as_json(rows) for rows in done])
         return
     rows = sum(refused.rows for refused in done)
-    console.print(f"{rows:,} rows of {len({refused.day for refused in done}):,} days stay out.")
+    console.print(f"{counted(rows, 'row')} of {counted(len({refused.day for refused in done}), 'day')} will stay out.")
 
 
 def _selection(arrival: str | None, table: str | None, days: str | None) -> LateSelection:
@@ -128,7 +125,7 @@ def _selection(arrival: str | None, table: str | None, days: str | None) -> Late
 
 def _print(queue: Sequence[LateRows]) -> None:
     names = ("table", "day", "came", "arrival", "rows", "amounts", "state")
-    grid = new_grid("The late queue", names, right=("came", "rows"), whole=("table", "day", "came"))
+    grid = new_grid("The late queue", names, right=("came", "rows"), whole=("table", "day", "came", "arrival"))
     for rows in queue:
         state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
         amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)
@@ -137,9 +134,9 @@ def _print(queue: Sequence[LateRows]) -> None:
     console.print(grid)
     counts = counts_of(queue)
     if count := counts.waiting:
-        console.print(f"{count:,} rows wait: late approve ARRIVAL --reason … --by …, or late refuse.")
+        console.print(f"{counted(count, 'row', 'wait')}: late approve ARRIVAL --reason … --by …, or late refuse.")
     if count := counts.ahead:
-        console.print(f"{count:,} rows are taken when their day comes, unless somebody decides otherwise.")
+        console.print(f"{counted(count, 'row', 'wait')} till the day comes, unless somebody decides otherwise.")
 
 
 def _came(rows: LateRows) -> str:

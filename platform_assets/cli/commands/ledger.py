@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from platform_assets.cli.console import console, counted, print_json, say
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.ledger.damaged import salvage, set_aside
@@ -28,9 +28,7 @@ def _group() -> None:
 
 
 @app.command()
-def rebuild(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
-) -> None:
+def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
     """Rebuild the index from the lake's manifests; holds and people's decisions stay.
 
     A ledger whose file is damaged is set aside; what can be read of holds and decisions goes into the new one.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.console import console, say
+from platform_assets.cli.console import console, counted, say
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.day_history import Content, Event, Published
@@ -104,4 +104,4 @@ def _sorted(reads: dict[str, int]) -> list[tuple[str, int]]:
 
 
 def _said(content: Content | None) -> str:
-    return f"{content.rows:,} rows, digest {content.digest}" if content else "never computed"
+    return f"{counted(content.rows, 'row')}, digest {content.digest}" if content else "never computed"

@@ -13,10 +13,12 @@ from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, DryRun
 from platform_assets.cli.plan_view import size, which
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.retention import TASKS, Deletion, Task
+from platform_assets.progress import meanwhile
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -37,9 +39,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-
 
 @app.command()
 def run(
@@ -51,7 +50,7 @@ def run(
     """Do what is due; exit code 1 if the files of a day hold other rows than were published."""
     tasks: tuple[Task, ...] = TASKS if only is None else (only.value,)
     with opened_platform() as platform:
-        done = _planned(platform, tasks) if dry_run else _done(context, platform, tasks)
+        done = _planned(context, platform, tasks) if dry_run else _done(context, platform, tasks)
         window = platform.settings.rollback_window_days
     if as_json:
         print_json({"dry_run": dry_run, **_json(done)})
@@ -63,6 +62,7 @@ def run(
 
 @app.command()
 def delete(
+    context: typer.Context,
     publication: Annotated[str, typer.Argument(help="As `releases` or `why` name it.")],
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -70,7 +70,11 @@ def delete(
     """Delete the files of one publication; refused by name while a release that stays needs them."""
     from platform_assets.operations.maintenance.maintenance import Maintenance, delete_publication
 
-    with opened_platform() as platform:
+    with (
+        opened_platform() as platform,
+        telling(context, "maintenance delete") as progress,
+        meanwhile(progress, "looking for what needs its files"),
+    ):
         gone = delete_publication(platform, publication, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "deleted": _removals_json(gone)})
@@ -78,10 +82,11 @@ def delete(
         console.print(_grid(Maintenance(deletions=gone), dry_run))
 
 
-def _planned(platform: Platform, tasks: Sequence[Task]) -> Maintenance:
+def _planned(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> Maintenance:
     from platform_assets.operations.maintenance.maintenance import plan_maintenance
 
-    return plan_maintenance(platform, tasks)
+    with telling(context, "maintenance") as progress, meanwhile(progress, "looking for what is due"):
+        return plan_maintenance(platform, tasks)
 
 
 def _done(context: typer.Context, platform: Platform, tasks: Sequence[Task]) -> Maintenance:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import parse_day
-from platform_assets.cli.rows import Format, Limit, print_rows
+from platform_assets.cli.console import parse_days
+from platform_assets.cli.options import AsJson, DaysOrDay, TableName
+from platform_assets.cli.rows import AsFormat, Limit, Rows, print_rows
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import version_in, whole_snapshot
@@ -16,19 +17,23 @@ from platform_assets.settings import load_settings
 
 
 def read(
-    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
-    day: Annotated[str | None, typer.Option(help="Only this day, YYYY-MM-DD.")] = None,
+    table: TableName,
+    days: DaysOrDay = None,
     release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
     limit: Limit = None,
-    format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
+    format: AsFormat = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print rows of a table as readers see them, now or at a release, oldest days first."""
     settings = load_settings()
-    days = None if day is None else [parse_day(day, settings)]
+    chosen = None if days is None else parse_days(days, settings)
     lake = Lake.at(settings.lake)
     shown = readers_release(settings, release)
     version_in(lake, table, shown, load_catalogue(settings).names)
-    snapshot = whole_snapshot(lake, table, shown, days)
-    files = {of: paths for of, paths in snapshot.by_day().items() if of is not None and (days is None or of in days)}
-    title = f"{table}{f' on {day}' if day else ''}"
-    print_rows(title, lake.table_path(table), snapshot.schema_string, files, limit, format)
+    snapshot = whole_snapshot(lake, table, shown, chosen)
+    files = {
+        of: paths for of, paths in snapshot.by_day().items() if of is not None and (chosen is None or of in chosen)
+    }
+    title = f"{table}{f' on {days}' if days else ''}"
+    head = {"table": table, "release": shown.number} if as_json else None
+    print_rows(title, Rows(lake.table_path(table), snapshot.schema_string, files), limit, format, head)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Annotated
 
 import typer
 
 from platform_assets.cli.console import console, print_json, say
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.progress import telling
 from platform_assets.operations.recovery.recover import recover_installation
+from platform_assets.progress import meanwhile
 from platform_assets.settings import load_settings
 
 
 def recover(
+    context: typer.Context,
     undo: Annotated[
         bool, typer.Option("--undo", help="Put tables back to what the newest release shows instead of finishing.")
     ] = False,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why to undo, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
 ) -> None:
     """Finish what killed processes began; whoever writes next would do so too."""
-    author = decided_by(reason, getpass.getuser() if by is None else by) if undo else None
-    recovered = recover_installation(load_settings(), author)
+    author = decided_by(reason, by) if undo else None
+    with telling(context, "recover") as progress, meanwhile(progress, "finishing what was begun"):
+        recovered = recover_installation(load_settings(), author)
     if as_json:
         print_json(
             {

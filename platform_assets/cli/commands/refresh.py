@@ -22,6 +22,7 @@ from platform_assets.cli.console import (
 )
 from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.plan_view import bereft_lines, blocked_lines, estimate_line, intake_lines, plan_grid, plan_json
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -58,13 +59,13 @@ def refresh(
     tables: Annotated[
         list[str] | None, typer.Argument(help="These and what they are made from; all by default.")
     ] = None,
-    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    days: Days = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and start nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Recompute the days named, whatever their state.")] = False,
     stage: Annotated[
         str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which nobody sees yet.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
     started = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from platform_assets.cli.commands.release_view import diff_json, pin_json, print_diff, print_release, release_json
 from platform_assets.cli.console import console, opened_platform, print_json, selected
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="What a release shows, what differs between two, and pins.", no_args_is_help=True)
 
 _NAMED = "Its number, the name of its pin, or a publication"
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Limit = Annotated[int, typer.Option(min=1, help="Most days to list one by one.")]
 Which = Annotated[str, typer.Argument(help=f"{_NAMED}.")]
 WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current one by default.")]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")]
 
 
 @app.command()
@@ -61,8 +58,8 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
 def diff(
     before: Which,
     after: WhichOrNow = None,
-    table: Annotated[str | None, typer.Option(help="Only this table.")] = None,
-    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    table: OneTable = None,
+    days: Days = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -90,7 +87,7 @@ def pin(
     as_json: AsJson = False,
 ) -> None:
     """Keep a release readable, whatever maintenance would delete, until it is unpinned."""
-    author = decided_by(reason, getpass.getuser() if by is None else by)
+    author = decided_by(reason, by)
     from platform_assets.operations.pins import pin as keep
 
     with opened_platform() as platform:
@@ -102,7 +99,7 @@ def pin(
 @app.command()
 def unpin(which: Which, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
     """Let maintenance delete what only this release needs, once it is old enough."""
-    author = decided_by(reason, getpass.getuser() if by is None else by)
+    author = decided_by(reason, by)
     from platform_assets.operations.pins import release_number
     from platform_assets.operations.pins import unpin as let_go
 

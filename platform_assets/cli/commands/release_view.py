@@ -84,14 +84,18 @@ def _print_changes(changes: Sequence[DayDifference], limit: int, title: str) -> 
     if not changes:
         console.print("No day differs from the release before.")
         return
-    sums = new_grid(title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"))
+    sums = new_grid(
+        title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"), whole=("table",)
+    )
     for table in sorted({change.table for change in changes}):
         of_it = [change for change in changes if change.table == table]
         rows, stored = _became(*_total(of_it, _rows)), _became(*_total(of_it, _bytes), size)
         sums.add_row(table, f"{len(of_it):,}", which([change.day for change in of_it]), rows, stored)
     console.print(sums)
     right = ("rows", "bytes")
-    grid = new_grid("Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right)
+    grid = new_grid(
+        "Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right, ("figures", "by releases")
+    )
     for change in changes[:limit]:
         grid.add_row(
             change.table,

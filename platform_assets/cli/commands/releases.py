@@ -10,6 +10,7 @@ from rich.table import Table
 
 from platform_assets.cli.commands.release_view import pin_json, publication_json
 from platform_assets.cli.console import console, counted, platform_to_look, print_json
+from platform_assets.cli.options import AsJson
 from platform_assets.operations.pins import Pin, described, pinned_releases
 from platform_assets.records.history import PublicationRecord
 
@@ -17,7 +18,7 @@ from platform_assets.records.history import PublicationRecord
 def releases(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     pinned: Annotated[bool, typer.Option("--pinned", help="Only releases that are pinned.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List what was published: release, when, what of which tables, by whom and why, and who pinned it."""
     with platform_to_look() as platform:

@@ -10,6 +10,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, print_json, say
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
 
@@ -28,7 +29,7 @@ def restore(
     only_rehearsed: Annotated[
         bool, typer.Option("--rehearse", help="Restore beside the backup, read all of it, and leave no trace.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put lake and ledger of a backup where PLATFORM_STATE says, or rehearse it; nothing is ever replaced.
 

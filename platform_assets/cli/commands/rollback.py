@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason
 from platform_assets.cli.plan_view import which
 from platform_assets.cli.progress import telling
 from platform_assets.planning.windows import day_range
@@ -23,12 +23,12 @@ def rollback(
     publication: Annotated[str | None, typer.Argument(help="As `releases` or `why` name it.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Everything that this run published.")] = None,
     to: Annotated[int | None, typer.Option("--to", help="Everything published after this release.")] = None,
-    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
+    days: Days = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also what later publications made of the days.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    dry_run: DryRun = False,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
 ) -> None:
     """Put exactly the days of a publication, a run or since a release back as they were, and hold them there."""
     if sum(given is not None for given in (publication, run, to)) != 1:
@@ -38,7 +38,7 @@ def rollback(
         )
     if dry_run and reason is None:
         reason = "a dry run"
-    author = decided_by(reason, getpass.getuser() if by is None else by)
+    author = decided_by(reason, by)
     from platform_assets.operations.rollback.rollback import rollback as roll_back
     from platform_assets.operations.rollback.selection import chosen_publications
 

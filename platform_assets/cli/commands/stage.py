@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say, selected
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    errors,
+    opened_platform,
+    print_json,
+    say,
+    selected,
+)
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import Format, Limit, print_rows
+from platform_assets.cli.rows import AsFormat, Limit, Rows, print_rows
 from platform_assets.cli.session import session_on_demand
 
 app = typer.Typer(
@@ -19,9 +30,6 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
-OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
-Days = Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command(name="list")
@@ -43,7 +51,7 @@ def list_stages(as_json: AsJson = False) -> None:
     else:
         print_stages(stages)
     for damage in damaged:
-        say("[red]damaged[/]", f"{damage.what} {damage.todo}")
+        say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors if as_json else console)
     if damaged:
         raise typer.Exit(EXIT_LOOK)
 
@@ -66,10 +74,11 @@ def show(name: Name, as_json: AsJson = False) -> None:
 @app.command()
 def read(
     name: Name,
-    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
+    table: TableName,
     days: Days = None,
     limit: Limit = None,
-    format: Annotated[Format, typer.Option(help="table for people, csv or json lines for programs.")] = Format.table,
+    format: AsFormat = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
     from platform_assets.lakehouse.reading import version_in
@@ -84,7 +93,8 @@ def read(
         files = {day: [file.path for file in day_files] for day, day_files in snapshot.files(table).items()}
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
-    print_rows(f"{table} in stage {name}", folder, schema, chosen, limit, format)
+    head = {"table": table, "stage": name, "release": snapshot.release.number} if as_json else None
+    print_rows(f"{table} in stage {name}", Rows(folder, schema, chosen), limit, format, head)
 
 
 @app.command()
@@ -119,24 +129,22 @@ def compare(
 def publish(
     context: typer.Context,
     name: Name,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who publishes; the user of this machine by default.")] = None,
+    reason: Reason = None,
+    by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """Show all days of a stage at once, in one release, and close it.
 
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
-    from platform_assets.engine.platform import Author
     from platform_assets.engine.state.planner import plan_steps
     from platform_assets.operations.stages.stages import publish_stage
     from platform_assets.operations.stages.store import read_stage
     from platform_assets.planning.selection import BY_PERSON
 
     with opened_platform() as platform:
-        why = reason or read_stage(platform.lake, name).why
-        who = by or getpass.getuser()
-        author = Author(run=f"stage-{name}-{os.getpid()}", why=why, who=who)
+        decided = decided_by(read_stage(platform.lake, name).why if reason is None else reason, by)
+        author = replace(decided, run=f"stage-{name}-{os.getpid()}")
         with (
             telling(context, "stage publish") as progress,
             session_on_demand(platform.settings, progress, brief=True) as spark,

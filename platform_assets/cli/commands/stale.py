@@ -11,6 +11,7 @@ import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, platform_to_look, print_json, say, selected
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.plan_view import (
     bereft_json,
     bereft_lines,
@@ -32,8 +33,8 @@ from platform_assets.planning.windows import Calendar
 
 def stale(
     table: Annotated[str | None, typer.Argument(help="Only this table.")] = None,
-    days: Annotated[str | None, typer.Option(help="Only these: a day, A..B, or several with commas.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    days: Days = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show which days are stale and why, without starting Spark; exit code 1 if there are any, or held ones."""
     with platform_to_look() as platform:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Annotated
 
 import typer
 
@@ -13,6 +12,7 @@ from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, plat
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_counts
@@ -92,7 +92,7 @@ def table_status(
     )
 
 
-def status(as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with platform_to_look() as platform:
         held = held_days(platform, platform.ledger.holds())
@@ -171,16 +171,19 @@ def _print(
         did = f"; did you mean {meant}?" if meant else ""
         say("[yellow]not read[/]", f"{folder}: no table takes files from this folder of the landing area{did}")
     if late:
-        say("[yellow]late[/]", f"{late:,} rows wait for a decision: platform-assets late list")
+        say("[yellow]late[/]", f"{counted(late, 'row', 'wait')} for a decision: platform-assets late list")
     if ahead:
-        say("ahead", f"{ahead:,} rows wait for their day: platform-assets late list")
+        say("ahead", f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     for table in tables:
         if table.days_outside:
             first, last = table.days_outside
             which = f"{first}" if first == last else f"from {first} to {last}"
-            say("outside", f"{table.table} has {table.outside:,} rows of days that the calendar does not have, {which}")
+            say(
+                "outside",
+                f"{table.table} has {counted(table.outside, 'row')} of days that the calendar does not have, {which}",
+            )
     if pending:
-        console.print(f"{pending} files wait to be ingested: `platform-assets refresh` takes them.")
+        console.print(f"{counted(pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.")
 
 
 def _alarm(count: int) -> str:

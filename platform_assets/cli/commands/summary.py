@@ -108,9 +108,9 @@ def print_summary(
     if not any(count for phase in phases for count in phase.changed.values()):
         console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
     if late := sum(summary.late for summary in tables):
-        console.print(f"{late:,} rows came too late to be taken unasked: platform-assets late list")
+        console.print(f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list")
     if ahead := sum(summary.ahead for summary in tables):
-        console.print(f"{ahead:,} rows wait for their day: platform-assets late list")
+        console.print(f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list")
     if story:
         print_story(story)
     console.print()

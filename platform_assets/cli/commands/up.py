@@ -14,8 +14,9 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, errors, say
+from platform_assets.cli.console import UsageError, console, errors, print_json, say
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import hush, telling
 from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.cli.watchdog import Watchdog
@@ -35,6 +36,7 @@ def up(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Only look: no daemon, and no button that changes anything.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
@@ -49,7 +51,11 @@ def up(
         with telling(context, "preparing Dagster"):
             _create_pools(home)
     hush(context)
-    console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
+    if as_json:
+        print_json({"address": address, "read_only": read_only})
+        sys.stdout.flush()
+    else:
+        console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []

@@ -23,6 +23,7 @@ from platform_assets.cli.console import (
     selected,
 )
 from platform_assets.cli.grids import new_grid
+from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import quiet_connection
 from platform_assets.lakehouse.staging_folders import private_folder
@@ -43,12 +44,12 @@ _DRAWN = 3
 def verify(
     context: typer.Context,
     table: Annotated[str | None, typer.Argument(help="<layer>.<table>; every table by default.")] = None,
-    days: Annotated[str | None, typer.Option(help="Only these days: YYYY-MM-DD, A..B, or several with commas.")] = None,
+    days: Days = None,
     sample: Annotated[
         int | None, typer.Option(min=0, help=f"Days to draw besides the newest of each table; {_DRAWN} by default.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="What to draw by; another one every day by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute published days again from what they were made from; exit code 1 if one comes out otherwise."""
     settings = load_settings()

@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause, which
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
@@ -26,10 +27,10 @@ _SHOWN = 5
 
 
 def why(
-    table: Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")],
-    day: Annotated[str, typer.Argument(help="YYYY-MM-DD.")],
+    table: TableName,
+    day: OneDay,
     diff: Annotated[bool, typer.Option("--diff", help="Show what differs now from what the day was made of.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
     with platform_to_look() as platform:
@@ -107,7 +108,7 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
     tree = Tree(_head(origin), guide_style="dim", highlight=False)
     if len(origin.days) == 1:
         [record] = origin.days.values()
-        tree.add(f"{record.rows:,} rows, digest {record.digest}")
+        tree.add(f"{counted(record.rows, 'row')}, digest {record.digest}")
         if record.fingerprint:
             tree.add(f"fingerprint {record.fingerprint}")
             commit = f", commit {shown_commits(record.git_commit)}" if record.git_commit else ""
@@ -118,7 +119,7 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
             tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
     elif origin.days:
         rows = sum(record.rows for record in origin.days.values())
-        tree.add(f"{rows:,} rows, digests together {_together(origin)}")
+        tree.add(f"{counted(rows, 'row')}, digests together {_together(origin)}")
     if software:
         tree.add(
             f"computed with {', '.join(f'{_SOFTWARE.get(name, name)} {version}' for name, version in software.items())}"
@@ -126,13 +127,13 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
     for head in origin.publications[:_SHOWN]:
         tree.add(_publication(head))
     if len(origin.publications) > _SHOWN:
-        tree.add(f"and {len(origin.publications) - _SHOWN:,} older publications")
+        tree.add(f"and {counted(len(origin.publications) - _SHOWN, 'older publication')}")
     if origin.arrivals is None:
         tree.add("files: too many days to name them; ask for a single day of this table")
     for arrival in (origin.arrivals or ())[:_SHOWN]:
         tree.add(_file(arrival))
     if len(origin.arrivals or ()) > _SHOWN:
-        tree.add(f"and {len(origin.arrivals or ()) - _SHOWN:,} more files")
+        tree.add(f"and {counted(len(origin.arrivals or ()) - _SHOWN, 'more file')}")
     for read in origin.inputs:
         tree.add(_tree(read))
     return tree
@@ -157,7 +158,7 @@ def _publication(head: PublicationRecord) -> str:
 def _file(arrival: ArrivalRecord) -> str:
     if arrival.kind == "withdrawal":
         return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
-    taken = f"{arrival.taken:,} rows taken"
+    taken = f"{counted(arrival.taken, 'row')} taken"
     if arrival.kind in ("approval", "due"):
         return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
     refused = f", {arrival.refused:,} refused" if arrival.refused else ""

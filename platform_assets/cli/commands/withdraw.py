@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, opened_platform, print_json
+from platform_assets.cli.console import console, counted, opened_platform, print_json
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.options import AsJson, By, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 
@@ -16,12 +16,12 @@ from platform_assets.cli.session import session_on_demand
 def withdraw(
     context: typer.Context,
     arrival: Annotated[str, typer.Argument(help="A file below the landing root, or what entered later of one.")],
-    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    reason: Reason = None,
+    by: By = None,
+    as_json: AsJson = False,
 ) -> None:
     """Have every table computed as if an arrival had never come; the next refresh mends exactly its days."""
-    author = decided_by(reason, getpass.getuser() if by is None else by)
+    author = decided_by(reason, by)
     from platform_assets.engine.late.withdrawals import withdraw as take_back
 
     with (
@@ -39,7 +39,7 @@ def withdraw(
         )
         return
     for withdrawal in done:
-        days = len(withdrawal.published)
-        text = f"{withdrawal.rows:,} rows of {arrival} count no more in {withdrawal.table}; {days:,} days changed."
+        gone, days = counted(withdrawal.rows, "row"), counted(len(withdrawal.published), "day")
+        text = f"{gone} of {arrival} taken out of {withdrawal.table}; {days} changed."
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print("The next refresh mends what reads them.")

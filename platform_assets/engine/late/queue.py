@@ -16,7 +16,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import takes_deliveries
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import ingest_lock
-from platform_assets.lakehouse.reading import dataset
+from platform_assets.lakehouse.reading import row_reader
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.late_queue import (
     LateCounts,
@@ -32,6 +32,7 @@ from platform_assets.planning.late_queue import (
 from platform_assets.records.decisions import LateDecision, Verdict
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
 _About = tuple[str, str, date]
@@ -156,7 +157,8 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     decisions = _decisions(platform)
     gone = _withdrawn(platform, contract)
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    queued = added_up(contract.name, dataset(platform.lake, table, release=release), names)
+    with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
+        queued = list(added_up(contract.name, rows, names))
     return sorted((_with_state(rows, decisions, gone) for rows in queued), key=lambda rows: (rows.day, rows.arrival))
 
 
@@ -164,7 +166,7 @@ def _withdrawn(platform: Platform, contract: Contract) -> set[str | None]:
     return {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
 
 
-def added_up(table: str, queue: ds.Dataset, names: Collection[str]) -> Iterator[LateRows]:
+def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
     """What each arrival brought for each day; DuckDB adds it up as it reads, so no more than that is in memory.
 
     Args:

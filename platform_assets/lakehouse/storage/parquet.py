@@ -6,7 +6,7 @@ Writers put a checksum beside every page, so that a file can be told from a dama
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from platform_assets.lakehouse.errors import DamagedTableError
@@ -30,8 +30,13 @@ def opened(file: Location) -> pq.ParquetFile:
     return pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True)
 
 
-def row_batches(file: Location, rows: int) -> Iterator[pa.RecordBatch]:
+def row_batches(file: Location, rows: int, columns: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a file, so many at a time.
+
+    Args:
+        file: to read.
+        rows: of a batch, at most.
+        columns: those of them that the file has; all by default.
 
     Raises:
         DamagedTableError: it is not there, or not as it was written.
@@ -40,7 +45,8 @@ def row_batches(file: Location, rows: int) -> Iterator[pa.RecordBatch]:
 
     try:
         with opened(file) as parquet:
-            yield from parquet.iter_batches(rows)
+            there = None if columns is None else [name for name in parquet.schema_arrow.names if name in columns]
+            yield from parquet.iter_batches(rows, columns=there)
     except (pa.ArrowException, OSError) as error:
         raise damaged(file, f"cannot be read ({str(error).splitlines()[0].rstrip('.')})") from error
 

@@ -1,0 +1,185 @@
+"""What means the same in every command is spelt, explained and answered the same: held over the whole tree of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from platform_assets.cli.app import build
+from platform_assets_tests.support.cli.commands import TABLE
+
+MAKE_DAYS = {"demo", "land"}
+"""They make so many days of sales; all others choose among days that there are."""
+
+MOMENTARY = {
+    "audit show",
+    "doctor",
+    "init",
+    "late list",
+    "late refuse",
+    "read",
+    "release diff",
+    "release pin",
+    "release show",
+    "release unpin",
+    "releases",
+    "stage drop",
+    "stage list",
+    "stage read",
+    "stage show",
+    "stale",
+    "status",
+    "views",
+    "why",
+}
+"""They read the ledger, logs and footers, or print rows as they read them; all others tell how far they are."""
+
+DECIDED = ("--reason", "a test")
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "audit put-back": (TABLE, *DECIDED),
+    "audit show": (TABLE, "2017-01-01"),
+    "audit verify": (),
+    "backup": ("A FOLDER",),
+    "check": (),
+    "demo": (),
+    "doctor": (),
+    "init": ("own_tills",),
+    "land": ("--until", "2017-01-01", "--days", "1"),
+    "late approve": ("a", *DECIDED),
+    "late list": (),
+    "late refuse": ("a", *DECIDED),
+    "ledger rebuild": (),
+    "maintenance delete": ("p",),
+    "maintenance run": ("--dry-run",),
+    "read": (TABLE,),
+    "recover": (),
+    "refresh": ("silver.products", "--explain"),
+    "release diff": ("0",),
+    "release pin": ("0", *DECIDED),
+    "release show": (),
+    "release unpin": ("0", *DECIDED),
+    "releases": (),
+    "restore": ("A FOLDER",),
+    "rollback": ("--to", "0", "--dry-run"),
+    "stage compare": ("trial",),
+    "stage drop": ("trial",),
+    "stage list": (),
+    "stage publish": ("trial",),
+    "stage read": ("trial", TABLE),
+    "stage show": ("trial",),
+    "stale": (),
+    "status": (),
+    "up": (),
+    "verify": (),
+    "views": (),
+    "why": (TABLE, "2017-01-01"),
+    "withdraw": ("a", *DECIDED),
+}
+STARTS_NOTHING = sorted(
+    {*EXAMPLES}
+    - {"check", "demo", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
+    - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
+    - {"maintenance delete", "release unpin", "restore"}
+)
+"""Those of which the example can be carried out on what the tests have published, without Spark."""
+
+
+def commands(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield " ".join(names), command
+        return
+    for name, below in command.commands.items():
+        yield from commands(below, *names, name)
+
+
+ALL = dict(commands(get_command(build())))
+
+
+def options(name: str) -> dict[str, Any]:
+    return {spelling: parameter for parameter in ALL[name].params for spelling in parameter.opts}
+
+
+def test_every_command_has_an_example() -> None:
+    assert sorted(EXAMPLES) == sorted(ALL)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_json_for_programs(name: str) -> None:
+    assert options(name)["--json"].is_flag
+    assert options(name)["--json"].help == "For programs: JSON, also of an error."
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_days_are_asked_for_in_one_way(name: str) -> None:
+    asked = options(name)
+    if name in MAKE_DAYS:
+        assert "int" in str(ALL[name].callback.__annotations__["days"])
+        return
+    days = asked.get("--days")
+    assert days is asked.get("--day", days)
+    assert days is None or (days.metavar, days.help) == (
+        "DAYS",
+        "Only these days: YYYY-MM-DD, A..B with both ends, or several with commas.",
+    )
+    assert "day" not in asked or (asked["day"].metavar, asked["day"].help) == ("DAY", "YYYY-MM-DD.")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_who_decides_and_why_is_asked_for_in_one_way(name: str) -> None:
+    asked = options(name)
+    assert ("--reason" in asked) == ("--by" in asked)
+    if "--reason" in asked:
+        assert asked["--reason"].help == "Why, for the next person."
+        assert asked["--by"].help == "Who decides; the user of this machine by default."
+        assert not asked["--reason"].required  # a missing one is explained in words
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_tells_how_far_it_is_unless_it_takes_a_moment(name: str) -> None:
+    callback = ALL[name].callback
+    assert ("context" in callback.__annotations__) == (name not in MOMENTARY)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_wrong_command_line_is_told_to_programs_in_their_way(run, name):
+    said = run(*name.split(), *EXAMPLES[name], "--no-such-option", "--json")
+    assert (said.code, said.out) == (2, "")
+    assert error_in(said) == {
+        "what": "No such option: --no-such-option",
+        "do": "Add --help to see what it takes.",
+        "code": 2,
+    }
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_could_not_be_done_is_told_to_programs_in_their_way(run, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "-1")
+    monkeypatch.chdir(tmp_path)
+    said = run(*name.split(), *EXAMPLES[name], "--json")
+    assert (said.code, said.out) == (3, "")
+    error = error_in(said)
+    assert error["code"] == 3
+    assert all(isinstance(error[part], str) and error[part] for part in ("what", "do"))
+
+
+@pytest.mark.parametrize("name", STARTS_NOTHING)
+def test_what_is_printed_for_programs_is_one_json_document(run, published, monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    said = run(*name.split(), *EXAMPLES[name], *(DECIDED if name == "rollback" else ()), "--json")
+    assert said.code in (0, 1), said.err
+    json.loads(said.out)
+
+
+def test_a_day_that_is_none_is_told_to_programs_in_their_way(run, published):
+    said = run("read", TABLE, "--days", "soon", "--json")
+    assert (said.code, said.out) == (2, "")
+    assert error_in(said)["what"] == "'soon' is not a day."
+
+
+def error_in(said: Any) -> dict[str, Any]:
+    [error] = json.loads(said.err.splitlines()[-1]).values()
+    return dict(error)
