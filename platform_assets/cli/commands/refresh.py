@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,6 +30,7 @@ from platform_assets.cli.session import session_on_demand
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
+from platform_assets.engine.meanwhile import PublishedMeanwhile, published_meanwhile
 from platform_assets.engine.pending import Delivered, delivered
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -91,10 +93,12 @@ def refresh(
                 raise typer.Exit(EXIT_LOOK)
             return
         why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
-        result = _execute(context, platform, request, plan, stage, why)
+        author = Author(run=f"refresh-{new_publication()}", why=why)
+        result = _execute(context, platform, author, request, plan, stage)
         still = () if stage else held_days(platform, platform.ledger.holds())
+        others = () if stage else _by_others(platform, snapshot.number, author, plan)
     held = tuple(day for day in still if request.has_table(day.hold.table) and request.has_day(day.hold.day))
-    outcome = outcome_of(result, time.monotonic() - started, stage)
+    outcome = outcome_of(result, time.monotonic() - started, stage, others)
     anew = result.plan if result.plan is not plan else None
     if as_json:
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
@@ -140,10 +144,9 @@ def _refuse_blocked(plan: Plan) -> None:
 
 
 def _execute(
-    context: typer.Context, platform: Platform, request: Request, plan: Plan, stage: str | None, why: str
+    context: typer.Context, platform: Platform, author: Author, request: Request, plan: Plan, stage: str | None
 ) -> RefreshResult:
     """Only here Spark is imported and started."""
-    author = Author(run=f"refresh-{new_publication()}", why=why)
     brief = is_brief(plan.estimate, sum(intake.bytes for intake in plan.intakes))
     with (
         telling(context, "refresh") as progress,
@@ -155,6 +158,14 @@ def _execute(
         if stage is not None:
             return refresh_stage(platform, spark, author, stage, progress, request, plan)
         return refresh_tables(platform, spark, author, progress, request=request, plan=plan)
+
+
+def _by_others(platform: Platform, since: int, author: Author, plan: Plan) -> tuple[PublishedMeanwhile, ...]:
+    """What others did meanwhile of the plan that a person was shown."""
+    platform.sync()
+    planned: dict[str, Collection[date] | None] = {intake.table: None for intake in plan.intakes}
+    planned |= {step.table: step.days for step in plan.steps}
+    return published_meanwhile(platform, since, author.run, planned)
 
 
 def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, plan: Plan) -> tuple[HeldDay, ...]:

@@ -10,6 +10,7 @@ from platform_assets.cli.console import alike, console, counted, say
 from platform_assets.contracts.dead_letters import refused_table
 
 if TYPE_CHECKING:
+    from platform_assets.engine.meanwhile import PublishedMeanwhile
     from platform_assets.engine.refresh import RefreshResult
 
 
@@ -27,6 +28,7 @@ class Outcome:
         growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
+        others: what others published meanwhile of the days that were planned.
     """
 
     published: dict[str, int]
@@ -38,6 +40,7 @@ class Outcome:
     growing: int
     seconds: float
     stage: str | None = None
+    others: tuple[PublishedMeanwhile, ...] = ()
 
     @property
     def wants_a_look(self) -> bool:
@@ -54,6 +57,18 @@ class Outcome:
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
             "growing_files": self.growing,
+            "published_meanwhile": [
+                {
+                    "table": other.table,
+                    "days": other.days,
+                    "publication": other.by.publication,
+                    "release": other.by.release,
+                    "run": other.by.run,
+                    "who": other.by.who,
+                    "why": other.by.why,
+                }
+                for other in self.others
+            ],
             "seconds": round(self.seconds, 1),
         }
 
@@ -65,6 +80,12 @@ class Outcome:
         for table, count in self.struck.items():
             console.print(
                 f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
+            )
+        for other in self.others:
+            say(
+                "published meanwhile",
+                f"{other.table}: {counted(other.days, 'day')} not by this run but by {other.by.run} of {other.by.who} "
+                f"({other.by.why}), publication {other.by.publication}, release {other.by.release}",
             )
         for table, day, reason in self.left:
             say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
@@ -88,12 +109,15 @@ class Outcome:
         console.print(f"{counted(self.files, 'file')} taken{left}. Done in {self.seconds:.1f} s.", highlight=False)
 
 
-def outcome_of(result: RefreshResult, seconds: float, stage: str | None) -> Outcome:
+def outcome_of(
+    result: RefreshResult, seconds: float, stage: str | None, others: tuple[PublishedMeanwhile, ...] = ()
+) -> Outcome:
     """What people and programs are told of a refresh.
 
     Args:
         seconds: wall time.
         stage: that the days are in; None if they were published.
+        others: what others published meanwhile of the days that were planned.
     """
     published = {done.table: len(done.published) for done in result.ingests if done.published}
     published |= {done.table: len(done.published) for done in result.steps if done.published}
@@ -115,4 +139,5 @@ def outcome_of(result: RefreshResult, seconds: float, stage: str | None) -> Outc
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,
+        others=others,
     )

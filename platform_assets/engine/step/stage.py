@@ -114,7 +114,7 @@ class Stage:
             progress(now)
         if work.all_days:
             refuse_days_left(self.snapshot, step.table, self.results[step.table].not_published)
-        progress(replace(now, finished=True))
+        progress(replace(now, rows=now.rows if result.published else None, finished=True))
         failpoint("stage.step_done")
         return result
 
