@@ -59,12 +59,14 @@ class Part:
         command: to start it with.
         why: what may be wrong where it dies at once, asked for then; empty if it cannot be told.
         started: told its process group, each time it is started.
+        output: descriptor for what it writes; where this process writes by default.
     """
 
     name: str
     command: Sequence[str]
     why: Callable[[], str] = lambda: ""
     started: Callable[[int], None] = lambda group: None
+    output: int | None = None
     _process: subprocess.Popen[bytes] | None = None
     _groups: list[int] = field(default_factory=list)
     _lives_s: list[float] = field(default_factory=list)
@@ -77,7 +79,9 @@ class Part:
         Returns:
             Whether it had been started before.
         """
-        self._process = subprocess.Popen(self.command, cwd=folder, env=environment, start_new_session=True)
+        self._process = subprocess.Popen(
+            self.command, cwd=folder, env=environment, start_new_session=True, stdout=self.output, stderr=self.output
+        )
         self.started(self._process.pid)
         self._groups = [group for group in self._groups if is_there(group)] + [self._process.pid]
         self._since = time.monotonic()

@@ -18,6 +18,15 @@ from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.products import SILVER
 from platform_assets_tests.support.places import on_disk
 
+
+@pytest.fixture(autouse=True)
+def sigint() -> Iterator[None]:
+    """As a terminal has it: what a shell starts in the background inherits that a Ctrl-C is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 COMMAND = "from platform_assets.cli.app import main; main()"
 
 
@@ -51,6 +60,27 @@ def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None
     assert "Traceback" not in said
     assert current_release(lake) == before
     assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
+
+
+def test_a_refresh_without_a_terminal_is_interrupted(products: Settings) -> None:
+    """At some moment of Spark's start, which takes longer."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "refresh", SILVER, "--days", "2017-01-02", "--force"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    assert process.stdout is not None
+    plan = process.stdout.readline()
+    time.sleep(2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = plan + process.communicate(timeout=60)[0]
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.count("Interrupted.") == 1
+    assert said.splitlines()[-1].startswith("Interrupted.")
 
 
 AT_AN_IMPORT = """
@@ -112,7 +142,8 @@ def test_the_demo_is_interrupted_while_spark_works(
 ) -> None:
     monkeypatch.setenv("PLATFORM_STATE", str(settings.state))
     monkeypatch.setenv("PLATFORM_JARS", str(settings.jars))
-    interrupted(["demo", "--days", "3"], b"taking raw.products", delay_s)
+    said = interrupted(["demo", "--days", "3"], b"taking raw.products", delay_s)
+    assert "Traceback" not in said
     lake = Lake.at(settings.lake)
     assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 

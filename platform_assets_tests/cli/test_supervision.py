@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.cli import supervision
+from platform_assets.cli.relay import Relay
 from platform_assets.cli.supervision import Part, PartError, describe_end, end, keep_going, pause_before_restart_s
 from platform_assets.cli.watchdog import PATIENCE_S
 
@@ -157,3 +158,24 @@ def is_alive(group: int) -> bool:
     """Whether a process group has a process that is more than an entry in the table."""
     states = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], stdout=subprocess.PIPE, text=True, check=True).stdout
     return any(int(pgid) == group and not stat.startswith("Z") for pgid, stat in map(str.split, states.splitlines()))
+
+
+def test_what_parts_write_is_passed_on_until_they_stop_and_kept_from_then_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    relay = Relay(tmp_path / "logs" / "stopped.log")
+    says = "import sys; print('out', flush=True); print('err', file=sys.stderr, flush=True); input(); 1 / 0"
+    part = subprocess.Popen(
+        [sys.executable, "-c", says], stdin=subprocess.PIPE, stdout=relay.pipe, stderr=relay.pipe, text=True
+    )
+    said = ""
+    until = time.monotonic() + 30
+    while "err" not in said and time.monotonic() < until:
+        said += capfd.readouterr().err
+    assert said == "out\nerr\n"
+    relay.hush()
+    part.communicate("\n")
+    while "ZeroDivisionError" not in (kept := (tmp_path / "logs" / "stopped.log").read_text()):
+        assert time.monotonic() < until
+    assert kept.startswith("Traceback")
+    assert capfd.readouterr().err == ""

@@ -99,6 +99,16 @@ def test_files_that_lie_there_are_computed_and_a_viewer_can_only_look(
     wait_for(lambda: not started_from(state))
 
 
+@pytest.mark.proof
+def test_an_up_that_is_killed_leaves_nothing_running(readings: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = readings.settings.state
+    with up() as address:
+        wait_for(lambda: "nothing to do" in str(ask(address, TICKS)))
+        kill(state, " up --port")
+        wait_for(lambda: not started_from(state))
+
+
 RUNS = "{ runsOrError { ... on Runs { results { jobName status parentRunId tags { key value } } } } }"
 BACKFILLS = "{ partitionBackfillsOrError { ... on PartitionBackfills { results { status } } } }"
 

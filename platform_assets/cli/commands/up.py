@@ -7,6 +7,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -18,6 +20,7 @@ from platform_assets.cli.console import UsageError, console, errors, print_json,
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import hush, telling
+from platform_assets.cli.relay import Relay
 from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
@@ -59,33 +62,37 @@ def up(
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []
-    watchdog = Watchdog()
+    watchdog, relay = Watchdog(), Relay(settings.state / "logs" / "up-stopped.log")
+    new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
         try:
             workspace = project_root() / "workspace.yaml"
             if not read_only:
-                workspace = _start_code_servers(parts, watchdog, Path(folder), environment)
-            parts.append(_webserver(port, workspace, watchdog, read_only=read_only))
+                workspace = _start_code_servers(parts, new_part, Path(folder), environment)
+            parts.append(new_part(*_webserver(port, workspace, read_only=read_only)))
             if not read_only:
                 daemon = _module("dagster._daemon", "run", "--workspace", str(workspace))
-                parts.append(Part("the daemon", daemon, started=watchdog.end_with_me))
+                parts.append(new_part("the daemon", daemon))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested:
             pass
         finally:
             for number in _STOPS:
                 signal.signal(number, signal.SIG_IGN)
+            relay.hush()
             end(parts)
             watchdog.dismiss()
 
 
-def _start_code_servers(parts: list[Part], watchdog: Watchdog, folder: Path, environment: dict[str, str]) -> Path:
+def _start_code_servers(
+    parts: list[Part], new_part: Callable[..., Part], folder: Path, environment: dict[str, str]
+) -> Path:
     """Start what serves the definitions and starts runs; the workspace that finds it."""
     from platform_assets.orchestration.instance.code_servers import code_servers
 
     servers, workspace = code_servers(project_root() / "workspace.yaml", folder)
     for server in servers:
-        parts.append(Part(f"the code server of {server.name}", server.command, started=watchdog.end_with_me))
+        parts.append(new_part(f"the code server of {server.name}", server.command))
         parts[-1].start(project_root(), environment)
     until = time.monotonic() + _LOADED_WITHIN_S
     while not all(_answers(server.socket) for server in servers) and time.monotonic() < until:
@@ -102,7 +109,8 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _webserver(port: int, workspace: Path, watchdog: Watchdog, *, read_only: bool) -> Part:
+def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
+    """Name, command, and what may be wrong where it dies at once."""
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
 
@@ -113,7 +121,7 @@ def _webserver(port: int, workspace: Path, watchdog: Watchdog, *, read_only: boo
             return error.what.rstrip(".")
         return ""
 
-    return Part("the webserver", _module("dagster_webserver", *only_look, *place), why, watchdog.end_with_me)
+    return "the webserver", _module("dagster_webserver", *only_look, *place), why
 
 
 def _module(name: str, *arguments: str) -> list[str]:
