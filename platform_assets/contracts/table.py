@@ -286,7 +286,8 @@ class Contract:
     @property
     def needed(self) -> frozenset[str]:
         """The columns without which no row can be taken and ordered."""
-        return frozenset({*self.key, self.event_time, self.updated_at, self.voided} - {None})
+        named = (*self.key, self.event_time, self.updated_at, self.voided)
+        return frozenset(name for name in named if name is not None)
 
     def column(self, name: str) -> Column:
         """The declared column of that name.
