@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     f"why gold.daily_sales {DAY}": ("why", "gold.daily_sales", DAY),
     "releases": ("releases",),
     "late list": ("late", "list"),
-    f"read gold.daily_sales --days {DAY}": ("read", "gold.daily_sales", "--day", DAY),
+    f"read gold.daily_sales --day {DAY}": ("read", "gold.daily_sales", "--day", DAY),
 }
 _HERE = Path(__file__).parent.parent
 _MAIN = "from platform_assets.cli import main; main()"
