@@ -106,6 +106,8 @@ def main() -> None:
         # Whoever presses it again is not to see how Python tidies up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
+        if _for_programs():
+            _fail("Interrupted.", todo, EXIT_INTERRUPTED)
         say("[yellow]Interrupted.[/]", todo, to=errors)
         sys.exit(EXIT_INTERRUPTED)
 
@@ -116,8 +118,11 @@ def _main() -> None:
         with never_lost(), speaking(asked or "platform-assets") as voice:
             alone = [asked] if asked in COMMANDS else None
             app = build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)
-            if code := app(obj=voice, standalone_mode=not _for_programs()):
-                sys.exit(code)
+            code = app(obj=voice, standalone_mode=not _for_programs())
+        if code == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt  # of which Typer has made a code, where it is not to end the process itself
+        if code:
+            sys.exit(code)
     except typer.TyperException as error:  # a person is told by Typer itself
         _fail(error.format_message(), "Add --help to see what it takes.", error.exit_code)
     except PlatformError as error:

@@ -217,6 +217,14 @@ class Ledger:
         """
         return tuple(map(to_arrival, self._database.rows(queries.all_arrivals(table, refused_only=refused_only))))
 
+    def refused_rows(self) -> dict[str, int]:
+        """How many rows of each raw table were refused at parsing; of those without any, nothing."""
+        return {row["table"]: row["rows"] for row in self._database.rows(queries.refused_rows())}
+
+    def withdrawn(self, table: str) -> frozenset[str | None]:
+        """The arrivals that were taken out of a raw table again."""
+        return frozenset(row["origin"] for row in self._database.rows(queries.withdrawn(table)))
+
     def arrival(self, table: str, path: str) -> ArrivalRecord | None:
         """The newest record of a file; for many files ask `arrivals` once."""
         return next(map(to_arrival, self._database.rows(queries.newest_arrival(table, path))), None)

@@ -118,6 +118,16 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
     return query.order_by(ranked.c.release, ranked.c.table, ranked.c.arrival_date, ranked.c.path)
 
 
+def refused_rows() -> Select[Any]:
+    """How many rows of each raw table were refused at parsing."""
+    return select(arrivals.c.table, func.sum(arrivals.c.refused).label("rows")).group_by(arrivals.c.table)
+
+
+def withdrawn(table: str) -> Select[Any]:
+    """What was taken out of a raw table again."""
+    return select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")
+
+
 def newest_arrival(table: str, path: str) -> Select[Any]:
     """The newest record of one file."""
     query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.path == path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -123,11 +124,13 @@ def list_landing(
     delivered: set[date] = set()
     folder = source.folder
     base = root / folder
+    inside = root.resolve()
     for entry in _entries(base, folder, problems) if base.exists() else ():
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
+        is_inside = entry.resolve().is_relative_to(inside)
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
@@ -141,7 +144,7 @@ def list_landing(
                 growing.append(_not_complete(path, f"{file.name}{source.complete}"))
                 left = True
                 continue
-            outcome = _look(root, path, file, day, had, settle_s)
+            outcome = _look(is_inside, path, file, day, had, settle_s)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
@@ -210,19 +213,19 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
 
 
 def _look(
-    root: Path, path: str, file: Path, day: date, known: Known | None, settle_s: float
+    is_inside: bool, path: str, file: Path, day: date, known: Known | None, settle_s: float
 ) -> LandedFile | Problem | None:
     kind = format_of(file.name)
     try:
-        if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
+        before = file.lstat()
+        if stat.S_ISLNK(before.st_mode) or not is_inside:
             return Problem(path, "is a symbolic link; only files inside the landing root are taken")
-        if not file.is_file():
+        if not stat.S_ISREG(before.st_mode):
             return Problem(path, "is not a file")
         if kind is None:
             ending = "".join(file.suffixes[-2:]) if file.suffix.lower() == COMPRESSED else file.suffix
             known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
             return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
-        before = file.stat()
         if known and (known.size, known.modified_ns) == (
             before.st_size,
             before.st_mtime_ns,

@@ -11,7 +11,6 @@ import pytest
 from platform_assets.cli.commands import demo as demo_command
 from platform_assets.cli.commands.demo_state import set_clock
 from platform_assets.cli.commands.summary import day_to_look_at, print_summary
-from platform_assets.cli.console import console
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
@@ -124,7 +123,7 @@ def test_an_earlier_demo_is_removed_and_no_more(earlier, run):
 
 @pytest.mark.parametrize(("days", "named"), [([2], "2017-01-02"), ([1, 3], "2017-01-03"), ([], None)])
 def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, named):
-    monkeypatch.setattr(console, "width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     settings = load_settings()
     lake = Lake.at(settings.lake)
     if days:

@@ -13,7 +13,6 @@ import pytest
 
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
 from platform_assets.cli.commands.summary import Phase, print_summary
-from platform_assets.cli.console import console
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -64,7 +63,7 @@ STORY = Story(
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_the_story_cuts_no_name_number_or_command(width: int, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(console, "width", width)
+    monkeypatch.setenv("COLUMNS", str(width))
     print_story(STORY)
     told = capsys.readouterr().out
     assert all(len(line) <= width for line in told.splitlines() if "platform-assets" not in line)
@@ -76,7 +75,7 @@ def test_the_story_cuts_no_name_number_or_command(width: int, monkeypatch, capsy
 
 
 def test_a_surprise_is_said_instead(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(console, "width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     print_story(replace(STORY, compared=compare(BEFORE, {**AFTER, GOLD: BEFORE[GOLD]}, STALE)))
     told = capsys.readouterr().out
     assert (

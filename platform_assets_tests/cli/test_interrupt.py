@@ -52,12 +52,14 @@ def interrupted(args: list[str], when: bytes, delay_s: float = 0) -> str:
     return said.decode()
 
 
-def test_a_refresh_is_interrupted_while_spark_starts(products: Settings) -> None:
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["for people", "for programs"])
+def test_a_refresh_is_interrupted_while_spark_starts(products: Settings, form: tuple[str, ...]) -> None:
     lake = Lake.at(products.lake)
     before = current_release(lake)
     the_bar = b"\x1b[?25l"  # is there before Spark is
-    said = interrupted(["refresh", SILVER, "--days", "2017-01-02", "--force"], the_bar)
+    said = interrupted(["refresh", SILVER, "--days", "2017-01-02", "--force", *form], the_bar)
     assert "Traceback" not in said
+    assert ('"code": 130}}' in said) == bool(form)
     assert current_release(lake) == before
     assert not lake.locks_path.exists() or not list(on_disk(lake.locks_path).glob("stage-*"))
 

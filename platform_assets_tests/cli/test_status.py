@@ -52,7 +52,7 @@ def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, pub
     text = run("status").out
     assert "not taken transactions/2017-01-01/notes [b].txt has the unknown ending '.txt'" in text
     assert "not taken products cannot be listed: Not a directory" in text
-    assert "1 files wait" in text
+    assert "1 file waits" in text
 
 
 def test_status_names_folders_of_the_landing_area_that_no_table_reads(run, published):

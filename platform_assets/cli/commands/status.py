@@ -60,7 +60,7 @@ class TableStatus:
 
 
 def table_status(
-    snapshot: LakeSnapshot, contract: Contract, tables: TableStates, states: Mapping[date, DayState]
+    snapshot: LakeSnapshot, contract: Contract, tables: TableStates, states: Mapping[date, DayState], refused: int = 0
 ) -> TableStatus:
     """Where one table stands.
 
@@ -68,6 +68,7 @@ def table_status(
         snapshot: to look at.
         tables: what is known of all of them there.
         states: of its days; none of a raw table, whose days are there or are not.
+        refused: rows of it that were refused at parsing.
     """
     platform = snapshot.platform
     days, loaded = snapshot.days(contract.name), tables.marks.get(contract.name, {})
@@ -75,7 +76,6 @@ def table_status(
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
     outside = [day for day in days if day not in platform.calendar] if contract.source else []
-    arrivals = platform.ledger.arrivals(contract.name) if contract.source else []
     return TableStatus(
         table=contract.name,
         newest=max(loaded, default=None),
@@ -86,7 +86,7 @@ def table_status(
         blocked=sum(day in due for day, state in blocked.items() if state.otherwise or day not in loaded),
         rows=sum(day.delivered for day in days.values()),
         quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
-        refused=sum(arrival.refused for arrival in arrivals),
+        refused=refused,
         outside=sum(days[day].delivered for day in outside),
         days_outside=(min(outside), max(outside)) if outside else None,
     )
@@ -99,8 +99,10 @@ def status(as_json: AsJson = False) -> None:
         snapshot = LakeSnapshot.now(platform)
         known = table_states(snapshot)
         states = all_states(platform, known)
+        refused_rows = platform.ledger.refused_rows()
         tables = [
-            table_status(snapshot, contract, known, states.get(contract.name, {})) for contract in platform.catalogue
+            table_status(snapshot, contract, known, states.get(contract.name, {}), refused_rows.get(contract.name, 0))
+            for contract in platform.catalogue
         ]
         refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
         counts = late_counts(platform).values()

@@ -59,7 +59,7 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
     counts: dict[str, LateCounts] = {}
     for contract in raw_tables(platform):
         days = platform.ledger.current_days(late_table(contract.name), at=now.number).values()
-        if contract.name in refused or _withdrawn(platform, contract):
+        if contract.name in refused or platform.ledger.withdrawn(contract.name):
             counts[contract.name] = counts_of(_queue(platform, contract, now))
         else:
             ahead = sum(day.figures.get(AHEAD, 0) for day in days)
@@ -155,15 +155,11 @@ def _queue(platform: Platform, contract: Contract, release: Release) -> list[Lat
     if not any(day.rows for day in platform.ledger.current_days(table, at=release.number).values()):
         return []
     decisions = _decisions(platform)
-    gone = _withdrawn(platform, contract)
+    gone = platform.ledger.withdrawn(contract.name)
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
     with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
         queued = list(added_up(contract.name, rows, names))
     return sorted((_with_state(rows, decisions, gone) for rows in queued), key=lambda rows: (rows.day, rows.arrival))
-
-
-def _withdrawn(platform: Platform, contract: Contract) -> set[str | None]:
-    return {a.origin for a in platform.ledger.arrivals(contract.name) if a.kind == "withdrawal"}
 
 
 def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
