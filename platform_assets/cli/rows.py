@@ -107,8 +107,8 @@ def print_rows(
             first = list(islice(rows, limit))
             console.print(_grid(title, columns, first))
             more = next(rows, None) is not None
-            shown = f"the first {counted(limit, 'row')}; more with --limit" if more else counted(len(first), "row")
-            console.print(shown, style="italic", highlight=False)
+            said = f"the first {counted(limit, 'row')}; more with --limit" if more else counted(len(first), "row")
+            console.print(said, style="italic", highlight=False)
             return
     if next(rows, None) is not None:
         _tell_that_there_are_more(limit)
