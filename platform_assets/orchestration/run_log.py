@@ -93,7 +93,7 @@ class _RunLog:
 
     def _begin(self, name: str, now: Progress) -> None:
         self._doing[name] = time.monotonic()
-        self._mark(f"{name}: {_count(now)}" if now.total else name, EngineEventData(marker_start=name))
+        self._mark(f"{name}: {_of(now.total, now.unit)}" if now.total else name, EngineEventData(marker_start=name))
 
     def _end(self, name: str, result: str) -> None:
         since = self._doing.pop(name, None)
@@ -121,6 +121,10 @@ def _count(now: Progress) -> str:
     return f"{now.done:,} of {now.total:,} {now.unit}s"
 
 
+def _of(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
 def _result(now: Progress) -> str:
     rows = "" if now.rows is None else f", {now.rows:,} rows"
-    return f"{now.done:,} {now.unit}{'' if now.done == 1 else 's'}{rows}" if now.total else ""
+    return f"{_of(now.done, now.unit)}{rows}" if now.total else ""

@@ -57,7 +57,7 @@ def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
         ("computing gold.sales", None),
         (None, "computing gold.sales"),  # left by an error, say
     ]
-    assert lines[0] == "taking raw.sales: 0 of 3 files"
+    assert lines[0] == "taking raw.sales: 3 files"
     assert lines[3] == "raw.sales: 2 of 3 files"
     assert lines[4].startswith("taking raw.sales: 1 day, 1,200 rows, ")
 
