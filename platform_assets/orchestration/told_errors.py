@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 from dagster._core.errors import DagsterUserCodeProcessError
-from dagster._utils.error import SerializableErrorInfo
+from dagster_shared.error import SerializableErrorInfo
 
 from platform_assets.errors import PlatformError
 
@@ -24,7 +24,8 @@ class ToldError(DagsterUserCodeProcessError):
     """
 
     def __init__(self, error: PlatformError) -> None:
-        super().__init__(str(error), user_code_process_error_infos=[_shown(str(error), type(error).__name__)])
+        shown = [_shown(str(error), type(error).__name__)]
+        super().__init__(str(error), user_code_process_error_infos=shown)  # type: ignore[no-untyped-call]
 
 
 class RefusedError(DagsterUserCodeProcessError, dg.Failure):
@@ -37,7 +38,9 @@ class RefusedError(DagsterUserCodeProcessError, dg.Failure):
 
     def __init__(self, description: str, metadata: Mapping[str, dg.MetadataValue] | None = None) -> None:
         shown = [_shown(description, "Refused")]
-        super().__init__(description, metadata, False, user_code_process_error_infos=shown)
+        super().__init__(  # type: ignore[no-untyped-call]
+            description, metadata, False, user_code_process_error_infos=shown
+        )
 
 
 @contextmanager
