@@ -14,7 +14,7 @@ from platform_assets.orchestration.assets.freshness import build_freshness, buil
 from platform_assets.orchestration.automation.maintenance import maintenance_job
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
-from platform_assets.orchestration.jobs import refresh_job
+from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
@@ -35,16 +35,19 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         warnings.simplefilter("ignore", dg.PreviewWarning)
         assets = build_assets(catalogue, settings, code_versions(catalogue))
         freshness = build_freshness(catalogue)
-    return dg.Definitions(
-        assets=assets,
-        asset_checks=[freshness],
-        jobs=[refresh_job, maintenance_job],
-        schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
-        sensors=[late_data, announce, show_published_elsewhere],
-        resources={
-            "platform": PlatformResource(settings=settings),
-            "spark": SparkResource(settings=settings),
-            "progress": progress,
-        },
-        executor=dg.in_process_executor,
-    )
+        definitions = dg.Definitions(
+            assets=assets,
+            asset_checks=[freshness],
+            jobs=[refresh_job, tables_job, maintenance_job],
+            schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
+            sensors=[late_data, announce, show_published_elsewhere],
+            resources={
+                "platform": PlatformResource(settings=settings),
+                "spark": SparkResource(settings=settings),
+                "progress": progress,
+            },
+            executor=dg.in_process_executor,
+        )
+        # Put together here, and kept: Dagster copies sensors for it, and warns of its own `owners` of them.
+        definitions.get_repository_def()
+    return definitions

@@ -39,7 +39,10 @@ def materialize_range(defs: dg.Definitions, instance: dg.DagsterInstance, first:
         **_NO_RETRY,
     }
     job = defs.resolve_implicit_global_asset_job_def()
-    result = job.execute_in_process(instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False)
+    tables = list(job.asset_layer.executable_asset_keys)  # named, or the page of runs shows no target
+    result = job.execute_in_process(
+        instance=instance, tags=tags, run_config=_QUIET, raise_on_error=False, asset_selection=tables
+    )
     return _outcome(result)
 
 

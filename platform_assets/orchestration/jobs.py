@@ -21,6 +21,7 @@ from platform_assets.orchestration.assets.outcomes import checks_of_result, days
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.run_log import told_in_run
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
 
@@ -54,19 +55,19 @@ def refresh_tables(
     """Refresh all tables and report every published day to Dagster."""
     until = date.fromisoformat(config.until) if config.until else None
     author = Author(run=context.run_id, why=context.run.tags.get("platform/why", "refresh"))
-    with platform.open() as opened:
+    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
         for selection in deep_restatements(opened, late_queue(opened)) if config.deep_restatement else ():
             deep = replace(author, who=_DEEP)
-            for done in approve(opened, lambda: spark.session(progress), selection, deep, progress, by_person=False):
+            for done in approve(opened, lambda: spark.session(told), selection, deep, told, by_person=False):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
         result = refresh(
             opened,
-            lambda: spark.session(progress),
+            lambda: spark.session(told),
             author,
-            progress=_logged(context, progress),
+            progress=told,
             until=until,
-            report=lambda done: _report(context, opened, done, progress),
+            report=lambda done: _report(context, opened, done, told),
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
@@ -76,25 +77,13 @@ def refresh_tables(
         for fresh in freshness_events(context.instance, opened):
             context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
     left = {done.table: failures(done) for done in result.steps}
-    refused = [f"{table} {day}: {reason}" for table, days in left.items() for day, reason in sorted(days.items())]
-    if refused:
-        raise days_left(f"Days not published: {len(refused):,}.\n" + "\n".join(refused[:20]), left)
+    if count := sum(map(len, left.values())):
+        raise days_left(f"Days not published: {count:,}.", left)
 
 
 def describe_by_people(tables: Collection[str]) -> str:
     """Tables that no run touches because their contracts, or those of their inputs, ask for other columns or keys."""
     return f"left alone since a contract changed, as `platform-assets stale` says: {', '.join(tables)}"
-
-
-def _logged(context: dg.OpExecutionContext, progress: OnProgress) -> OnProgress:
-    """All tables appear at once, at the end: until then the log is what there is to see of a long run in Dagster."""
-
-    def log(now: Progress) -> None:
-        progress(now)
-        if now.done and not now.finished:
-            context.log.info(f"{now.table}: {now.done:,} of {now.total:,} {now.unit}s")
-
-    return log
 
 
 def _report(
@@ -121,3 +110,11 @@ def _report(
 def refresh_job() -> None:
     """All tables, in dependency order, in one Spark session."""
     refresh_tables()
+
+
+tables_job = dg.define_asset_job(
+    "tables",
+    selection=dg.AssetSelection.all(),
+    description="All tables, for days that a person chooses; what `refresh` does by itself needs no choosing.",
+)
+"""Also what tells Dagster that the sensor of late data looks after every table: it asks for jobs that name them."""

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.opening import open_platform
 from platform_assets.orchestration.instance.run_locks import give_back, lock_folder, take
+from platform_assets.orchestration.told_errors import expected_errors_told
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.session import create_session, stop_session
@@ -51,6 +52,15 @@ class SparkResource(PySparkResource):
         session: SparkSession = self._spark_session
         return session
 
+    def tasks(self) -> str:
+        """How far Spark is with what it is at, in words; empty where it is idle, remote or not started."""
+        if SparkContext._active_spark_context is None:
+            return ""
+        tracker = SparkContext._active_spark_context.statusTracker()
+        stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
+        done, tasks = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
+        return f"Spark is at {done:,} of {tasks:,} tasks" if tasks else ""
+
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Stop the session if this run started it."""
         if self._started and self._spark_session is not None:
@@ -81,6 +91,14 @@ class PlatformResource(dg.ConfigurableResource[None]):
 
     @contextmanager
     def open(self) -> Iterator[Platform]:
-        """The platform, closed at the end; a Spark that died in between is told as such."""
-        with lost_spark_explained(self.settings), open_platform(self.settings) as platform:
+        """The platform, closed at the end; a Spark that died in between is told as such.
+
+        Raises:
+            ToldError: something expected went wrong.
+        """
+        with (
+            expected_errors_told(),
+            lost_spark_explained(self.settings),
+            open_platform(self.settings) as platform,
+        ):
             yield platform

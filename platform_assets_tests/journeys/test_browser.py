@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
 import dagster as dg
 import pytest
 import requests
-from playwright.sync_api import Page, expect, sync_playwright
+from PIL import Image
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 from pyspark.sql import SparkSession
 
 from platform_assets.cli.dagster_home import dagster_home
@@ -38,6 +40,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # The daily run would take the files that the test lands for the sensor, if it came in its minutes.
 NEW_YEARS_EVE = "59 23 31 12 *"
 BACKFILL, SENSOR = "dagster/backfill", "dagster/sensor_name"
+WINDOW: ViewportSize = {"width": 1500, "height": 1100}
 SCREENSHOTS = project_root() / ".platform" / "screenshots"
 
 pytestmark = [
@@ -88,7 +91,7 @@ def page() -> Iterator[Page]:
     """A browser window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page(viewport={"width": 1500, "height": 1100})
+        yield browser.new_page(viewport=WINDOW)
         browser.close()
 
 
@@ -118,6 +121,16 @@ def picture(page: Page, name: str) -> None:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.wait_for_timeout(2000)
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def picture_of_docs(page: Page, name: str) -> None:
+    """Taken anew by `poe pictures`: a few colours, since what they show is text and areas."""
+    if folder := os.environ.get("PICTURES"):
+        page.set_viewport_size({"width": 1100, "height": 680})
+        page.wait_for_timeout(2000)
+        with Image.open(BytesIO(page.screenshot())) as taken:
+            taken.quantize(64).save(project_root() / folder / f"{name}.png", optimize=True)
+        page.set_viewport_size(WINDOW)
 
 
 def set_late_data(server: Server, *, running: bool) -> None:
@@ -189,6 +202,11 @@ def test_computed_days_are_green_as_a_user_sees_them(
         page.goto(f"{server.url}/assets/gold/sensor_week?view=partitions")
         expect(page.get_by_text("Materialized (1)").first).to_be_visible(timeout=30_000)
         picture(page, "0-a-day-is-green")
+        page.goto(f"{server.url}/assets/gold/sensor_week?view=events")
+        chart = page.get_by_alt_text("chart").first
+        expect(chart).to_be_visible(timeout=30_000)
+        assert chart.evaluate("drawn => drawn.complete && drawn.naturalWidth") > 500
+        picture(page, "0-its-chart-stands-in-place")
 
 
 @pytest.mark.proof
@@ -227,6 +245,7 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/assets/gold/daily_sales?view=partitions")
     expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
     picture(page, "2-days-are-green")
+    picture_of_docs(page, "partitions")
     page.goto(f"{server.url}/assets/gold/daily_sales?view=overview")
     expect(page.get_by_text("reconciliation").or_(page.get_by_text("Latest check results")).first).to_be_visible()
     picture(page, "3-what-an-asset-shows")
@@ -241,9 +260,13 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/assets/silver/transactions?view=checks&checkDetail=volume")
     expect(page.get_by_text("too few rows").first).to_be_visible(timeout=30_000)
     picture(page, "4-the-check-is-red")
+    picture_of_docs(page, "check")
     page.goto(f"{server.url}/runs/{runs(server, 'FAILURE', SENSOR)[0]}")
     # The held day of silver, and the same day of the three tables that read it.
     expect(page.get_by_text("Days not published: 4").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Stack Trace")).to_have_count(0)
+    expect(page.locator(".marker-whiskers").first).to_be_visible()
+    picture_of_docs(page, "held")
     picture(page, "5-the-reason")
 
     # The same lines, corrected.

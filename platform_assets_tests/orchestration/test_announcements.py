@@ -300,7 +300,7 @@ def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: Worl
     land(readings, "2017-01-01", "2017-01-01")
     with readings.open() as platform:
         refresh_on_paper(platform, None, Author("a run", "a test"))
-    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: [date(2017, 1, 1)]}))
+    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
     assert tick(daemon).skip_reason == "nothing to announce"
     land(readings, "2017-01-02", "2017-01-01", name="later.jsonl")
     with readings.open() as platform:
@@ -310,6 +310,6 @@ def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: Worl
 
 
 def test_a_run_that_left_days_which_nobody_holds_is_announced(readings: World, daemon: Daemon, hook: Hook) -> None:
-    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: [date(2017, 1, 1)]}))
+    fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
     tick(daemon)
     assert [message["what"] for message in hook.taken] == ["failed"]

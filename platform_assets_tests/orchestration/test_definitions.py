@@ -67,3 +67,12 @@ def test_every_dependency_is_on_the_same_day(settings: Settings) -> None:
 
 def test_dagster_has_a_sentence_for_every_check() -> None:
     assert set(CHECKS) == set(get_args(Check))
+
+
+def test_every_table_names_the_sensor_that_refreshes_it(settings: Settings) -> None:
+    definitions = build_definitions(settings)
+    repository = definitions.get_repository_def()
+    jobs = [target.job_name for target in repository.get_sensor_def("late_data").targets]
+    assert jobs == ["refresh", "tables"]
+    tables = definitions.resolve_job_def("tables").asset_layer.executable_asset_keys
+    assert set(tables) == set(repository.assets_defs_by_key), "Dagster asks the jobs of a sensor for their tables"

@@ -150,8 +150,9 @@ def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_o
     assert status(shop.daemon, shop.backfill) == BulkActionStatus.COMPLETED_FAILED
     told = reasons(shop.daemon, shop.run).splitlines()
     assert told[0] == f"{SILVER}: 2 of 20 days not published."
-    for line, day in zip(told[1:], (VOIDED, BROKEN), strict=True):
-        assert line.startswith(f"{day}: held: {SILVER} on {day}: too few rows: 0 rows; 9 to 11 rows are usual")
+    for line, day in zip(told[1:-1], (VOIDED, BROKEN), strict=True):
+        assert line.startswith(f"{SILVER} {day}: held: {SILVER} on {day}: too few rows: 0 rows; 9 to 11 rows are usual")
+    assert told[-1].startswith(f"What to do: `platform-assets why {SILVER} {VOIDED}`")
     assert published(shop.world, shop.run)[SILVER] == {19}
     shop.check_that_nothing_failing_is_visible()
 
@@ -221,7 +222,7 @@ def test_a_person_gets_no_further_with_a_single_table(shop: Shop, table: str, da
     [failure] = [event for event in done.all_events if event.is_step_failure]
     assert failure.step_failure_data.user_failure_data is not None
     told = str(failure.step_failure_data.user_failure_data.description)
-    assert told.startswith(f"{table}: 1 of 1 days not published.\n{day}: ")
+    assert told.startswith(f"{table}: 1 of 1 days not published.\n{table} {day}: ")
     assert why in told
     assert todo in told
     shop.check_that_nothing_failing_is_visible()

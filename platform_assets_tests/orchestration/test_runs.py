@@ -80,5 +80,8 @@ def test_a_day_that_was_never_delivered_fails_alone_and_by_name(world: World, in
     outcome = materialize_range(build_definitions(world.settings), instance, FIRST, LAST)
     [failure] = outcome.failures
     assert "2017-01-02: its source has not delivered it" in failure
+    assert "What to do: `platform-assets why raw.transactions 2017-01-02`" in failure
+    [run] = instance.get_runs()
+    assert run.asset_selection, "the page of runs names its target by these"
     assert days_of(instance, "raw.transactions") == {"2017-01-01", "2017-01-03"}
     assert days_of(instance, "silver.transactions") == set()

@@ -25,10 +25,15 @@ from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
-from platform_assets.settings import load_settings, project_root
+from platform_assets.settings import Settings, load_settings, project_root
 
 _LOADED_WITHIN_S = 60.0
 """UI and daemon need not wait longer: they find a code server that comes later, only not at once."""
+
+_QUIET_DAEMON = ("--log-level", "error")
+"""Every tick would be told otherwise, and at the first start that there was none before; the UI has them all."""
+
+_QUIET_WEBSERVER = ("--dagster-log-level", "warning")
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -59,6 +64,9 @@ def up(
         sys.stdout.flush()
     else:
         console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
+        if not read_only:
+            console.print(f"By itself: {describe_automation(settings)}.")
+            console.print("Each can be switched off there, under Automation; docs/automation.md says more.")
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []
@@ -71,7 +79,7 @@ def up(
                 workspace = _start_code_servers(parts, new_part, Path(folder), environment)
             parts.append(new_part(*_webserver(port, workspace, read_only=read_only)))
             if not read_only:
-                daemon = _module("dagster._daemon", "run", "--workspace", str(workspace))
+                daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
                 parts.append(new_part("the daemon", daemon))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested:
@@ -82,6 +90,17 @@ def up(
             relay.hush()
             end(parts)
             watchdog.dismiss()
+
+
+def describe_automation(settings: Settings) -> str:
+    """What runs without being asked, and when."""
+    crons = {
+        "all tables": settings.daily_cron,
+        "the deep restatement": settings.deep_restatement_cron,
+        "maintenance": settings.maintenance_cron,
+    }
+    timed = ", ".join(f"{what} at '{cron}'" for what, cron in crons.items())
+    return f"files that land are taken within half a minute; in UTC, as cron has it, {timed}"
 
 
 def _start_code_servers(
@@ -121,7 +140,7 @@ def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, lis
             return error.what.rstrip(".")
         return ""
 
-    return "the webserver", _module("dagster_webserver", *only_look, *place), why
+    return "the webserver", _module("dagster_webserver", *only_look, *place, *_QUIET_WEBSERVER), why
 
 
 def _module(name: str, *arguments: str) -> list[str]:

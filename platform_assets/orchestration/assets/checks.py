@@ -147,7 +147,7 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
 
 def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.MetadataValue]:
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
-    metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.int(len(by_day))}
+    metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.text(f"{len(by_day):,}")}
     if wrong:
         metadata["days not passed"] = dg.MetadataValue.json(
             {str(day): checked.outcome for day, checked in wrong.items()}
@@ -158,9 +158,9 @@ def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.M
 
 
 def _metadata(contract: Contract, day: date, checked: Checked) -> dict[str, dg.MetadataValue]:
+    # As text: Dagster would plot numbers over the time of checking, through days that lie anywhere in the past.
     numbers: dict[str, dg.MetadataValue] = {
-        name: dg.MetadataValue.int(value) if isinstance(value, int) else dg.MetadataValue.float(float(value))
-        for name, value in checked.numbers.items()
+        name: dg.MetadataValue.text(f"{value:,}") for name, value in checked.numbers.items()
     }
     if not checked.findings:
         return numbers

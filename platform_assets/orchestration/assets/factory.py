@@ -23,6 +23,7 @@ from platform_assets.orchestration.assets.outcomes import checks_of_result, days
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.run_log import told_in_run
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
@@ -101,8 +102,8 @@ def _build_asset(
     ) -> Iterator[Event]:
         days = tuple(date.fromisoformat(key) for key in context.partition_keys)
         author = Author(run=context.run_id, why=_why(context))
-        with platform.open() as opened:
-            yield from _Run(context, config, opened, spark, progress, contract, days, author).events()
+        with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+            yield from _Run(context, config, opened, spark, told, contract, days, author).events()
 
     return table
 
@@ -144,7 +145,7 @@ class _Run:
         """Do the work and tell Dagster about it.
 
         Raises:
-            dg.Failure: days were not published; the others are.
+            RefusedError: days were not published; the others are.
         """
         try:
             done = self._work()
@@ -177,11 +178,8 @@ class _Run:
         self._log_checks(by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()})
         yield from run_results(self.contract, asked)
         if reasons:
-            raise days_left(
-                f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published.\n"
-                + "\n".join(f"{day}: {reason}" for day, reason in sorted(reasons.items())[:20]),
-                {self.contract.name: reasons},
-            )
+            title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
+            raise days_left(title, {self.contract.name: reasons})
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log

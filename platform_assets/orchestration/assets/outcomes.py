@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import date
 
 import dagster as dg
@@ -11,6 +11,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.assets.checks import ByDay
+from platform_assets.orchestration.told_errors import RefusedError
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.quality.findings import checked
 
@@ -18,6 +19,8 @@ TableDay = tuple[str, date]
 """A day of a table."""
 
 _LEFT = "days"
+_SPELT_OUT = 20
+"""Days of which a failed step says why."""
 
 
 def failures(done: IngestResult | StepResult) -> dict[date, str]:
@@ -27,15 +30,21 @@ def failures(done: IngestResult | StepResult) -> dict[date, str]:
     return done.not_published
 
 
-def days_left(description: str, days: Mapping[str, Collection[date]]) -> dg.Failure:
-    """The failure of a step that did not publish some days; trying the same again would not either.
+def days_left(title: str, days: Mapping[str, Mapping[date, str]]) -> RefusedError:
+    """The failure of a step that did not publish some days, for a person who has to do something about it.
 
     Args:
-        description: for a person.
-        days: by table.
+        title: how many days of what.
+        days: with what keeps each, by table, inputs first; at least one.
     """
-    left = {table: sorted(str(day) for day in of_table) for table, of_table in days.items() if of_table}
-    return dg.Failure(description, metadata={_LEFT: dg.MetadataValue.json(left)}, allow_retries=False)
+    reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]
+    lines = [f"{table} {day}: {why}" for table, day, why in reasons[:_SPELT_OUT]]
+    if len(reasons) > _SPELT_OUT:
+        lines.append(f"and {len(reasons) - _SPELT_OUT:,} more")
+    table, day, _ = reasons[0]
+    todo = f"What to do: `platform-assets why {table} {day}` says all that is known of the day; then docs/on-call.md."
+    left = {name: sorted(map(str, of_table)) for name, of_table in days.items() if of_table}
+    return RefusedError("\n".join([title, *lines, todo]), {_LEFT: dg.MetadataValue.json(left)})
 
 
 def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[TableDay]:

@@ -105,6 +105,7 @@ def request(pending: Waiting, work: str, tries: Sequence[dg.RunRecord]) -> dg.Ru
     until = pending.until.isoformat() if pending.until else ""
     reasons = describe_reasons(pending.plan.steps)
     return dg.RunRequest(
+        job_name=refresh_job.name,
         run_key=f"{work}-{len(tries)}",
         run_config={"ops": {"refresh_tables": {"config": {"until": until}}}},
         tags={WORK_TAG: work, WHY_TAG: describe(pending)[:250], "dagster/priority": _PRIORITY}

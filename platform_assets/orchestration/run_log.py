@@ -1,0 +1,130 @@
+"""How far a run is, as its page in Dagster shows it: marks on the bar of its step, and lines in its log.
+
+A refresh is one step for all tables, so its bar alone would say nothing. Each mark is what was done to one table, from
+when to when; its name shows under the mouse.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+
+import dagster as dg
+from dagster._core.events import EngineEventData
+
+from platform_assets.progress import OnProgress, Progress
+
+Context = dg.OpExecutionContext | dg.AssetExecutionContext
+
+_SILENCE_S = 30.0
+"""Seconds after which the log says that work still goes on."""
+
+
+@contextmanager
+def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -> Iterator[OnProgress]:
+    """Tells the run's page too what is told to `progress`.
+
+    Args:
+        context: of the step that does the work.
+        at: asked how far the work is, in words, where nothing else is heard for a while; empty if it cannot be told.
+        progress: told as well.
+    """
+    log = _RunLog(context, at)
+    over = Event()
+    reminder = Thread(target=log.remind, args=(over,), name="run-log", daemon=True)
+    reminder.start()
+
+    def tell(now: Progress) -> None:
+        progress(now)
+        log.tell(now)
+
+    try:
+        yield tell
+    finally:
+        over.set()
+        reminder.join()
+        log.close()
+
+
+class _RunLog:
+    """Keeps what is being done, so that it can say when that is over."""
+
+    def __init__(self, context: Context, at: Callable[[], str]) -> None:
+        self._context, self._at = context, at
+        self._lock = Lock()
+        self._doing: dict[str, float] = {}
+        self._last: Progress | None = None
+        self._spoke = time.monotonic()
+
+    def tell(self, now: Progress) -> None:
+        """What began, came further or ended."""
+        with self._lock:
+            name = _name(now)
+            if now.finished:
+                self._end(name, _result(now))
+            elif name not in self._doing:
+                if now.table:  # one table after the other; what goes on meanwhile has no table
+                    self._end_all()
+                self._begin(name, now)
+            elif now.done:
+                self._context.log.info(f"{now.table}: {_count(now)}")
+            if now.table:
+                self._last = None if now.finished else now
+            self._spoke = time.monotonic()
+
+    def remind(self, over: Event) -> None:
+        """Say now and then that something still goes on, until it is over."""
+        while not over.wait(1.0):
+            with self._lock:
+                if self._doing and time.monotonic() - self._spoke >= _SILENCE_S:
+                    self._spoke = time.monotonic()
+                    name, since = list(self._doing.items())[-1]
+                    count = f": {_count(self._last)}" if self._last and self._last.total else ""
+                    seconds = f", {self._spoke - since:,.0f} s"
+                    at = self._at()
+                    self._context.log.info(f"{name}{count}{seconds}{f'; {at}' if at else ''}")
+
+    def close(self) -> None:
+        """Nothing is done any more."""
+        with self._lock:
+            self._end_all()
+
+    def _begin(self, name: str, now: Progress) -> None:
+        self._doing[name] = time.monotonic()
+        self._mark(f"{name}: {_of(now.total, now.unit)}" if now.total else name, EngineEventData(marker_start=name))
+
+    def _end(self, name: str, result: str) -> None:
+        since = self._doing.pop(name, None)
+        if since is None:
+            # Told of at its end only.
+            self._mark(f"{name}: {result}" if result else name, EngineEventData())
+            return
+        took = f"{time.monotonic() - since:,.1f} s"
+        self._mark(f"{name}: {result}, {took}" if result else f"{name}: {took}", EngineEventData(marker_end=name))
+
+    def _end_all(self) -> None:
+        for name in list(self._doing):
+            self._end(name, "")
+
+    def _mark(self, message: str, data: EngineEventData) -> None:
+        step = self._context.get_step_execution_context().step.key
+        self._context.instance.report_engine_event(message, self._context.run, data, step_key=step)
+
+
+def _name(now: Progress) -> str:
+    return f"{now.phase} {now.table}" if now.table else now.phase
+
+
+def _count(now: Progress) -> str:
+    return f"{now.done:,} of {now.total:,} {now.unit}s"
+
+
+def _of(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def _result(now: Progress) -> str:
+    rows = "" if now.rows is None else f", {now.rows:,} rows"
+    return f"{_of(now.done, now.unit)}{rows}" if now.total else ""

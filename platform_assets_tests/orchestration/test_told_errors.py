@@ -1,0 +1,93 @@
+"""What Dagster shows of a refused day and of an expected error: what happened and what to do, no trace."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import dagster as dg
+import pytest
+from dagster import DagsterEventType as Event
+
+from platform_assets.errors import PlatformError
+from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
+from platform_assets.orchestration.told_errors import expected_errors_told
+
+DAY = date(2017, 1, 5)
+TODO = (
+    "What to do: `platform-assets why silver.sales 2017-01-05` says all that is known of the day; then docs/on-call.md."
+)
+
+
+def failed(instance: dg.DagsterInstance, op: dg.OpDefinition) -> dg.DagsterEvent:
+    @dg.job
+    def job() -> None:
+        op()
+
+    run = job.execute_in_process(instance=instance, raise_on_error=False)
+    [record] = instance.get_records_for_run(run.run_id, of_type={Event.STEP_FAILURE}).records
+    assert record.event_log_entry.dagster_event
+    return record.event_log_entry.dagster_event
+
+
+@dg.op
+def refuses() -> None:
+    raise days_left("Days not published: 1.", {"silver.sales": {DAY: "held: too few rows"}, "gold.sales": {}})
+
+
+@dg.op
+def meets_a_mistake() -> None:
+    with expected_errors_told():
+        raise PlatformError("There is no table sals.", "Ask for sales.")
+
+
+@dg.op
+def calls_wrong_code() -> None:
+    with expected_errors_told():
+        try:
+            int("no number")
+        except ValueError as error:
+            raise PlatformError("The transform of sales failed.", "Look at its code.") from error
+
+
+def test_a_refused_day_says_what_to_do_and_has_no_trace() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        data = failed(instance, refuses).step_failure_data
+    assert data.error is not None
+    assert data.error.stack == []
+    assert data.error.cause is None
+    assert data.error.context is None
+    assert data.error.message.splitlines() == [
+        "Days not published: 1.",
+        "silver.sales 2017-01-05: held: too few rows",
+        TODO,
+    ]
+    # By this, who announces failed runs knows that gates did it.
+    assert data.user_failure_data is not None
+    assert data.user_failure_data.description == data.error.message
+    assert recorded_days_left(data.user_failure_data.metadata) == {("silver.sales", DAY)}
+
+
+def test_an_expected_error_has_no_trace_and_is_not_taken_for_a_refusal() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        data = failed(instance, meets_a_mistake).step_failure_data
+    assert data.error is not None
+    assert data.error.message == "There is no table sals.\n  What to do: Ask for sales."
+    assert data.error.stack == []
+    assert data.user_failure_data is None
+
+
+def test_where_other_code_failed_its_trace_is_kept() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        error = failed(instance, calls_wrong_code).step_failure_data.error
+    assert error is not None
+    assert error.cause is not None
+    assert error.cause.cause is not None
+    assert 'int("no number")' in "".join(error.cause.cause.stack)
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_of_many_refused_days_some_are_spelt_out(count: int) -> None:
+    days = {date(2017, 1, 1 + n): "held" for n in range(count)}
+    lines = str(days_left("Many.", {"silver.sales": days})).splitlines()
+    assert len(lines) == 22 + (count > 20)
+    assert (lines[-2] == "and 1 more") == (count > 20)
