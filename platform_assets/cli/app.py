@@ -101,7 +101,8 @@ def main() -> None:
     try:
         _main()
     except (KeyboardInterrupt, SystemExit) as end:
-        if not is_interruption(end):
+        is_told = isinstance(end, SystemExit) and end.code == EXIT_INTERRUPTED  # Typer's way to say so
+        if not (is_told or is_interruption(end)):
             raise
         # Whoever presses it again is not to see how Python tidies up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

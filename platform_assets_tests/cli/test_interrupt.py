@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -97,7 +98,7 @@ class Pressed:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Pressed())
-sys.argv = ["platform-assets", "status"]
+sys.argv = ["platform-assets", *sys.argv[2:]]
 from platform_assets.cli import main
 main()
 """
@@ -106,10 +107,17 @@ main()
 @pytest.mark.parametrize("module", ["typer", "sqlalchemy", "platform_assets.operations.opening"])
 def test_a_command_is_interrupted_before_it_has_begun(products: Settings, module: str) -> None:
     """While it imports what it needs, or opens the platform."""
-    done = subprocess.run([sys.executable, "-c", AT_AN_IMPORT, module], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", AT_AN_IMPORT, module, "status"], capture_output=True, text=True)
     assert done.returncode == 130, done.stderr
     [line] = done.stderr.splitlines()
     assert line.startswith("Interrupted.")
+
+
+def test_programs_are_told_of_an_interruption_as_of_an_error(products: Settings) -> None:
+    command = [sys.executable, "-c", AT_AN_IMPORT, "platform_assets.operations.opening", "status", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 130, done.stderr
+    assert json.loads(done.stderr)["error"]["what"] == "Interrupted."
 
 
 IN_A_FINALIZER = """

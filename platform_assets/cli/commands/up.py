@@ -70,6 +70,7 @@ def up(
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []
+    stopped_by = 0
     watchdog, relay = Watchdog(), Relay(settings.state / "logs" / "up-stopped.log")
     new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
@@ -82,14 +83,16 @@ def up(
                 daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
                 parts.append(new_part("the daemon", daemon))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
-        except _StopRequested:
-            pass
+        except _StopRequested as request:
+            stopped_by = request.number
         finally:
             for number in _STOPS:
                 signal.signal(number, signal.SIG_IGN)
             relay.hush()
             end(parts)
             watchdog.dismiss()
+    if stopped_by == signal.SIGINT:
+        raise KeyboardInterrupt  # told as of every command, now that nothing is left running
 
 
 def describe_automation(settings: Settings) -> str:
@@ -170,10 +173,18 @@ def _require_free(port: int) -> None:
 
 
 class _StopRequested(BaseException):
-    """Leaves the wait for the server, which a signal handler could not wait for itself."""
+    """Leaves the wait for the server, which a signal handler could not wait for itself.
+
+    Args:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    for number in _STOPS:
-        signal.signal(number, signal.SIG_IGN)
-    raise _StopRequested
+    for other in _STOPS:
+        signal.signal(other, signal.SIG_IGN)
+    raise _StopRequested(number)
