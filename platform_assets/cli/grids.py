@@ -30,6 +30,8 @@ class Grid(Table):
             return
         if self.title is not None:
             yield Text.from_markup(str(self.title), style="table.title")
+        if not self.row_count:
+            yield Text("  ".join(str(column.header) for column in self.columns), style="table.header", overflow="fold")
         for row in zip(*(column.cells for column in self.columns), strict=True):
             upright = Table.grid(padding=(0, _BETWEEN))
             upright.add_column(style="table.header", no_wrap=True)
@@ -54,11 +56,11 @@ class Grid(Table):
             longest = max(size.minimum for size in sizes)
             least.append(most[-1] if column.no_wrap else min(longest, _LONGEST_WORD))
         left = options.max_width - _BETWEEN * len(self.columns) - sum(least)
-        if left < 0 and self.row_count:
+        if left < 0:
             return None
         wants = sorted(range(len(least)), key=lambda n: most[n] - least[n])
         for others, n in zip(range(len(wants), 0, -1), wants, strict=True):
-            more = min(most[n] - least[n], max(left, 0) // others)
+            more = min(most[n] - least[n], left // others)
             least[n] += more
             left -= more
         return least

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from platform_assets.cli.commands.demo_state import remove_demo, set_clock
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
 from platform_assets.cli.commands.summary import Phase, print_summary
+from platform_assets.settings import load_settings
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -59,6 +61,14 @@ STORY = Story(
     compare(BEFORE, AFTER, STALE),
     (Decimal("13222.35"), Decimal("13242.30")),
 )
+
+
+def test_that_an_earlier_demo_is_removed_is_no_part_of_what_programs_read(state: Path, monkeypatch, capsys) -> None:
+    for name in ("CALENDAR_FIRST", "CALENDAR_LAST", "TODAY"):
+        monkeypatch.delenv(f"PLATFORM_{name}")
+    remove_demo(set_clock(load_settings(), SECOND, SECOND))
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "Removed the earlier demo.\n")
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

@@ -33,12 +33,15 @@ READING = [
 ]
 ANOTHER_EACH_TIME = re.compile(r"[\d,.]+ (s|GB)\b")
 
+OVER_NOTHING = {"aside", "figures"}
+"""Headings of columns that may be empty, which rows that stand upright leave out."""
+
 
 def words(said: Said) -> set[str]:
     """Names, numbers and days, without what stands around them."""
     text = ANOTHER_EACH_TIME.sub("", said.out)
     stripped = (word.strip("():;,.│├└─") for word in text.split())
-    return {word for word in stripped if len(word) <= WHOLE}
+    return {word for word in stripped if 0 < len(word) <= WHOLE}
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
@@ -52,7 +55,7 @@ def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch, command, colum
     assert narrow.code == wide.code
     for said in (wide, narrow):
         assert "\N{HORIZONTAL ELLIPSIS}" not in said.out
-    assert words(wide) - words(narrow) == set()
+    assert words(wide) - words(narrow) <= OVER_NOTHING
 
 
 def test_rows_are_one_below_another_where_they_do_not_fit(run, published, monkeypatch):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from platform_assets.cli.console import UsageError, console
+from platform_assets.cli.console import UsageError, errors
 from platform_assets.errors import PlatformError
 from platform_assets.ledger.connection import parse_url
 from platform_assets.settings import Settings, load_settings
@@ -96,7 +96,7 @@ def remove_demo(settings: Settings) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for file in (*settings.state.glob("ledger.db*"), _clock_file(settings)):
         file.unlink(missing_ok=True)
-    console.print("Removed the earlier demo.")
+    errors.print("Removed the earlier demo.")  # what a program reads of the demo is on the other stream
 
 
 def _clock_file(settings: Settings) -> Path:
