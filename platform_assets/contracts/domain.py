@@ -86,7 +86,8 @@ class Catalogue:
         by_name = {contract.name: contract for domain in domains for contract in domain.tables}
         refuse(_problems(domains, by_name))
         order = TopologicalSorter(_graph(by_name)).static_order()
-        return cls(domains, tuple(by_name[name] for name in order))
+        # Where problems are only noted, some of what is read may be declared nowhere.
+        return cls(domains, tuple(by_name[name] for name in order if name in by_name))
 
     def __iter__(self) -> Iterator[Contract]:
         return iter(self.tables)

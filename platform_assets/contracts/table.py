@@ -240,7 +240,9 @@ class Contract:
         if declared.upstream not in windows:
             yield self._error(
                 f"reconciles with {declared.upstream}, which is no input of it",
-                f"Set `upstream` to one of {', '.join(windows)}." if windows else "Remove it from `reconciles`.",
+                f"Declare an Input of it, or set `upstream` to one of {', '.join(windows)}."
+                if windows
+                else "Remove it from `reconciles`.",
                 "reconciles",
             )
             return

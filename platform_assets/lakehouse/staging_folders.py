@@ -14,7 +14,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
 from platform_assets.lakehouse.delta.failures import errors_numbered
 from platform_assets.lakehouse.delta.log import table_snapshot
-from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import forget_stage, is_staging, private_lock, publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.storage.location import Location
@@ -113,12 +113,11 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
         publication: that staged them and is not published yet.
     """
     folder = lake.stage_path(table, publication)
+    without_day = [path for path, day in table_snapshot(folder).days.items() if day is None]
     with errors_numbered(folder):
-        staged = DeltaTable(str(folder))
-        before = set(staged.file_uris())
-        staged.delete(f"{DAY} IS NULL")
-    for file in before - set(DeltaTable(str(folder)).file_uris()):
-        located(file).remove()
+        DeltaTable(str(folder)).delete(f"{DAY} IS NULL")
+    for path in without_day:
+        (folder / path).remove()
 
 
 def _staged_on(folder: Location) -> int:

@@ -88,6 +88,17 @@ States = Mapping[str, Mapping[date, DayState]]
 _UP_TO_DATE, _MISSING = UpToDate(), Missing()
 
 
+def in_force(holds: Iterable[Hold], states: States) -> tuple[Hold, ...]:
+    """The holds that keep something from readers now, in their order.
+
+    One of a day that is what it would become again refuses what nobody would make now; it waits for that to come back.
+
+    Args:
+        states: of the days of all tables with a transform.
+    """
+    return tuple(hold for hold in holds if not isinstance(states.get(hold.table, {}).get(hold.day), UpToDate))
+
+
 def day_states(
     contract: Contract,
     days: Collection[date],

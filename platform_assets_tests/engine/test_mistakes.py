@@ -56,6 +56,13 @@ def test_every_mistake_of_all_contracts_is_told_with_its_line(load: Load) -> Non
     assert "span(…)" in told[None, "window"].todo
 
 
+def test_an_input_that_names_no_table_is_told_with_the_one_that_was_meant(load: Load) -> None:
+    with pytest.raises(PlatformError) as caught:
+        load(contracts=(('Input("silver.sales", span(6))', 'Input("silver.sale", span(6))'),))
+    assert "gold.week reads silver.sale, which no domain declares" in str(caught.value)
+    assert "Did you mean silver.sales?" in str(caught.value)
+
+
 def test_a_module_with_mistakes_is_as_wrong_when_it_is_loaded_again(load: Load) -> None:
     for _ in range(2):
         with pytest.raises(PlatformError, match="money"):

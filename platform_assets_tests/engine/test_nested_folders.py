@@ -1,4 +1,4 @@
-"""A source lands in a folder of any depth below the landing root, of any name: its files are taken all the same."""
+"""Folders may have any name and depth, those of sources and those of the platform: files are taken all the same."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
     settings = load_settings(
-        state=tmp_path_factory.mktemp("nested"),
+        state=tmp_path_factory.mktemp("nested") / "a b é+#?",
         jars=JARS,
         domains=__name__,
         calendar_first=date(2017, 1, 1),

@@ -14,6 +14,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.readiness import readiness
 from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
@@ -107,11 +108,13 @@ def test_what_wrong_code_made_of_the_same_input_is_not_made_again_until_the_code
     put_back(platform, publish(platform, SILVER, [DAY], 2))
     assert taken(platform, SILVER, AUTOMATIC) == {}
     assert is_refused(platform, SILVER), "nor by a person's refresh, while the wrong code is there"
+    assert [day.hold.day for day in held_days(platform, platform.ledger.holds())] == [DAY]
     rebuild(platform.lake, platform.ledger)
     assert is_refused(platform, SILVER)
     platform.code_versions[SILVER] = good
     for request in (AUTOMATIC, BY_PERSON):
         assert taken(platform, SILVER, request) == {}, "it is what it would become"
+    assert not held_days(platform, platform.ledger.holds()), "what is refused of it, nobody would make now"
     platform.code_versions[SILVER] = "mended"
     assert not is_refused(platform, SILVER)
 

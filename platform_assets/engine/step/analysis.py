@@ -25,6 +25,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets.spark.tables.staging import TransformError, check_columns
@@ -196,5 +197,4 @@ def _input(
 
 
 def _empty(spark: SparkSession, contract: Contract, *, is_raw: bool = False) -> DataFrame:
-    schema = raw_schema(contract) if is_raw else spark_schema(contract)
-    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema))
+    return no_rows(spark, raw_schema(contract) if is_raw else spark_schema(contract))

@@ -11,8 +11,9 @@ from functools import cached_property
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import ReleaseIndex
+from platform_assets.engine.state.planner import ReleaseIndex, all_states, table_states
 from platform_assets.operations.lineage.provenance import arrivals_named
+from platform_assets.planning.day_states import in_force
 from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
@@ -77,13 +78,14 @@ def withdraw_command(path: str, why: str) -> str:
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
-    """What is to be said of held days, by table and day.
+    """What is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
 
     Args:
         holds: all of those days, oldest first.
         with_arrivals: whether to look for new ones, which opens files of raw days.
     """
-    holds = tuple(holds)
+    if holds := tuple(holds):
+        holds = in_force(holds, all_states(platform, table_states(LakeSnapshot.now(platform))))
     since: dict[tuple[str, date], datetime] = {}
     for hold in holds:
         key = hold.table, hold.day
