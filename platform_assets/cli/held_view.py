@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
+from platform_assets.planning.windows import ranges
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.held_days import HeldDay
+
+_SHOWN = 5
+"""Ranges of days that are named."""
 
 
 def print_held(held: Iterable[HeldDay], *, of: str | None = None) -> None:
@@ -17,13 +21,18 @@ def print_held(held: Iterable[HeldDay], *, of: str | None = None) -> None:
     Args:
         of: the table that was asked about: a day of another one holds it from there.
     """
+    from platform_assets.operations.lineage.held_days import together, withdrawals
+
     shown = tuple(held)
-    for day in shown:
-        through = "held through" if of not in (None, day.hold.table) else "held"
-        say(f"[red]{through}[/]", f"{day.hold.table} {day.hold.day} {day.sentence}")
-        if day.withdrawals:
+    for days in together(shown):
+        first = days[0].hold
+        through = "held through" if of not in (None, first.table) else "held"
+        say(f"[red]{through}[/]", _line(days))
+        # What is new on days that are only tied to another is not what holds them; it is named where that one is.
+        commands = () if len(days) > 1 and days[0].is_tied else withdrawals(days)
+        if commands:
             console.print("  New since then; what should not have come is taken out with", highlight=False)
-            for command in day.withdrawals:
+            for command in commands:
                 console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True, emoji=False)
     if shown:
         one = shown[0].hold
@@ -34,6 +43,16 @@ def print_held(held: Iterable[HeldDay], *, of: str | None = None) -> None:
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _line(days: Sequence[HeldDay]) -> str:
+    first = days[0]
+    if len(days) == 1:
+        return f"{first.hold.table} {first.hold.day} {first.sentence}"
+    spans = [f"{a}" if a == b else f"{a}..{b}" for a, b in ranges([day.hold.day for day in days])]
+    more = f" and {len(spans) - _SHOWN:,} more ranges" if len(spans) > _SHOWN else ""
+    named = f"{first.hold.table}, {len(days):,} days: {','.join(spans[:_SHOWN])}{more}"
+    return f"{named}; each for the like of {first.hold.day}, {first.sentence}"
 
 
 def held_json(day: HeldDay) -> dict[str, Any]:

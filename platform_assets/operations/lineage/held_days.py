@@ -17,9 +17,13 @@ from platform_assets.planning.day_states import in_force
 from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
+from platform_assets.records.refused import TiedTo
 
 _SHOWN = 5
 """Arrivals that are named; somebody who has more of them begins with `why`."""
+
+_MANY = 3
+"""Days that are told as one."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class HeldDay:
         return f"since {self.since:%Y-%m-%d %H:%M} UTC: {reason}; {self.instead}"
 
     @property
+    def is_tied(self) -> bool:
+        """Whether nothing is wrong with the day itself."""
+        return isinstance(self.hold.refused, TiedTo)
+
+    @property
     def withdrawals(self) -> tuple[str, ...]:
         """The commands that take out what is new, the newest first; of more than a few how many there are."""
         return withdrawals([self])
@@ -70,6 +79,23 @@ def withdrawals(held: Iterable[HeldDay]) -> tuple[str, ...]:
             lines.setdefault(arrival.path, withdraw_command(arrival.path, why))
     more = (f"and {len(lines) - _SHOWN:,} more",) if len(lines) > _SHOWN else ()
     return (*list(lines.values())[:_SHOWN], *more)
+
+
+def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
+    """Held days about which there is the same to say, as one: many that a gate holds with the same arrivals new.
+
+    Days that are tied to another are as one, too: what is new on them is not what holds them. A few stay by themselves.
+
+    Args:
+        held: by table and day.
+    """
+    groups: dict[tuple[str, ...], list[HeldDay]] = {}
+    for day in held:
+        tied = day.hold.refused.day if isinstance(day.hold.refused, TiedTo) else None
+        new = () if tied else tuple(arrival.path for arrival in day.arrivals)
+        groups.setdefault((day.hold.table, day.hold.gate, str(tied), *new), []).append(day)
+    parts = [part for group in groups.values() for part in ([group] if len(group) >= _MANY else [[d] for d in group])]
+    return tuple(sorted(map(tuple, parts), key=lambda part: (part[0].hold.table, part[0].hold.day)))
 
 
 def withdraw_command(path: str, why: str) -> str:
