@@ -24,7 +24,7 @@ GROUPS = {
     "Begin": ("demo", "init", "check", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
     "Change": ("refresh", "stage", "rollback", "withdraw"),
-    "Decide": ("late",),
+    "Decide": ("late", "accept"),
     "Operate": ("doctor", "recover", "maintenance", "ledger", "audit", "backup", "restore"),
 }
 """In the order of the help; each is a module in `commands`, with a function of its name or, for a group, an `app`."""

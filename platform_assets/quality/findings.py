@@ -18,6 +18,10 @@ ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "volume"})
 """Checks whose findings a person may accept: what they find can be true. A broken promise or a lost row cannot."""
 
 
+ACCEPTED = "accepted_"
+"""Before the name of a check: the figure of a published day that says how many of its findings a person accepted."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that is not as promised or not as usual.
@@ -126,7 +130,7 @@ class DayChecks:
     @property
     def accepted(self) -> dict[str, int]:
         """Findings accepted by hand, as figures of the published day: `accepted_<check>`."""
-        return {f"accepted_{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
+        return {f"{ACCEPTED}{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
 
 
 def checked(

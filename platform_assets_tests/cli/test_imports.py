@@ -40,6 +40,7 @@ CASES: list[Any] = [
     pytest.param(["views"], (), marks=pytest.mark.proof),
     pytest.param(["views", "--engine", "spark"], (), marks=pytest.mark.proof),
     (["rollback", "--to", "0", "--dry-run"], ()),
+    pytest.param(["accept", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["late", "--help"], (), marks=pytest.mark.proof),
     pytest.param(["audit", "verify"], (), marks=pytest.mark.proof),
     pytest.param(["audit", "show", TABLE, "2017-01-01"], (), marks=pytest.mark.proof),

@@ -80,6 +80,9 @@ def flat(text: str) -> str:
         (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..2017-01-02", *DECIDED], "ends before"),
         (["late", "refuse", "--table", "raw.products", "--days", "2017-01-03..soon", *DECIDED], "'soon' is not a day."),
         (["late", "list", "raw.x"], "There is no table 'raw.x'"),
+        (["accept", TABLE, *DECIDED], "Say which days were looked at."),
+        (["accept", TABLE, "--days", "2017-01-02", "--by", "Zoë"], "A decision needs --reason"),
+        (["accept", "gold.nothing", "--days", "2017-01-02", "--dry-run"], "There is no table 'gold.nothing'."),
         (["withdraw", ARRIVAL], "A decision needs --reason"),
         (["audit", "verify", "--table", "gold.nothing"], "There is no table 'gold.nothing'."),
         (["audit", "verify", "--days", "soon"], "'soon' is not a day."),
@@ -123,6 +126,8 @@ def test_a_bad_setting_is_named(run, monkeypatch, command, name, value, says):
         (["withdraw", "transactions/2017-01-01/a[/b].csv", "--reason", "x"], "was refused whole"),
         (["late", "approve", ARRIVAL, *DECIDED], "waits in the late queue: no such arrival was ever taken"),
         (["late", "refuse", "--table", "silver.products", "--days", "2017-01-02", *DECIDED], "takes no arrivals"),
+        (["accept", TABLE, "--days", "2017-01-02", *DECIDED], f"Nothing was accepted: {TABLE} 2017-01-02 is not held."),
+        (["accept", "raw.products", "--days", "2017-01-02", *DECIDED], "raw.products holds what was delivered"),
     ],
 )
 def test_a_decision_about_nothing_is_explained(run, published, command, says):

@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, counted, say
+from platform_assets.quality.findings import ACCEPTED
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.day_history import Content, Event, Published
@@ -82,6 +83,8 @@ def _published(event: Published) -> Iterator[str]:
     yield f"publication {head.publication}, run {head.run}"
     changed = f"{_said(event.before)} -> {_said(event.after)}"
     yield changed if event.before != event.after else f"{_said(event.after)}, as before"
+    if accepted := [name.removeprefix(ACCEPTED) for name in record.figures if name.startswith(ACCEPTED)]:
+        yield f"accepted by hand: what {' and '.join(accepted)} found"
     if event.restores:
         yield f"put back what publication {event.restores} had computed"
     if record.reads:

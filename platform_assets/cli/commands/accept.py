@@ -1,0 +1,88 @@
+"""`accept`: publish held days whose finding is true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    counted,
+    opened_platform,
+    parse_days,
+    print_json,
+    say,
+)
+from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.progress import telling
+from platform_assets.cli.session import session_on_demand
+
+if TYPE_CHECKING:
+    from platform_assets.engine.results import StepResult
+    from platform_assets.operations.acceptance import Acceptance
+
+
+def accept(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="A silver or gold table.")],
+    days: Annotated[str | None, typer.Option(help="Held days: a day, A..B, or several with commas.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decides.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be accepted and do nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Publish days that volume or reconciliation holds: somebody has looked, and what these found is true."""
+    if days is None:
+        raise UsageError("Say which days were looked at.", "Add --days 2017-03-31, or A..B, or several with commas.")
+    author = None if dry_run else decided_by(reason, by)
+    from platform_assets.operations.acceptance import acceptance
+
+    with opened_platform() as platform:
+        accepted = acceptance(platform, table, parse_days(days, platform.settings))
+        if not as_json:
+            _print(accepted, dry_run=dry_run)
+        if author is None:
+            if as_json:
+                print_json(_json(accepted))
+            return
+        with telling(context, "accept") as progress, session_on_demand(platform.settings, progress) as spark:
+            from platform_assets.engine.step.recompute import recompute_step  # while Java starts
+
+            done = recompute_step(platform, spark, accepted.step, author, progress, accept=accepted.checks)
+    if as_json:
+        print_json(_json(accepted) | _outcome(done))
+    else:
+        console.print(f"{counted(len(done.published), 'day')} of {accepted.table} published.", highlight=False)
+        for day, why in sorted(done.not_published.items()):
+            say("[red]not published[/]", f"{accepted.table} {day}: {why}")
+        console.print("The next refresh mends what reads them.")
+    if done.not_published:
+        raise typer.Exit(EXIT_LOOK)
+
+
+def _print(accepted: Acceptance, *, dry_run: bool) -> None:
+    head = "[yellow]would be accepted[/]" if dry_run else "[yellow]accepted[/]"
+    for day, hold in accepted.holds.items():
+        reason = hold.reason.removeprefix(f"{hold.table} on {day}: ")
+        say(head, f"{hold.table} {day}, held by {hold.gate}: {reason}")
+    if dry_run:
+        checks = " and ".join(sorted(accepted.checks))
+        console.print(f"What {checks} finds on these days would be shown with them as a warning; nothing was done.")
+
+
+def _json(accepted: Acceptance) -> dict[str, object]:
+    return {
+        "table": accepted.table,
+        "checks": sorted(accepted.checks),
+        "days": [{"day": day, "gate": hold.gate, "reason": hold.reason} for day, hold in accepted.holds.items()],
+    }
+
+
+def _outcome(done: StepResult) -> dict[str, object]:
+    return {
+        "published": sorted(done.published),
+        "not_published": {str(day): why for day, why in sorted(done.not_published.items())},
+    }

@@ -1,0 +1,107 @@
+"""Accepting what a gate found on held days: a person has looked, and it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import cast
+
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import states_around
+from platform_assets.errors import PlatformError
+from platform_assets.planning.day_states import DayState, Held
+from platform_assets.planning.steps import Step
+from platform_assets.quality.findings import ACCEPTABLE, Check
+from platform_assets.records.history import Hold, hold_of_each_day
+from platform_assets.records.refused import TiedTo
+
+_SHOWN = 5
+
+
+class AcceptanceError(PlatformError):
+    """Somebody wanted to accept a day that is not held, or not by what can be accepted."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What is going to be accepted.
+
+    Args:
+        table: silver or gold.
+        holds: of every day of it, by day, those included that are held only because records tie them to one of them.
+        checks: whose findings count no more on these days.
+    """
+
+    table: str
+    holds: Mapping[date, Hold]
+    checks: frozenset[Check]
+
+    @property
+    def step(self) -> Step:
+        """The days to compute with these checks accepted."""
+        return Step(self.table, tuple(self.holds))
+
+
+def acceptance(platform: Platform, table: str, days: Collection[date]) -> Acceptance:
+    """What accepting some days would publish; nothing is done.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        AcceptanceError: a day is not held, or by what cannot be accepted.
+    """
+    contract, snapshot = platform.catalogue[table], LakeSnapshot.now(platform)
+    holds = [hold for hold in snapshot.holds() if hold.table == contract.name]
+    if not contract.inputs:
+        raise AcceptanceError(
+            f"{contract.name} holds what was delivered, so no gate holds a day of it.",
+            "Name a silver or gold table; `platform-assets status` shows the days that are held.",
+        )
+    _, states = states_around(snapshot, contract, {*days, *(hold.day for hold in holds)})
+    return chosen(contract.name, days, holds, states)
+
+
+def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Mapping[date, DayState]) -> Acceptance:
+    """The days that are accepted together: those asked for, and those that records tie to them.
+
+    Args:
+        table: of all of them.
+        days: asked for.
+        holds: of the table, oldest first.
+        states: of the days asked for and those held.
+
+    Raises:
+        AcceptanceError: a day is not held, or by what cannot be accepted.
+    """
+    standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
+    now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}
+    taken: dict[date, Hold] = {}
+    refused: dict[date, str] = {}
+    left = sorted(days)
+    while left:
+        day = left.pop(0)
+        if day in taken or day in refused:
+            continue
+        if day not in standing:
+            refused[day] = "is not held"
+        elif standing[day].is_of_good_content:
+            refused[day] = "was rolled back by a person, and no gate holds it"
+        elif day not in now:
+            refused[day] = "is held, but would now become something that no gate has seen: `refresh` tries it again"
+        elif not isinstance(now[day].refused, TiedTo) and now[day].gate not in ACCEPTABLE:
+            refused[day] = f"is held by {now[day].gate}, and what that finds cannot be accepted: {now[day].reason}"
+        else:
+            taken[day] = hold = now[day]
+            left += [hold.refused.day] if isinstance(hold.refused, TiedTo) else []
+            left += [other for other, tied in now.items() if tied.refused == TiedTo(day)]
+    if refused:
+        lines = [f"{table} {day} {why}" for day, why in sorted(refused.items())]
+        more = f"; and {len(lines) - _SHOWN:,} more days" if len(lines) > _SHOWN else ""
+        raise AcceptanceError(
+            f"Nothing was accepted: {'; '.join(lines[:_SHOWN])}{more}.",
+            f"Only findings of {' and '.join(sorted(ACCEPTABLE))} can be accepted, on days that they hold now; "
+            f"`platform-assets status {table}` shows these, docs/on-call.md says what to do about others.",
+        )
+    gates = {cast("Check", hold.gate) for hold in taken.values() if not isinstance(hold.refused, TiedTo)}
+    return Acceptance(table, dict(sorted(taken.items())), frozenset(gates))

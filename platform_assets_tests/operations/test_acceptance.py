@@ -1,0 +1,59 @@
+"""What a person may accept of held days, and which others go with them. No Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from platform_assets.operations.acceptance import AcceptanceError, chosen
+from platform_assets.planning.day_states import Held, Stale, UpToDate
+from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.records.refused import Attempt, TiedTo
+
+TABLE = "silver.sales"
+DAYS = [date(2017, 1, n) for n in range(1, 6)]
+NOW = datetime(2017, 2, 1, tzinfo=UTC)
+
+
+def hold(day: date, gate: str = "volume", tied_to: date | None = None) -> Hold:
+    refused = Attempt("f") if tied_to is None else TiedTo(tied_to)
+    return Hold(TABLE, day, refused, gate if tied_to is None else "conservation", "why", "a run", NOW)
+
+
+def states(*holds: Hold) -> dict[date, Held | UpToDate | Stale]:
+    return {day: UpToDate() for day in DAYS} | {each.day: Held(each) for each in holds}
+
+
+def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:
+    held = (
+        hold(DAYS[0]),
+        hold(DAYS[1], tied_to=DAYS[0]),
+        hold(DAYS[2], tied_to=DAYS[1]),
+        hold(DAYS[3], "reconciliation"),
+    )
+    for asked in ([DAYS[0]], [DAYS[2]]):
+        accepted = chosen(TABLE, asked, held, states(*held))
+        assert accepted.step.days == tuple(DAYS[:3])
+        assert accepted.checks == {"volume"}
+    assert chosen(TABLE, DAYS[:4], held, states(*held)).checks == {"volume", "reconciliation"}
+
+
+@pytest.mark.parametrize("gate", ["contract", "conservation"])
+def test_a_broken_promise_and_a_lost_row_are_not_accepted_nor_what_is_tied_to_them(gate: str) -> None:
+    held = hold(DAYS[0]), hold(DAYS[1], gate), hold(DAYS[2], tied_to=DAYS[1])
+    for asked in (DAYS[:2], [DAYS[2]]):
+        with pytest.raises(AcceptanceError, match=f"{TABLE} 2017-01-02 is held by {gate}, and what that finds"):
+            chosen(TABLE, asked, held, states(*held))
+
+
+def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accepted() -> None:
+    held = hold(DAYS[0]), hold(DAYS[1], ROLL_BACK), hold(DAYS[2])
+    now = states(*held) | {DAYS[2]: Stale("other", by_data=True)}
+    with pytest.raises(AcceptanceError) as refused:
+        chosen(TABLE, DAYS[:4], held, now)
+    said = str(refused.value)
+    assert "2017-01-01" not in said
+    assert f"{TABLE} 2017-01-02 was rolled back by a person" in said
+    assert f"{TABLE} 2017-01-03 is held, but would now become something that no gate has seen" in said
+    assert f"{TABLE} 2017-01-04 is not held" in said
