@@ -40,6 +40,7 @@ MOMENTARY = {
 
 DECIDED = ("--reason", "a test")
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "accept": (TABLE, "--days", "2017-01-01", *DECIDED),
     "audit put-back": (TABLE, *DECIDED),
     "audit show": (TABLE, "2017-01-01"),
     "audit verify": (),
@@ -81,7 +82,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
-    - {"check", "demo", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
+    - {"accept", "check", "demo", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
     - {"maintenance delete", "release unpin", "restore"}
 )

@@ -22,7 +22,7 @@ def hold(day: date, gate: str = "volume", tied_to: date | None = None) -> Hold:
 
 
 def states(*holds: Hold) -> dict[date, Held | UpToDate | Stale]:
-    return {day: UpToDate() for day in DAYS} | {each.day: Held(each) for each in holds}
+    return {**{day: UpToDate() for day in DAYS}, **{each.day: Held(each) for each in holds}}
 
 
 def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:

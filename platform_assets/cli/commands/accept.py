@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,6 +17,7 @@ from platform_assets.cli.console import (
     say,
 )
 from platform_assets.cli.decisions import decided_by
+from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason, TableName
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 
 def accept(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(help="A silver or gold table.")],
-    days: Annotated[str | None, typer.Option(help="Held days: a day, A..B, or several with commas.")] = None,
-    reason: Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who decides.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be accepted and do nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    table: TableName,
+    days: Days = None,
+    reason: Reason = None,
+    by: By = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Publish days that volume or reconciliation holds: somebody has looked, and what these found is true."""
     if days is None:
