@@ -101,7 +101,7 @@ def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Ma
         raise AcceptanceError(
             f"Nothing was accepted: {'; '.join(lines[:_SHOWN])}{more}.",
             f"Only findings of {' and '.join(sorted(ACCEPTABLE))} can be accepted, on days that they hold now; "
-            f"`platform-assets status {table}` shows these, docs/on-call.md says what to do about others.",
+            f"`platform-assets status` shows these, docs/on-call.md says what to do about others.",
         )
     gates = {cast("Check", hold.gate) for hold in taken.values() if not isinstance(hold.refused, TiedTo)}
     return Acceptance(table, dict(sorted(taken.items())), frozenset(gates))

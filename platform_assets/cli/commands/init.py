@@ -93,6 +93,7 @@ def _next_steps(domain: str, target: Path) -> Iterator[str]:
     sample = shlex.quote(str(target / "sample" / "deliveries"))
     yield f'  mkdir -p "$PLATFORM_STATE/landing" && cp -r {sample}/. "$PLATFORM_STATE/landing/"'
     yield "  platform-assets check                # contracts and transforms, before any row"
-    yield f"  python -m pytest {shlex.quote(str(target))}"
+    # Not `python`, which need not be the one that has the platform.
+    yield f"  {shlex.quote(sys.executable)} -m pytest {shlex.quote(str(target))}"
     yield "  platform-assets refresh"
     yield "docs/first-table.md goes on from there; what a contract can say is in docs/contracts.md."
