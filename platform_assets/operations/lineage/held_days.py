@@ -110,13 +110,13 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         holds: all of those days, oldest first.
         with_arrivals: whether to look for new ones, which opens files of raw days.
     """
+    lineage = _Lineage(platform)
     if holds := tuple(holds):
-        holds = in_force(holds, all_states(platform, table_states(LakeSnapshot.now(platform))))
+        holds = in_force(holds, all_states(platform, table_states(lineage.snapshot)))
     since: dict[tuple[str, date], datetime] = {}
     for hold in holds:
         key = hold.table, hold.day
         since[key] = min(since.get(key, hold.created_at), hold.created_at)
-    lineage = _Lineage(platform)
     held: list[HeldDay] = []
     for key, hold in sorted(hold_of_each_day(holds).items()):
         shown = lineage.snapshot.days(hold.table, [hold.day]).get(hold.day)
