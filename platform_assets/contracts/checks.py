@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError
-from platform_assets.contracts.fields import Days
+from platform_assets.contracts.fields import Days, Percent
 from platform_assets.contracts.mistakes import check_declaration
 
 Severity = Literal["block", "warn"]
@@ -36,12 +36,16 @@ class Checks:
         volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days, itself
             included, with too few (or with too many) rows. One odd day happens; several in a row are a fault. Of a
             table that reads through longer windows no days are counted, since its days share their rows.
+        aside_percent: of a silver table, a day is warned of if of more than so many percent of its keys every row is in
+            quarantine; of a raw table, a file if more than so many percent of its rows were refused at parsing. 100
+            warns of none.
     """
 
     reconciliation: Severity = "block"
     volume: Severity = "warn"
     freshness: Severity = "warn"
     volume_blocks_after: tuple[int, int] = (3, 7)
+    aside_percent: Percent = 10
 
     def __post_init__(self) -> None:
         check_declaration(self, "The declaration of checks", self._problems)

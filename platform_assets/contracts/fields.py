@@ -14,6 +14,9 @@ from platform_assets.contracts.errors import ContractError
 Days = Annotated[int, Field(ge=0, le=36_500)]
 """A number of days. A hundred years are more than anybody means, and dates can still be counted with them."""
 
+Percent = Annotated[int, Field(ge=0, le=100)]
+"""A share of something, in whole percents."""
+
 _SHOWN = 80
 _ADAPTERS: dict[type, dict[str, TypeAdapter[Any]]] = {}
 

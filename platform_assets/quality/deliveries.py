@@ -52,12 +52,14 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
         sentence = f"{numbers['rows']:,} rows in {len(arrivals):,} files, every field as declared"
         return checked("contract", [], sentence, numbers)
     what = [f"{len(files):,} of {len(arrivals):,} files"] if files else []
-    what += [f"{rows:,} rows"] if rows else []
+    what += [f"{rows:,} of {sum(arrival.landed for arrival in arrivals if not arrival.reason):,} rows"] if rows else []
     told = [f"{' and '.join(what)} refused"] if what else []
     told += [f"{late:,} rows wait in the late queue"] if late else []
     summary = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
-    examples += [f"{arrival.path}: {arrival.refused:,} rows" for arrival in arrivals if arrival.refused]
+    examples += [
+        f"{arrival.path}: {arrival.refused:,} of {arrival.landed:,} rows" for arrival in arrivals if arrival.refused
+    ]
     examples += [f"{arrival.path}: {arrival.late:,} rows wait" for arrival in arrivals if arrival.late]
     finding = Finding(
         check="contract",

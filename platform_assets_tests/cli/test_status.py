@@ -9,10 +9,19 @@ from datetime import UTC, datetime
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
+from platform_assets.records.manifest import Arrival
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import REASON, TABLE, Run
-from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, publish_on_paper
+from platform_assets_tests.support.cli.products import (
+    DAY,
+    DAYS,
+    RAW,
+    SILVER,
+    computed,
+    publish_arrivals,
+    publish_on_paper,
+)
 
 
 def test_status_of_a_new_installation_says_what_is_missing(run):
@@ -130,3 +139,46 @@ def test_files_that_are_too_new_are_named_with_the_time_from_which_they_can_be_t
     assert "Nothing to do yet" in run("refresh", SILVER).out
     told = run("refresh", SILVER, "--json").json["landing"]
     assert [problem["path"] for problem in told] == [f"products/2017-01-02/{name}" for name in ("a.csv", "b.csv")]
+
+
+def refused_of(path: str, refused: int) -> Arrival:
+    return Arrival(
+        table=RAW,
+        path=path,
+        arrival_date=DAY,
+        size=1,
+        sha256=path,
+        modified_ns=1,
+        landed=100,
+        taken=100 - refused,
+        refused=refused,
+    )
+
+
+def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdrawn(run: Run, products: Settings) -> None:
+    many, few = refused_of("products/2017-01-01/[many].csv", 11), refused_of("products/2017-01-01/few.csv", 10)
+    with open_platform(products) as platform:
+        publish_arrivals(platform, RAW, many, few)
+    [named] = run("status", "--json").json["files_with_many_refused"]
+    assert named == {"path": many.path, "landed": 100, "refused": 11}
+    out = run("status").out
+    assert f"refused {many.path}: 11 of its 100 rows were refused: `read refused.products` shows them" in out
+    assert few.path not in out
+    taken_back = Arrival(
+        table=RAW, path="w", arrival_date=DAY, size=1, sha256="w", modified_ns=1, kind="withdrawal", origin=many.path
+    )
+    with open_platform(products) as platform:
+        publish_arrivals(platform, RAW, taken_back)
+    assert run("status", "--json").json["files_with_many_refused"] == []
+
+
+def test_days_of_which_much_is_in_quarantine_are_named(run: Run, products: Settings) -> None:
+    with open_platform(products) as platform:
+        content = computed(platform, SILVER)[DAY]
+        figures = {"keys": 832, "keys_quarantined": 831, "quarantined": 831}
+        publish_on_paper(platform, SILVER, {DAY: content.model_copy(update={"figures": figures})})
+    [table] = [table for table in run("status", "--json").json["tables"] if table["table"] == SILVER]
+    assert table["days_quarantined"] == [str(DAY)]
+    said = f"quarantined {SILVER}: many rows of 1 day, first {DAY}: `read quarantine.products --day {DAY}` shows them"
+    assert said in run("status").out
+    assert "of 831 of 832 keys every row is in quarantine" in run("why", SILVER, str(DAY)).out

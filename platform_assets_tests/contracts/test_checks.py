@@ -65,6 +65,8 @@ def test_a_reconciliation_that_cannot_be_is_named(contract, reconciles, says):
         (lambda: Reconciliation("silver.a", (), ROWS), "amounts=Amount"),  # type: ignore[arg-type]
         (lambda: Checks(volume_blocks_after=(0, 7)), r"\(0, 7\)"),
         (lambda: Checks(volume_blocks_after=(8, 7)), r"\(8, 7\)"),
+        (lambda: Checks(aside_percent=101), "aside_percent=101"),
+        (lambda: Checks(aside_percent=0.1), r"aside_percent=0\.1"),  # type: ignore[arg-type]
         (lambda: Freshness(within_days=-1), "within_days=-1"),
         (lambda: Reconciliation("silver.x", ("a",), ()), r"silver\.x compares nothing"),
         (lambda: Reconciliation("silver.x", ("a", "a"), (ROWS,)), "'a' twice"),
@@ -87,6 +89,7 @@ def test_contract_and_conservation_cannot_be_weakened():
         "volume",
         "freshness",
         "volume_blocks_after",
+        "aside_percent",
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
+from platform_assets.cli.commands.refresh_view import outcome_of
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS, SILVER_TRANSACTIONS
-from platform_assets.engine.refresh import refresh
+from platform_assets.engine.refresh import RefreshResult, refresh
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets_tests.support.domains import tills
 from platform_assets_tests.support.history import TILLS, person
@@ -69,6 +71,30 @@ def test_raw_is_silver_superseded_voided_and_quarantined_through_every_correctio
     assert not again.steps
     assert not any(ingest.arrivals or ingest.published for ingest in again.ingests)
     assert world.digests() == before
+
+
+def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_it_is_delivered_in_order(
+    make_world: MakeWorld,
+) -> None:
+    """A day without history has no usual volume: only its own rows can tell."""
+    world = make_world(days=2, domains=TILLS)
+    broken = [sale(n, 1, DAY, store_id=0) for n in range(1, 10)]
+    world.deliver_rows("transactions", DAY, "a.jsonl", [*broken, sale(10, 1, DAY)])
+    [step] = world.refresh().steps
+    day = date.fromisoformat(DAY)
+    [warning] = step.checks[day].findings
+    assert (warning.check, warning.severity, day in step.published) == ("contract", "warn", True)
+    assert "of 9 of 10 keys every row is in quarantine, more than 10 %" in warning.message
+    assert outcome_of(RefreshResult((), (step,)), 1.0, None).json()["quarantined"] == [
+        {"table": "silver.transactions", "day": day, "message": warning.message}
+    ]
+
+    mended = [sale(n, 1, DAY, updated_at=LATER) for n in range(1, 10)]
+    world.deliver_rows("transactions", DAY, "b.jsonl", mended)
+    [step] = world.refresh().steps
+    assert not step.checks[day].findings
+    found = figures(world)
+    assert (found["quarantined"], found["keys"], found["keys_quarantined"]) == (9, 10, 0)
 
 
 @pytest.mark.proof

@@ -36,12 +36,12 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
     files = [arrival("a.csv", taken=3, refused=1), arrival("b.csv", taken=1, late=1_200)]
     contract, conservation = delivery_checks(RAW_TRANSACTIONS, files, [DAY])[DAY]
     assert contract.outcome == "warned"
-    assert "1 rows refused, 1,200 rows wait in the late queue" in contract.sentence
+    assert "1 of 1,205 rows refused, 1,200 rows wait in the late queue" in contract.sentence
     assert contract.numbers["rows waiting"] == 1_200
     [finding] = contract.findings
     assert finding.expected == "every file and row as declared, at most 90 days after its day and 366 before it"
     assert finding.examples == (
-        "transactions/2017-05-02/a.csv: 1 rows",
+        "transactions/2017-05-02/a.csv: 1 of 4 rows",
         "transactions/2017-05-02/b.csv: 1,200 rows wait",
     )
     assert conservation.sentence == "1,205 rows landed = 4 in raw + 1 refused + 1,200 in the late queue"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import alike, console, counted, say
@@ -25,6 +26,8 @@ class Outcome:
         files: taken.
         refused_files: not one row of which was taken, with the reason.
         refused_rows: of files of which others were taken, by raw table.
+        delivered_rows: of all files of which any were taken, by raw table.
+        quarantined: published days of which much is in quarantine, with the warning, by table.
         growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
@@ -37,6 +40,8 @@ class Outcome:
     files: int
     refused_files: dict[str, str]
     refused_rows: dict[str, int]
+    delivered_rows: dict[str, int]
+    quarantined: dict[str, dict[date, str]]
     growing: int
     seconds: float
     stage: str | None = None
@@ -45,7 +50,7 @@ class Outcome:
     @property
     def wants_a_look(self) -> bool:
         """Whether something was left that a person should look at."""
-        return bool(self.left or self.refused_files or self.refused_rows)
+        return bool(self.left or self.refused_files or self.refused_rows or self.quarantined)
 
     def json(self) -> dict[str, Any]:
         """The document of `--json`."""
@@ -56,6 +61,11 @@ class Outcome:
             "files": self.files,
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
+            "quarantined": [
+                {"table": table, "day": day, "message": message}
+                for table, days in self.quarantined.items()
+                for day, message in days.items()
+            ],
             "growing_files": self.growing,
             "published_meanwhile": [
                 {
@@ -94,8 +104,12 @@ class Outcome:
         for table, rows in self.refused_rows.items():
             say(
                 "[red]refused[/]",
-                f"{counted(rows, 'row')} delivered for {table}: `read {refused_table(table)}` shows them",
+                f"{rows:,} of {counted(self.delivered_rows[table], 'row')} delivered for {table}: "
+                f"`read {refused_table(table)}` shows them",
             )
+        for days in self.quarantined.values():
+            more = f" (and {counted(len(days) - 1, 'other day')} likewise)" if len(days) > 1 else ""
+            say("[yellow]quarantined[/]", f"{next(iter(days.values()))}{more}")
         if self.stage:
             console.print(
                 f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
@@ -125,17 +139,30 @@ def outcome_of(
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
-    refused_rows: Counter[str] = Counter()
+    refused_rows, delivered_rows = Counter[str](), Counter[str]()
     for arrival in arrivals:
-        if arrival.reason is None and arrival.refused:
+        if arrival.reason is None:
             refused_rows[arrival.table] += arrival.refused
+            delivered_rows[arrival.table] += arrival.landed
+    # The contract's check blocks whatever it finds but this.
+    quarantined = {
+        done.table: {
+            day: finding.message
+            for day in sorted(done.published.keys() & done.checks.keys())
+            for finding in done.checks[day].findings
+            if finding.check == "contract" and not finding.blocks
+        }
+        for done in result.steps
+    }
     return Outcome(
         published=published,
         struck={table: len(days) for table, days in result.struck.items()},
         left=left,
         files=sum(arrival.reason is None for arrival in arrivals),
         refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
-        refused_rows=dict(refused_rows),
+        refused_rows={table: rows for table, rows in refused_rows.items() if rows},
+        delivered_rows=dict(delivered_rows),
+        quarantined={table: days for table, days in quarantined.items() if days},
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,

@@ -14,6 +14,7 @@ from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson
 from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -23,8 +24,12 @@ from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
+from platform_assets.quality.set_aside import much_quarantined, much_refused
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.sources.landing import Problem
+
+_SHOWN = 5
+"""Files with many refused rows that are named."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class TableStatus:
         blocked: days that should be computed, and wait for days that they read.
         rows: rows readers see.
         quarantined: rows of published days that broke a rule.
+        days_quarantined: published days of which more is in quarantine than the contract leaves unsaid.
         refused: rows refused at parsing, for raw tables.
         outside: rows on days outside the calendar, for raw tables.
         days_outside: first and last of these days.
@@ -57,6 +63,7 @@ class TableStatus:
     refused: int
     outside: int = 0
     days_outside: tuple[date, date] | None = None
+    days_quarantined: tuple[date, ...] = ()
 
 
 def table_status(
@@ -89,6 +96,7 @@ def table_status(
         refused=refused,
         outside=sum(days[day].delivered for day in outside),
         days_outside=(min(outside), max(outside)) if outside else None,
+        days_quarantined=tuple(day for day in sorted(days) if much_quarantined(contract, days[day].figures)),
     )
 
 
@@ -104,7 +112,15 @@ def status(as_json: AsJson = False) -> None:
             table_status(snapshot, contract, known, states.get(contract.name, {}), refused_rows.get(contract.name, 0))
             for contract in platform.catalogue
         ]
-        refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
+        standing = platform.ledger.arrivals(refused_only=True)
+        refused = [arrival for arrival in standing if arrival.reason is not None]
+        broken = [
+            arrival
+            for contract in platform.catalogue
+            for arrival in standing
+            if arrival.table == contract.name and much_refused(contract, arrival)
+            if arrival.path not in platform.ledger.withdrawn(contract.name)
+        ]
         counts = late_counts(platform).values()
         late, ahead = sum(count.waiting for count in counts), sum(count.ahead for count in counts)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
@@ -119,6 +135,7 @@ def status(as_json: AsJson = False) -> None:
                 "tables": [asdict(table) for table in tables],
                 "held": [asdict(day.hold) | held_json(day) for day in held],
                 "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
+                "files_with_many_refused": [{"path": a.path, "landed": a.landed, "refused": a.refused} for a in broken],
                 "landing": [asdict(problem) for problem in problems],
                 "unread_folders": list(unread),
                 "pending_files": pending,
@@ -127,7 +144,7 @@ def status(as_json: AsJson = False) -> None:
             }
         )
     else:
-        _print(tables, held, refused, problems, unread, pending, late, ahead)
+        _print(tables, held, refused, broken, problems, unread, pending, late, ahead)
     if held or refused or problems or late or any(table.missing or table.stale for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
@@ -136,6 +153,7 @@ def _print(
     tables: list[TableStatus],
     held: Sequence[HeldDay],
     refused: Sequence[ArrivalRecord],
+    broken: Sequence[ArrivalRecord],
     problems: list[Problem],
     unread: Mapping[str, str],
     pending: int,
@@ -165,6 +183,16 @@ def _print(
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
     for line in alike((arrival.path, arrival.reason or "") for arrival in refused):
         say("[red]refused[/]", line)
+    for arrival in broken[:_SHOWN]:
+        rows = f"{arrival.refused:,} of its {counted(arrival.landed, 'row')} were refused"
+        say("[yellow]refused[/]", f"{arrival.path}: {rows}: `read {refused_table(arrival.table)}` shows them")
+    if len(broken) > _SHOWN:
+        say("[yellow]refused[/]", f"many rows of {counted(len(broken) - _SHOWN, 'more file')}; --json names them")
+    for table in tables:
+        if table.days_quarantined:
+            days, first = counted(len(table.days_quarantined), "day"), table.days_quarantined[0]
+            shown = f"`read {quarantine_table(table.table)} --day {first}` shows them, `why {table.table} {first}` more"
+            say("[yellow]quarantined[/]", f"{table.table}: many rows of {days}, first {first}: {shown}")
     for line in alike((problem.path, problem.message) for problem in problems if not problem.is_growing):
         say("[yellow]not taken[/]", line)
     for line in growing_lines([problem for problem in problems if problem.is_growing]):

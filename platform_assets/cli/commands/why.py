@@ -15,9 +15,11 @@ from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, 
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause, which
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
 from platform_assets.planning.day_states import Blocked, DayState, Held
+from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
 
@@ -114,6 +116,8 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
             commit = f", commit {shown_commits(record.git_commit)}" if record.git_commit else ""
             configuration = record.configuration or "not recorded"
             tree.add(f"code version {record.code_version}, configuration {configuration}{commit}")
+        if record.figures.get("keys_quarantined"):
+            tree.add(f"[yellow]{quarantined(record.figures)}[/]: `read {quarantine_table(origin.table)}` shows them")
         if "files_read" in record.figures:
             files, days = record.figures["files_read"], record.figures["days_read"]
             tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
@@ -161,7 +165,7 @@ def _file(arrival: ArrivalRecord) -> str:
     taken = f"{counted(arrival.taken, 'row')} taken"
     if arrival.kind in ("approval", "due"):
         return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
-    refused = f", {arrival.refused:,} refused" if arrival.refused else ""
+    refused = f" of {arrival.landed:,}, {arrival.refused:,} refused" if arrival.refused else ""
     return f"[green]file[/] {escape(arrival.path)}: {taken}{refused}, sha256 {arrival.sha256[:12]}"
 
 

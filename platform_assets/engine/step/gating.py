@@ -18,6 +18,7 @@ from platform_assets.quality.findings import Check, Checked, DayChecks, checked,
 from platform_assets.quality.gates import conservation_findings, contract_findings
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.seasonality import rhythm_of
+from platform_assets.quality.set_aside import quarantine_finding
 from platform_assets.quality.volume import volume_finding, volume_verdicts
 from platform_assets.records.differences import Differences
 from platform_assets.spark.compare.examples import Keys, keys_not_as_expected, keys_of_several_rows, keys_without
@@ -93,6 +94,8 @@ def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByD
         findings = contract_findings(
             contract, day, profile.nulls, profile.repeated_keys, without=examples, twice=twice.get(day, ())
         )
+        much = quarantine_finding(contract, day, staged.figures(day))
+        findings = (*findings, much) if much else findings
         passed = (
             f"{profile.digest.rows:,} rows in {len(contract.columns)} columns as declared, key "
             f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"

@@ -75,7 +75,9 @@ class Staged:
         if self.counts is None:
             return together
         row_balance = self.row_balance(day)
+        counts = self.counts.get(day, {})
         return together | {
+            **{name: counts.get(name, 0) for name in ("keys", "keys_quarantined")},
             "raw": row_balance.raw,
             "superseded": row_balance.superseded,
             "voided": row_balance.voided,

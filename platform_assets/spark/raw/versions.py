@@ -41,8 +41,9 @@ def row_balances(
         voided: the column that withdraws a key, if there is one.
 
     Returns:
-        By day: `raw` rows, `quarantined` rows, `voided` keys, and the `expected` rows that stay. Counted from the
-        keys and versions alone and independently of `greatest`, so that the two can be held against each other.
+        By day: `raw` rows, `quarantined` rows, `voided` keys, the `expected` rows that stay, all `keys` and those of
+        which no version is good, `keys_quarantined`. Counted from the keys and versions alone and independently of
+        `greatest`, so that the two can be held against each other.
     """
     is_row = F.col("_kind") != TOMBSTONE
     judged = with_verdict(raw, rules, voided).select(DAY, *key, "_kind", *ORDER, "_good")
@@ -66,6 +67,8 @@ def row_balances(
             F.sum("quarantined").alias("quarantined"),
             F.count_if(~F.col("tied") & (F.col(RECORD) == top)).alias("kept"),
             F.count_if(~F.col("tied") & (F.col(VOID) == top)).alias("voided"),
+            F.count_if(F.col("rows") > 0).alias("keys"),
+            F.count_if((F.col("rows") > 0) & F.isnull(F.coalesce(RECORD, VOID, TOMBSTONE))).alias("keys_quarantined"),
             F.bool_or("tied").alias("tied"),
         )
         .collect()
@@ -76,6 +79,8 @@ def row_balances(
             "quarantined": row["quarantined"],
             "voided": row["voided"],
             "expected": row["kept"],
+            "keys": row["keys"],
+            "keys_quarantined": row["keys_quarantined"],
         }
         for row in counts
     }

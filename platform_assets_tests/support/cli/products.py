@@ -10,7 +10,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import current_release
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets_tests.support.cli.commands import FIRST, LAST
 
@@ -30,6 +30,11 @@ def publish_on_paper(
         {"table": table, "schema_string": schema, "days": days, "reads": reads, "seconds": 1.5, **values}
     )
     publish_changes(platform, publication or new_publication(), "recompute", [change], Author("r", "a test"))
+
+
+def publish_arrivals(platform: Platform, table: str, *arrivals: Arrival) -> None:
+    """A publication of what came, and of no day."""
+    publish_changes(platform, new_publication(), "ingest", [], Author("r", "a test"), arrivals=arrivals)
 
 
 def computed(platform: Platform, table: str) -> dict[date, DayContent]:

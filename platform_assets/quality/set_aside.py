@@ -1,0 +1,56 @@
+"""Rows set aside: of a day in quarantine, of a file refused at parsing. Many of them are worth a warning.
+
+A day that has never been loaded has no usual volume, and nothing else would say that hardly anything of it is there.
+What is counted of a day are its keys without any good row on it, not rows: records that are delivered again in order
+are counted no more, though the rows that they had first stay in quarantine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.quality.findings import Finding
+from platform_assets.records.manifest import Arrival
+
+
+def much_quarantined(contract: Contract, figures: Mapping[str, int]) -> bool:
+    """Whether of more of a silver day's keys than its contract leaves unsaid no row is good.
+
+    Args:
+        figures: of the day: `keys` and `keys_quarantined`; none of a day that was published before they were counted.
+    """
+    return _is_much(contract, figures.get("keys_quarantined", 0), figures.get("keys", 0))
+
+
+def much_refused(contract: Contract, arrival: Arrival) -> bool:
+    """Whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
+    return _is_much(contract, arrival.refused, arrival.landed)
+
+
+def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
+    """A warning of a silver day of which much is in quarantine, by the counts of that day alone."""
+    if not much_quarantined(contract, figures):
+        return None
+    keys, bad = figures["keys"], figures["keys_quarantined"]
+    return Finding(
+        check="contract",
+        day=day,
+        severity="warn",
+        message=f"{contract.name} on {day}: {quarantined(figures)}, more than {contract.checks.aside_percent} %; "
+        f"`read {quarantine_table(contract.name)} --day {day}` shows them",
+        expected=f"at most {contract.checks.aside_percent} % of the keys without a row that keeps the rules",
+        actual=f"{bad:,} of {keys:,} keys without one",
+        numbers={"keys": keys, "keys_quarantined": bad},
+    )
+
+
+def quarantined(figures: Mapping[str, int]) -> str:
+    """How much of a day is in quarantine, in words."""
+    return f"of {figures['keys_quarantined']:,} of {figures['keys']:,} keys every row is in quarantine"
+
+
+def _is_much(contract: Contract, aside: int, whole: int) -> bool:
+    return 100 * aside > contract.checks.aside_percent * whole
