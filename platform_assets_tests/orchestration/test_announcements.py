@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
+from dagster._core.test_utils import create_run_for_test
+from dagster._grpc.impl import core_execute_run
 from pydantic import SecretStr
 
+from platform_assets.contracts import ContractError
 from platform_assets.engine.platform import Author
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.orchestration.assets.outcomes import days_left
@@ -165,6 +170,27 @@ def test_a_failed_run_is_announced_once_with_what_its_step_said(daemon: Daemon, 
     assert "no rows to divide by" in message["reason"]
     assert "Traceback" not in message["text"]
     assert tick(daemon).skip_reason == "nothing to announce"
+
+
+def test_a_run_that_could_not_load_the_definitions_says_what_is_wrong_with_them(
+    daemon: Daemon, hook: Hook, tmp_path: Path
+) -> None:
+    """Its process looks at contracts and functions anew, and one of them was changed since the last reload."""
+    definitions = tmp_path / "definitions.py"
+    definitions.write_text(
+        "from platform_assets.contracts import ContractError\n"
+        "raise ContractError('gold.week needs a function week(sales).', 'Write it.')\n"
+    )
+    repository = ReconstructableRepository.for_file(str(definitions), "defs", str(tmp_path))
+    run = create_run_for_test(daemon.instance, job_name="refresh", status=dg.DagsterRunStatus.STARTING)
+    with pytest.raises(ContractError):
+        list(
+            core_execute_run(repository.get_reconstructable_job("refresh"), run, daemon.instance, inject_env_vars=False)
+        )
+    tick(daemon)
+    [message] = hook.taken
+    assert message["run"] == run.run_id
+    assert message["reason"] == "gold.week needs a function week(sales).\n  What to do: Write it."
 
 
 def test_a_run_that_failed_because_of_days_it_held_is_told_with_them(

@@ -15,6 +15,7 @@ from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.quality.findings import Check
 from platform_assets.settings import Settings, project_root
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 
 SNAPSHOT = Path(__file__).with_name("asset_specs.json")
 
@@ -47,6 +48,25 @@ def test_the_specs_of_all_assets_are_as_reviewed(settings: Settings) -> None:
         SNAPSHOT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         pytest.fail(f"There was no snapshot; review and commit {SNAPSHOT.name}.")
     assert found == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("owner", "shown"),
+    [
+        ("me", ["team:me"]),
+        ("the till people", ["team:the till people"]),
+        ("a@b.org", ["a@b.org"]),
+        (" ", []),
+        ("team:", []),
+    ],
+)
+def test_a_table_may_be_owned_by_whoever_a_contract_names(
+    owner: str, shown: list[str], settings: Settings, tmp_path: Path
+) -> None:
+    """Dagster would refuse all tables of all domains."""
+    with importable(write_domain(tmp_path, contracts=(('"As delivered.", "me"', f'"As delivered.", "{owner}"'),))):
+        definitions = build_definitions(settings.model_copy(update={"domains": (PACKAGE,)}))
+    assert described(definitions)["raw/sales"]["owners"] == shown
 
 
 def test_the_definitions_load_in_a_fresh_interpreter() -> None:

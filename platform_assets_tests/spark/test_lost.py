@@ -38,6 +38,50 @@ for ask in (
 stop_session(spark)
 """
 
+SUSPENDED = """
+import os, signal, sys, time
+from threading import Thread
+from platform_assets.settings import load_settings
+from platform_assets.spark.session import session as sessions
+
+heartbeats = {
+    "spark.network.timeout": "3s", "spark.network.timeoutInterval": "100ms", "spark.executor.heartbeatInterval": "2s"
+}
+settings = load_settings(state=sys.argv[1], jars=sys.argv[2], spark_driver_memory="1g", spark_conf=heartbeats)
+spark = sessions.create_session(settings, record_classes=False)
+jvm = spark.sparkContext._gateway.proc.pid
+
+def suspend():
+    for _ in range(2):
+        time.sleep(1)
+        os.kill(jvm, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(jvm, signal.SIGCONT)
+
+suspending = Thread(target=suspend)
+suspending.start()
+while suspending.is_alive():
+    print(spark.range(1000, numPartitions=20).repartition(20).count())
+print(spark.range(10).count(), flush=True)
+os.kill(jvm, signal.SIGSTOP)
+sessions.STOPS_WITHIN_S = 1.0
+sessions.stop_session(spark)
+os.kill(jvm, 0)
+"""
+
+
+@pytest.mark.proof
+def test_a_jvm_that_slept_goes_on_and_one_that_never_wakes_is_killed(tmp_path: Path) -> None:
+    """Starts a JVM of its own and stops it with signals, for longer than Spark waits for a sign of life."""
+    done = subprocess.run(
+        [sys.executable, "-c", SUSPENDED, str(tmp_path), str(JARS)], capture_output=True, text=True, timeout=120
+    )
+    assert "ProcessLookupError" in done.stderr, done.stderr
+    assert set(done.stdout.split()) == {"1000", "10"}
+    log = (tmp_path / "logs" / "spark.log").read_text()
+    assert "no recent heartbeats" not in log
+    assert "Issue communicating with driver" not in log
+
 
 def test_a_killed_jvm_is_told_as_such_with_what_to_set(tmp_path: Path) -> None:
     """Starts a JVM of its own to kill it; no file that was being read is blamed."""

@@ -50,7 +50,7 @@ class Outcome:
     @property
     def wants_a_look(self) -> bool:
         """Whether something was left that a person should look at."""
-        return bool(self.left or self.refused_files or self.refused_rows or self.quarantined)
+        return bool(self.left or self.refused_files or self.refused_rows)
 
     def json(self) -> dict[str, Any]:
         """The document of `--json`."""

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import cast
 
 import dagster as dg
+from dagster._core.definitions.utils import is_valid_owner
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.ingest.ingest import ingest
@@ -78,7 +79,7 @@ def _build_asset(
         description=describe_table(contract),
         # Dagster opens a graph of one group, and folds up several; the layer is in the key and among the kinds.
         group_name=catalogue.domain_of(contract.name).name,
-        owners=[contract.owner],
+        owners=_owners(contract),
         kinds={"pyspark", "deltalake", contract.layer},
         tags={"domain": catalogue.domain_of(contract.name).name},
         deps=[asset_key(read.table) for read in contract.inputs],
@@ -106,6 +107,12 @@ def _build_asset(
             yield from _Run(context, config, opened, spark, told, contract, days, author).events()
 
     return table
+
+
+def _owners(contract: Contract) -> list[str]:
+    """Who answers for a table: Dagster takes addresses of mail and teams, so that any other name is a team's."""
+    owner = contract.owner.strip()
+    return [owner if is_valid_owner(owner) else f"team:{owner}"] if owner.removeprefix("team:") else []
 
 
 def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ _LOOK_BACK = timedelta(days=7)
 """Runs that failed earlier are not announced any more, such as those of the time before a webhook was set."""
 
 _MOST_RUNS = 200
+_ERROR_NAME = re.compile(r"^[\w.]+: ")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class FailedRun:
     Args:
         run_id: Dagster's id.
         job: its name.
-        reason: what the failed steps said, or Dagster of a run without any.
+        reason: what the failed steps said, or of a run without any, why it could not begin, or Dagster.
         by_gates: whether every failed step said by itself which days it did not publish.
         left: those days, each with its table.
         is_tried_again: whether Dagster starts it once more.
@@ -46,6 +48,14 @@ def failed_runs(instance: dg.DagsterInstance, told: Collection[str]) -> list[Fai
     return [_failed(instance, run) for run in reversed(runs) if run.run_id not in told]
 
 
+def _why_not_begun(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
+    """What kept the process of a run from loading the definitions, as a mistake in a contract does."""
+    records = instance.get_records_for_run(run.run_id, of_type={Event.ENGINE_EVENT}).records
+    events = [record.event_log_entry.dagster_event for record in records]
+    errors = [event.engine_event_data.error for event in events if event]
+    return [_ERROR_NAME.sub("", (error.cause or error).message) for error in errors if error]
+
+
 def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
     reasons: list[str] = []
     verdicts: list[bool] = []
@@ -60,6 +70,7 @@ def _failed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
             left |= recorded_days_left(said.metadata)
         elif data and data.error:
             reasons.append((data.error.cause or data.error).message)
+    reasons = reasons or _why_not_begun(instance, run)
     if not reasons:
         ends = instance.get_records_for_run(run.run_id, of_type={Event.RUN_FAILURE}).records
         events = [record.event_log_entry.dagster_event for record in ends]

@@ -140,6 +140,14 @@ def end_jvm() -> None:
         process.wait()
 
 
+def kill_jvm() -> None:
+    """End the JVM of this process without asking it; whoever waits for an answer of it gets an error."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+
+
 def _launch(
     settings: Settings, class_path: tuple[Path, ...], more_options: tuple[str, ...], inherited: int | None
 ) -> JavaGateway:

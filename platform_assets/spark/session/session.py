@@ -25,7 +25,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.jars import delta_jars
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.jvm import SessionError, end_jvm, start_jvm
+from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
 from platform_assets.spark.session.logs import log_file
 from platform_assets.sql_settings import REQUIRED
 
@@ -56,6 +56,9 @@ TUNING: Mapping[str, str] = {
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Driver and executor are one process. After two minutes in which the machine slept, Spark took it for dead, forgot
+    # its blocks for good, and ended it ten minutes later.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "3650d",
     # On one machine there is little to adapt to, and planning every stage anew took a twentieth of a year's time
     "spark.sql.adaptive.enabled": "false",
     # No .crc file beside each file we write: disks and Parquet have checksums of their own. Nor a process for each,
@@ -70,6 +73,9 @@ _OF_THE_JVM = (
     "spark.driver.extraClassPath",
     "spark.driver.extraJavaOptions",
 )
+
+STOPS_WITHIN_S = 30.0
+"""After it was asked to; no Spark that is alive takes so long."""
 
 
 def create_session(
@@ -163,13 +169,19 @@ def stop_session(spark: SparkSession) -> None:
     """Stop the session and end its JVM; the first session of an installation then leaves the class archive.
 
     A session of a Spark Connect server is only closed. An interrupted call leaves its answer behind in the connection
-    of its thread, so that the session is stopped from another one; where Java does not answer, its process is ended.
+    of its thread, so that the session is stopped from another one; where Java does not answer, its process is ended,
+    and killed where it does not even hear that, as one that somebody has stopped with a signal.
     """
     if not hasattr(spark, "_jsparkSession"):
         spark.stop()
         return
     with ThreadPoolExecutor(1) as apart:
-        failed = apart.submit(spark.stop).exception()
+        stopping = apart.submit(spark.stop)
+        try:
+            failed = stopping.exception(STOPS_WITHIN_S)
+        except TimeoutError:
+            kill_jvm()
+            failed = stopping.exception()
     if failed is not None:
         if not isinstance(failed, Py4JError | OSError):
             raise failed
