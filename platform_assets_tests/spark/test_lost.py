@@ -109,6 +109,8 @@ def test_memory_that_is_not_enough_is_told_with_what_to_set() -> None:
     [
         "Job 7 cancelled because SparkContext was shut down",
         "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+        'java.lang.NullPointerException: Cannot invoke "org.apache.spark.scheduler.DAGScheduler.cleanupQueryJobs(long)" '
+        'because the return value of "org.apache.spark.SparkContext.dagScheduler()" is null',
     ],
 )
 def test_a_session_that_ended_by_itself_is_told(said: str) -> None:

@@ -17,7 +17,11 @@ from platform_assets.settings import Settings
 from platform_assets.spark.tables.failures import causes
 
 _MEMORY = re.compile(r"(?m)(?:^|: |\(|\] )[\w.]*OutOfMemoryError\b")
-_STOPPED = re.compile(r"stopped SparkContext|SparkContext (?:was|has been) shut ?down")
+_STOPPED = re.compile(
+    r"stopped SparkContext|SparkContext (?:was|has been) shut ?down"
+    # What is asked while it stops finds parts of it gone
+    r'|because the return value of "org\.apache\.spark\.SparkContext\.\w+\(\)" is null'
+)
 _ENDS_WITHIN_S = 2.0
 """Between the moment in which nobody answers any more and the one in which the process is gone."""
 
