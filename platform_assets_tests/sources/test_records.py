@@ -14,13 +14,17 @@ from platform_assets.records.line_copies import MARK, restored
 from platform_assets.sources import records
 from platform_assets.sources.records import Records, on_lines
 
-TEXT = st.text(st.sampled_from([*'a,"\r\n \t', "é", "\x0b", "\x85", "\u2028", "\0", MARK, "n", "m", "z", "\ufeff"]), max_size=8)
+TEXT = st.text(
+    st.sampled_from([*'a,"\r\n \t', "é", "\x0b", "\x85", "\u2028", "\0", MARK, "n", "m", "z", "\ufeff"]), max_size=8
+)
 ROWS = st.lists(st.lists(TEXT, min_size=2, max_size=4), min_size=1, max_size=8)
 DIALECTS = st.sampled_from([
     ("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL),
 ])  # fmt: skip
 BYTES = st.lists(
-    st.sampled_from([b'"', b'""', b",", b"\0", b"\n", b"\r\n", b"\r", b"a", b" ", b"", MARK.encode(), MARK.encode()[:2]]),
+    st.sampled_from(
+        [b'"', b'""', b",", b"\0", b"\n", b"\r\n", b"\r", b"a", b" ", b"", MARK.encode(), MARK.encode()[:2]]
+    ),
     max_size=40,
 ).map(b"".join)
 
