@@ -104,7 +104,8 @@ def status(as_json: AsJson = False) -> None:
             table_status(snapshot, contract, known, states.get(contract.name, {}), refused_rows.get(contract.name, 0))
             for contract in platform.catalogue
         ]
-        refused = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
+        ever = [a for a in platform.ledger.arrivals(refused_only=True) if a.reason is not None]
+        refused = [a for a in ever if a.table in platform.catalogue.names]
         counts = late_counts(platform).values()
         late, ahead = sum(count.waiting for count in counts), sum(count.ahead for count in counts)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
