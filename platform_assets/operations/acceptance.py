@@ -11,7 +11,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.errors import PlatformError
-from platform_assets.planning.day_states import DayState, Held
+from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import ACCEPTABLE, Check
@@ -104,6 +104,8 @@ def chosen(
             refused[day] = "is not held"
         elif standing[day].is_of_good_content:
             refused[day] = "was rolled back by a person, and no gate holds it"
+        elif isinstance(state := states.get(day), Blocked):
+            refused[day] = f"is held, and cannot be computed now: it waits for {state.table} {state.day}"
         elif day not in now:
             refused[day] = "is held, but would now become something that no gate has seen: `refresh` tries it again"
         elif never := [hold for hold in _of_the_same(now[day], holds) if not _is_acceptable(hold)]:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from platform_assets.operations.acceptance import Acceptance, AcceptanceError, chosen
-from platform_assets.planning.day_states import Held, Stale, UpToDate
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt, TiedTo
 
@@ -22,11 +22,11 @@ def hold(day: date, gate: str = "volume", tied_to: date | None = None) -> Hold:
     return Hold(TABLE, day, refused, gate if tied_to is None else "conservation", "why", "a run", NOW)
 
 
-def states(*holds: Hold) -> dict[date, Held | UpToDate | Stale]:
+def states(*holds: Hold) -> dict[date, DayState]:
     return {**{day: UpToDate() for day in DAYS}, **{each.day: Held(each) for each in holds}}
 
 
-def accepted(days: list[date], held: tuple[Hold, ...], now: dict[date, Held | UpToDate | Stale]) -> Acceptance:
+def accepted(days: list[date], held: tuple[Hold, ...], now: dict[date, DayState]) -> Acceptance:
     return chosen(TABLE, days, held, now, {hold.day: "f" for hold in held})
 
 
@@ -62,6 +62,12 @@ def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accep
     assert f"{TABLE} 2017-01-02 was rolled back by a person" in said
     assert f"{TABLE} 2017-01-03 is held, but would now become something that no gate has seen" in said
     assert f"{TABLE} 2017-01-04 is not held" in said
+
+
+def test_a_day_that_waits_for_what_it_reads_is_not_said_to_be_tried_again() -> None:
+    waits = Blocked("silver.goods", DAYS[1], hold(DAYS[1]), is_there=True)
+    with pytest.raises(AcceptanceError, match="cannot be computed now: it waits for silver.goods 2017-01-02"):
+        accepted(DAYS[:1], (hold(DAYS[0]),), states() | {DAYS[0]: waits})
 
 
 def test_all_that_gates_found_on_a_day_is_accepted_one_after_the_other() -> None:
