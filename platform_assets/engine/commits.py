@@ -16,14 +16,15 @@ def commit_of(files: Iterable[Path]) -> str:
     """The commit of the repository that tracks some files, marked where one of them is not as it has them.
 
     Files that git ignores or that lie in no repository, as installed packages do, say nothing. Where several
-    repositories track some, their commits are joined by commas, in order of their folders.
+    repositories track some, their commits are joined by commas, in order of their folders. A link counts as what it
+    leads to: the repository that the link lies in has the link alone, whatever the code is.
 
     Returns:
         Empty where no repository tracks any, or there is no git.
     """
     git = shutil.which("git")
     by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
-    for file in files:
+    for file in {file.resolve() for file in files}:
         by_folder[file.parent].append(file)
     by_repository: defaultdict[str, list[Path]] = defaultdict(list)
     for folder in sorted(by_folder) if git else ():

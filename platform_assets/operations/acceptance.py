@@ -11,7 +11,8 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.errors import PlatformError
-from platform_assets.planning.day_states import DayState, Held
+from platform_assets.planning.day_states import Blocked, DayState, Held
+from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import ACCEPTABLE, Check
 from platform_assets.records.history import Hold, hold_of_each_day
@@ -30,13 +31,20 @@ class Acceptance:
 
     Args:
         table: silver or gold.
-        holds: of every day of it, by day, those included that are held only because records tie them to one of them.
-        checks: whose findings count no more on these days.
+        holds: all that stand on every day of it, by day, those included that are held only because records tie them to
+            one of them.
+        made_from: the fingerprint of each of the days: what was looked at, and is accepted.
     """
 
     table: str
-    holds: Mapping[date, Hold]
-    checks: frozenset[Check]
+    holds: Mapping[date, tuple[Hold, ...]]
+    made_from: Mapping[date, str]
+
+    @property
+    def checks(self) -> frozenset[Check]:
+        """Whose findings count no more on these days."""
+        every = (hold for standing in self.holds.values() for hold in standing)
+        return frozenset(cast("Check", hold.gate) for hold in every if not isinstance(hold.refused, TiedTo))
 
     @property
     def step(self) -> Step:
@@ -58,11 +66,19 @@ def acceptance(platform: Platform, table: str, days: Collection[date]) -> Accept
             f"{contract.name} holds what was delivered, so no gate holds a day of it.",
             "Name a silver or gold table; `platform-assets status` shows the days that are held.",
         )
-    _, states = states_around(snapshot, contract, {*days, *(hold.day for hold in holds)})
-    return chosen(contract.name, days, holds, states)
+    held = {hold.day for hold in holds}
+    tables, states = states_around(snapshot, contract, {*days, *held})
+    made_from = fingerprints(contract, held, tables.digests, tables.calendar, tables.views)
+    return chosen(contract.name, days, holds, states, made_from)
 
 
-def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Mapping[date, DayState]) -> Acceptance:
+def chosen(
+    table: str,
+    days: Collection[date],
+    holds: Collection[Hold],
+    states: Mapping[date, DayState],
+    made_from: Mapping[date, str],
+) -> Acceptance:
     """The days that are accepted together: those asked for, and those that records tie to them.
 
     Args:
@@ -70,13 +86,14 @@ def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Ma
         days: asked for.
         holds: of the table, oldest first.
         states: of the days asked for and those held.
+        made_from: the fingerprint that each held day would get now.
 
     Raises:
         AcceptanceError: a day is not held, or by what cannot be accepted.
     """
     standing = {day: hold for (_, day), hold in hold_of_each_day(holds).items()}
     now = {day: state.hold for day, state in states.items() if isinstance(state, Held)}
-    taken: dict[date, Hold] = {}
+    taken: dict[date, tuple[Hold, ...]] = {}
     refused: dict[date, str] = {}
     left = sorted(days)
     while left:
@@ -87,12 +104,14 @@ def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Ma
             refused[day] = "is not held"
         elif standing[day].is_of_good_content:
             refused[day] = "was rolled back by a person, and no gate holds it"
+        elif isinstance(state := states.get(day), Blocked):
+            refused[day] = f"is held, and cannot be computed now: it waits for {state.table} {state.day}"
         elif day not in now:
             refused[day] = "is held, but would now become something that no gate has seen: `refresh` tries it again"
-        elif not isinstance(now[day].refused, TiedTo) and now[day].gate not in ACCEPTABLE:
-            refused[day] = f"is held by {now[day].gate}, and what that finds cannot be accepted: {now[day].reason}"
+        elif never := [hold for hold in _of_the_same(now[day], holds) if not _is_acceptable(hold)]:
+            refused[day] = f"is held by {never[0].gate}, and what that finds cannot be accepted: {never[0].reason}"
         else:
-            taken[day] = hold = now[day]
+            hold, taken[day] = now[day], _of_the_same(now[day], holds)
             left += [hold.refused.day] if isinstance(hold.refused, TiedTo) else []
             left += [other for other, tied in now.items() if tied.refused == TiedTo(day)]
     if refused:
@@ -103,5 +122,13 @@ def chosen(table: str, days: Collection[date], holds: Iterable[Hold], states: Ma
             f"Only findings of {' and '.join(sorted(ACCEPTABLE))} can be accepted, on days that they hold now; "
             f"`platform-assets status` shows these, docs/on-call.md says what to do about others.",
         )
-    gates = {cast("Check", hold.gate) for hold in taken.values() if not isinstance(hold.refused, TiedTo)}
-    return Acceptance(table, dict(sorted(taken.items())), frozenset(gates))
+    return Acceptance(table, dict(sorted(taken.items())), {day: made_from[day] for day in taken})
+
+
+def _of_the_same(hold: Hold, holds: Iterable[Hold]) -> tuple[Hold, ...]:
+    """All that refuse just the same of a day: one gate may have found something once another was accepted."""
+    return tuple(other for other in holds if (other.day, other.refused) == (hold.day, hold.refused))
+
+
+def _is_acceptable(hold: Hold) -> bool:
+    return isinstance(hold.refused, TiedTo) or hold.gate in ACCEPTABLE

@@ -54,6 +54,10 @@ class Interval:
         """How far from the median, on the logarithm of the rows: half and double are equally far."""
         return abs(log1p(rows) - log1p(self.middle))
 
+    def is_much_farther(self, rows: int, than: int) -> bool:
+        """Whether a number of rows is farther from the median than another by more than what is usual at all."""
+        return self.distance(rows) - self.distance(than) > self.distance(self.high)
+
     def __str__(self) -> str:
         return f"{self.low:,} to {self.high:,} rows are usual (median {self.middle:,} of {self.days} {self.of})"
 

@@ -111,11 +111,12 @@ def volume_verdicts(
             return now
         there = judged(day, shown[day])
         alike = there.severity == "block" and usual[day].side(there.rows) == usual[day].side(now.rows)
-        alike = alike and bool(now.rows or not there.rows)  # few rows are not as bad as none
-        if alike:
-            return replace(now, severity="warn", shown=there.rows)
         interval = usual[day]
-        nearer = isinstance(interval, Interval) and interval.distance(now.rows) < interval.distance(there.rows)
+        assert isinstance(interval, Interval)  # or nothing would block
+        worse = bool(there.rows and not now.rows) or interval.is_much_farther(now.rows, there.rows)
+        if alike and not worse:
+            return replace(now, severity="warn", shown=there.rows)
+        nearer = interval.distance(now.rows) < interval.distance(there.rows)
         return replace(now, severity="warn", farther=there.rows) if nearer and now.rows else now
 
     return {day: compared(day) for day in staged}

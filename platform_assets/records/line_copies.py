@@ -6,9 +6,9 @@ ENDING = ".lines"
 """Of the copy, after the file's whole name: one that Spark does not unpack."""
 
 MARK = "\ufdd0"
-"""Stands, with a letter after it, for a line end within quotes, and for itself; Unicode gives it to no text."""
+"""Stands, with a letter after it, for what Spark would not read within quotes, and for itself; no text has it."""
 
-MARKED = ((f"{MARK}n", "\n"), (f"{MARK}r", "\r"), (f"{MARK}m", MARK))
+MARKED = ((f"{MARK}n", "\n"), (f"{MARK}r", "\r"), (f"{MARK}z", "\0"), (f"{MARK}m", MARK))
 """What is written, and what it stands for, in the order in which it has to be put back."""
 
 

@@ -36,8 +36,8 @@ class Inspection:
         landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
-        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it spans lines, or it is
-            compressed and Spark does not see that by its name.
+        is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it spans lines or has a
+            zero within quotes, or it is compressed and Spark does not see that by its name.
     """
 
     columns: tuple[str, ...]
@@ -151,7 +151,7 @@ def _inspect_csv(file: LandedFile, contract: Contract, gzip_ratio: int) -> Inspe
     landed = seen.lines - 1
     if csv_file.header is None or (csv_file.header.reason is None and seen.wrong is not None):
         return _refused(seen.wrong or "", landed)
-    as_lines = records.spanning > 0 or _is_unknown_gzip(file)
+    as_lines = records.marked > 0 or _is_unknown_gzip(file)
     return replace(csv_file.header, landed=landed, is_read_as_lines=as_lines)
 
 

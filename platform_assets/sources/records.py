@@ -1,7 +1,8 @@
 """CSV whose records span lines, as it streams past: each record on a line of its own.
 
 A file is split at line ends wherever several tasks read it at once, so one within quotes must be none. What is a record
-is decided here alone: a field that begins with a quote goes on to the next single one (RFC 4180).
+is decided here alone: a field that begins with a quote goes on to the next single one (RFC 4180). Nor may a character
+zero be there, which Spark leaves out within quotes, and without them does not.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ LONGEST_FIELD = 1 << 24
 
 _MARK = MARK.encode()
 _BOM = b"\xef\xbb\xbf"
-_PLAIN = re.compile(rb'(?:(?:"(?:[^"\r\n]++|"")*+"|[^",\r\n][^,\r\n]*+|)(?:,|\r\n?|\n))*+')
+_PLAIN = re.compile(rb'(?:(?:"(?:[^"\r\n\0]++|"")*+"|[^",\r\n][^,\r\n]*+|)(?:,|\r\n?|\n))*+')
 """Fields on one line, each with what ends it."""
 _QUOTED = re.compile(rb'"(?:[^"]++|"")*+"')
 _END = re.compile(rb",|\r\n?|\n|\Z")
 _REST_OF_FIELD = re.compile(rb"[^,\r\n]*+(?:,|\r\n?|\n|\Z)")
 _REST_OF_LINE = re.compile(rb"[^\r\n]*+(?:\r\n?|\n|\Z)")
 _LINE_END = re.compile(rb"[\r\n]")
+_ZERO = b"\0"
 
 
 def on_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -41,8 +43,8 @@ class Records:
     """
 
     def __init__(self) -> None:
-        self.spanning = 0
-        """Fields with a line end in them."""
+        self.marked = 0
+        """Fields with a line end in them, or a zero."""
         self._open = b""
         self._enough = 0
         self._is_first = True
@@ -65,7 +67,7 @@ class Records:
         start = len(_BOM) if self._is_first and content.startswith(_BOM) else 0
         self._is_first = False
         ends, spans = _walk(content, start, final=final)
-        self.spanning += len(spans)
+        self.marked += len(spans)
         self._open = content[ends:]
         # A field that stays open is looked at again only once there is twice as much of it.
         self._enough = min(2 * len(self._open), LONGEST_FIELD + 1)
@@ -78,14 +80,15 @@ def _joined(content: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
     for begins, ends in spans:
         parts.append(content[at:begins].replace(_MARK, _MARK + b"m"))
         field = content[begins:ends].replace(_MARK, _MARK + b"m")
-        parts.append(field.replace(b"\n", _MARK + b"n").replace(b"\r", _MARK + b"r"))
+        field = field.replace(b"\n", _MARK + b"n").replace(b"\r", _MARK + b"r")
+        parts.append(field.replace(_ZERO, _MARK + b"z"))
         at = ends
     parts.append(content[at:].replace(_MARK, _MARK + b"m"))
     return b"".join(parts)
 
 
 def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[tuple[int, int]]]:
-    """How far fields are complete, and where those lie that span lines."""
+    """How far fields are complete, and where those lie that a line cannot hold as they are."""
     spans: list[tuple[int, int]] = []
     at = start
     while True:
@@ -107,10 +110,10 @@ def _walk(content: bytes, start: int, *, final: bool) -> tuple[int, list[tuple[i
             rest = _after(_REST_OF_FIELD, content, quoted.end())
             if rest == len(content) and not given_up:
                 return at, spans
+            spans += [(at, quoted.end())] if _ZERO in quoted[0] else []
             at = rest
         else:
-            if spans_lines:
-                spans.append((at, quoted.end()))
+            spans += [(at, quoted.end())] if spans_lines or _ZERO in quoted[0] else []
             at = ended.end()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import newest_release
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
@@ -134,6 +135,27 @@ def test_a_restore_that_was_cut_short_goes_on(
     assert run("restore", folder).code == 0
     assert run("status", "--json").out == before
     assert sorted(path.name for path in published.lake.glob(".*")) == []
+
+
+def test_a_lake_in_which_work_went_on_is_not_replaced_though_its_restore_died_at_its_last_step(
+    run: Run, published: Settings, folder: str
+) -> None:
+    """All was in its place, but for the empty folder that had held it; later the ledger alone was lost."""
+    assert run("backup", folder).code == 0
+    shutil.rmtree(published.state)
+    assert run("restore", folder).code == 0
+    (published.lake / ".restoring").mkdir()
+    assert run("restore", folder).code == 0, "nothing was done since"
+    assert not (published.lake / ".restoring").exists()
+    (published.lake / ".restoring").mkdir()
+    more(published)
+    newest = newest_release(Lake.at(published.lake))
+    for file in published.state.glob("ledger.db*"):
+        file.unlink()
+    assert (said := run("restore", folder)).code == 3, said.out
+    assert "a restore replaces nothing" in said.err
+    assert newest_release(Lake.at(published.lake)) == newest
+    assert not list(published.state.glob("ledger.db*"))
 
 
 def test_a_lake_behind_a_link_or_on_a_disk_of_its_own_is_restored_there(

@@ -76,6 +76,27 @@ def test_what_lies_in_no_repository_or_is_ignored_by_one_has_no_commit(git: Git,
     assert commit_of([outside, tmp_path / "theirs" / PACKAGE / "contracts.py"]) == git("rev-parse", "HEAD")
 
 
+def test_a_module_that_is_a_link_has_the_commit_of_what_it_leads_to(git: Git, tmp_path: Path) -> None:
+    """The repository of the link has the link alone, whatever becomes of the code."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "rates.py").write_text("RATE = 1\n")
+    link = tmp_path / "theirs" / PACKAGE / "rates.py"
+    link.symlink_to(shared / "rates.py")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "a link")
+    assert commit_of([link]) == ""
+    git("-C", str(shared), "init", "--quiet")
+    git("-C", str(shared), "add", ".")
+    git("-C", str(shared), "commit", "--quiet", "--message", "rates")
+    of_shared = git("-C", str(shared), "rev-parse", "HEAD")
+    assert commit_of([link]) == of_shared
+    (shared / "rates.py").write_text("RATE = 2\n")
+    assert commit_of([link]) == f"{of_shared}+dirty"
+    both = commit_of([link, tmp_path / "theirs" / PACKAGE / "contracts.py"])
+    assert set(both.split(", ")) == {f"{of_shared}+dirty", git("rev-parse", "HEAD")}
+
+
 def test_commits_are_shown_short_with_their_mark() -> None:
     assert shown_commits(f"{'a' * 40}+dirty, {'b' * 40}") == f"{'a' * 12}+dirty, {'b' * 12}"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 
-from platform_assets.operations.acceptance import AcceptanceError, chosen
-from platform_assets.planning.day_states import Held, Stale, UpToDate
+from platform_assets.operations.acceptance import Acceptance, AcceptanceError, chosen
+from platform_assets.planning.day_states import Blocked, DayState, Held, Stale, UpToDate
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt, TiedTo
 
@@ -21,8 +22,12 @@ def hold(day: date, gate: str = "volume", tied_to: date | None = None) -> Hold:
     return Hold(TABLE, day, refused, gate if tied_to is None else "conservation", "why", "a run", NOW)
 
 
-def states(*holds: Hold) -> dict[date, Held | UpToDate | Stale]:
+def states(*holds: Hold) -> dict[date, DayState]:
     return {**{day: UpToDate() for day in DAYS}, **{each.day: Held(each) for each in holds}}
+
+
+def accepted(days: list[date], held: tuple[Hold, ...], now: dict[date, DayState]) -> Acceptance:
+    return chosen(TABLE, days, held, now, {hold.day: "f" for hold in held})
 
 
 def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:
@@ -33,10 +38,10 @@ def test_days_are_accepted_with_those_that_records_tie_to_them() -> None:
         hold(DAYS[3], "reconciliation"),
     )
     for asked in ([DAYS[0]], [DAYS[2]]):
-        accepted = chosen(TABLE, asked, held, states(*held))
-        assert accepted.step.days == tuple(DAYS[:3])
-        assert accepted.checks == {"volume"}
-    assert chosen(TABLE, DAYS[:4], held, states(*held)).checks == {"volume", "reconciliation"}
+        found = accepted(asked, held, states(*held))
+        assert found.step.days == tuple(DAYS[:3])
+        assert found.checks == {"volume"}
+    assert accepted(DAYS[:4], held, states(*held)).checks == {"volume", "reconciliation"}
 
 
 @pytest.mark.parametrize("gate", ["contract", "conservation"])
@@ -44,16 +49,39 @@ def test_a_broken_promise_and_a_lost_row_are_not_accepted_nor_what_is_tied_to_th
     held = hold(DAYS[0]), hold(DAYS[1], gate), hold(DAYS[2], tied_to=DAYS[1])
     for asked in (DAYS[:2], [DAYS[2]]):
         with pytest.raises(AcceptanceError, match=f"{TABLE} 2017-01-02 is held by {gate}, and what that finds"):
-            chosen(TABLE, asked, held, states(*held))
+            accepted(asked, held, states(*held))
 
 
 def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accepted() -> None:
     held = hold(DAYS[0]), hold(DAYS[1], ROLL_BACK), hold(DAYS[2])
     now = states(*held) | {DAYS[2]: Stale("other", by_data=True)}
     with pytest.raises(AcceptanceError) as refused:
-        chosen(TABLE, DAYS[:4], held, now)
+        accepted(DAYS[:4], held, now)
     said = str(refused.value)
     assert "2017-01-01" not in said
     assert f"{TABLE} 2017-01-02 was rolled back by a person" in said
     assert f"{TABLE} 2017-01-03 is held, but would now become something that no gate has seen" in said
     assert f"{TABLE} 2017-01-04 is not held" in said
+
+
+def test_a_day_that_waits_for_what_it_reads_is_not_said_to_be_tried_again() -> None:
+    waits = Blocked("silver.goods", DAYS[1], hold(DAYS[1]), is_there=True)
+    with pytest.raises(AcceptanceError, match="cannot be computed now: it waits for silver.goods 2017-01-02"):
+        accepted(DAYS[:1], (hold(DAYS[0]),), states() | {DAYS[0]: waits})
+
+
+def test_all_that_gates_found_on_a_day_is_accepted_one_after_the_other() -> None:
+    """A gate is asked only once what another found was accepted: both stand, and either alone would go on for ever."""
+    held = hold(DAYS[0], "reconciliation"), hold(DAYS[0])
+    for newest in held:
+        found = accepted(DAYS[:1], held, states(newest))
+        assert found.checks == {"reconciliation", "volume"}
+        assert found.holds[DAYS[0]] == held
+    with pytest.raises(AcceptanceError, match="is held by contract"):
+        accepted(DAYS[:1], (hold(DAYS[0], "contract"), *held), states(held[1]))
+
+
+def test_what_another_attempt_was_refused_for_is_not_accepted_with_it() -> None:
+    before = replace(hold(DAYS[0], "reconciliation"), refused=Attempt("of other rows"))
+    now = hold(DAYS[0])
+    assert accepted(DAYS[:1], (before, now), states(now)).checks == {"volume"}

@@ -273,6 +273,16 @@ def test_a_day_is_not_held_for_being_closer_to_what_is_usual():
         assert (f"the {shown:,} that readers have are farther from that" in str(verdict)) == (severity == "warn")
 
 
+def test_what_readers_have_is_no_excuse_for_what_is_far_worse():
+    """Somebody accepted a poor day; what a correction then leaves of it is as unusual for that day as it was."""
+    known = days([500] * 7 * 20)
+    day, strict = last(known), replace(DAILY_SALES, checks=Checks(volume="block"))
+    cases = ((100, 98, "warn"), (100, 3, "block"), (2_500, 2_600, "warn"), (2_500, 250_000, "block"))
+    for shown, staged, severity in cases:
+        verdict = volume_verdicts(strict, RHYTHM, {day: staged}, known, (), {day: shown})[day]
+        assert verdict.severity == severity, (shown, staged)
+
+
 def test_few_rows_that_readers_have_are_no_excuse_for_none():
     known = noisy(3, 8)
     poor = [last(known) - timedelta(days=n) for n in range(3)]

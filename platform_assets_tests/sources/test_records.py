@@ -14,13 +14,17 @@ from platform_assets.records.line_copies import MARK, restored
 from platform_assets.sources import records
 from platform_assets.sources.records import Records, on_lines
 
-TEXT = st.text(st.sampled_from([*'a,"\r\n \t', "é", "\x0b", "\x85", "\u2028", MARK, "n", "m", "\ufeff"]), max_size=8)
+TEXT = st.text(
+    st.sampled_from([*'a,"\r\n \t', "é", "\x0b", "\x85", "\u2028", "\0", MARK, "n", "m", "z", "\ufeff"]), max_size=8
+)
 ROWS = st.lists(st.lists(TEXT, min_size=2, max_size=4), min_size=1, max_size=8)
 DIALECTS = st.sampled_from([
     ("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL),
 ])  # fmt: skip
 BYTES = st.lists(
-    st.sampled_from([b'"', b'""', b",", b"\n", b"\r\n", b"\r", b"a", b" ", b"", MARK.encode(), MARK.encode()[:2]]),
+    st.sampled_from(
+        [b'"', b'""', b",", b"\0", b"\n", b"\r\n", b"\r", b"a", b" ", b"", MARK.encode(), MARK.encode()[:2]]
+    ),
     max_size=40,
 ).map(b"".join)
 
@@ -54,7 +58,7 @@ def test_whatever_a_file_holds_nothing_of_it_is_lost_and_its_pieces_make_no_diff
         patch.setattr(records, "LONGEST_FIELD", longest)
         pieces = joined(content, size)
         back = pieces
-        for mark, meant in ((b"n", b"\n"), (b"r", b"\r"), (b"m", MARK.encode())):
+        for mark, meant in ((b"n", b"\n"), (b"r", b"\r"), (b"z", b"\0"), (b"m", MARK.encode())):
             back = back.replace(MARK.encode() + mark, meant)
         assert back == content
         if longest > len(content):
@@ -68,9 +72,16 @@ def test_a_quote_that_is_closed_too_late_opens_nothing(monkeypatch):
     assert (len(lines), lines[-1]) == (202, f'2,"c{MARK}nd"'.encode())
 
 
-def test_how_many_fields_span_lines_is_counted():
+def test_how_many_fields_are_marked_is_counted():
     found = Records()
     found.take(b'a,"b\n",c\n"d","e\r\nf\n')
     found.take(b'",""\n')
     found.end()
-    assert found.spanning == 2
+    assert found.marked == 2
+
+
+def test_a_zero_within_quotes_is_marked_and_blank_lines_stay_blank():
+    """Spark leaves it out there, and so would make one text, or one key, of two."""
+    content = b'"a\0,","b\0"c,d\0\n\0\n'
+    z = f"{MARK}z".encode()
+    assert joined(content, 3) == b'"a' + z + b',","b' + z + b'"c,d\0\n\0\n'

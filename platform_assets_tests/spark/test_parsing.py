@@ -93,6 +93,8 @@ GOOD = {
     "label": "a",
     "ratio": "0.5",
 }
+ZEROS = ["a\0b", "a\0,b", "\0,", "a,\0\nb"]
+"""Texts with a character zero, which in CSV are quoted or not."""
 REFUSED, WAITS = "refused", "waits"
 
 
@@ -374,6 +376,9 @@ def taken(tmp_path_factory, spark):
     deliver("broken.csv", b"\xef\xbb\xbf" + "\r".join([",".join(COLUMNS), *broken]).encode())
     empty = {"id": "4200", "at": GOOD["at"]} | {name: "" for name in COLUMNS if name not in ("id", "at")}
     deliver("empty.csv", csv_of([empty, {"id": ""} | GOOD, {"id": "4202"} | GOOD | {"at": ""}]))
+    zeros = [{"id": str(4300 + n)} | GOOD | {"label": text} for n, text in enumerate(ZEROS)]
+    deliver("zeros.csv", csv_of(zeros))
+    deliver("zeros.jsonl", "".join(json.dumps(row | {"id": str(int(row["id"]) + 10)}) + "\n" for row in zeros))
     deliver("header.csv", ",".join(COLUMNS) + "\n")
 
     deliver(
@@ -418,8 +423,8 @@ def taken(tmp_path_factory, spark):
 
 
 def test_every_row_of_every_file_is_taken_or_refused_and_only_once(taken):
-    """The first of the module: it waits for the seventeen files that all its tests look at."""
-    assert len(taken.arrivals) == 17
+    """The first of the module: it waits for the nineteen files that all its tests look at."""
+    assert len(taken.arrivals) == 19
     for arrival in taken.arrivals.values():
         assert arrival.reason is None
         assert arrival.landed == arrival.taken + arrival.refused + arrival.late, arrival
@@ -531,6 +536,11 @@ def test_a_csv_line_with_other_fields_than_the_header_is_refused_as_it_came(take
     assert {row["_reason"] for row in whole} == {"broken line: not 11 fields"}
     assert sorted(row["_payload"].strip('"')[:4] for row in whole) == ["4100", "4101", "4102"]
     assert 4103 in taken.raw
+
+
+@pytest.mark.parametrize("start", [4300, 4310], ids=["csv", "json"])
+def test_a_character_zero_stays_where_it_is(taken, start):
+    assert [taken.raw[start + n]["label"] for n in range(len(ZEROS))] == ZEROS
 
 
 def test_an_empty_field_is_no_value(taken):

@@ -52,7 +52,15 @@ def accept(
         with telling(context, "accept") as progress, session_on_demand(platform.settings, progress) as spark:
             from platform_assets.engine.step.recompute import recompute_step  # while Java starts
 
-            done = recompute_step(platform, spark, accepted.step, author, progress, accept=accepted.checks)
+            done = recompute_step(
+                platform,
+                spark,
+                accepted.step,
+                author,
+                progress,
+                accept=accepted.checks,
+                looked_at=accepted.made_from,
+            )
     if as_json:
         print_json(_json(accepted) | _outcome(done))
     else:
@@ -66,9 +74,9 @@ def accept(
 
 def _print(accepted: Acceptance, *, dry_run: bool) -> None:
     head = "[yellow]would be accepted[/]" if dry_run else "[yellow]accepted[/]"
-    for day, hold in accepted.holds.items():
-        reason = hold.reason.removeprefix(f"{hold.table} on {day}: ")
-        say(head, f"{hold.table} {day}, held by {hold.gate}: {reason}")
+    for hold in (hold for standing in accepted.holds.values() for hold in standing):
+        reason = hold.reason.removeprefix(f"{hold.table} on {hold.day}: ")
+        say(head, f"{hold.table} {hold.day}, held by {hold.gate}: {reason}")
     if dry_run:
         checks = " and ".join(sorted(accepted.checks))
         console.print(f"What {checks} finds on these days would be shown with them as a warning; nothing was done.")
@@ -78,7 +86,11 @@ def _json(accepted: Acceptance) -> dict[str, object]:
     return {
         "table": accepted.table,
         "checks": sorted(accepted.checks),
-        "days": [{"day": day, "gate": hold.gate, "reason": hold.reason} for day, hold in accepted.holds.items()],
+        "days": [
+            {"day": day, "gate": hold.gate, "reason": hold.reason}
+            for day, standing in accepted.holds.items()
+            for hold in standing
+        ],
     }
 
 

@@ -112,15 +112,11 @@ def status(as_json: AsJson = False) -> None:
             table_status(snapshot, contract, known, states.get(contract.name, {}), refused_rows.get(contract.name, 0))
             for contract in platform.catalogue
         ]
-        standing = platform.ledger.arrivals(refused_only=True)
+        standing = [a for a in platform.ledger.arrivals(refused_only=True) if a.table in platform.catalogue.names]
         refused = [arrival for arrival in standing if arrival.reason is not None]
-        broken = [
-            arrival
-            for contract in platform.catalogue
-            for arrival in standing
-            if arrival.table == contract.name and much_refused(contract, arrival)
-            if arrival.path not in platform.ledger.withdrawn(contract.name)
-        ]
+        much = [arrival for arrival in standing if much_refused(platform.catalogue[arrival.table], arrival)]
+        withdrawn = {table: platform.ledger.withdrawn(table) for table in {arrival.table for arrival in much}}
+        broken = [arrival for arrival in much if arrival.path not in withdrawn[arrival.table]]
         counts = late_counts(platform).values()
         late, ahead = sum(count.waiting for count in counts), sum(count.ahead for count in counts)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]

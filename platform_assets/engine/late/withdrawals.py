@@ -75,6 +75,7 @@ def withdraw(
 
     Raises:
         WithdrawalError: it was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
+        UnknownTableError: no domain declares any of the tables that took it.
     """
     done: list[Withdrawal] = []
     for table in [arrival.table for arrival in _taken(platform, path)]:
@@ -111,7 +112,8 @@ def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
     ]
     if not counts:
         raise _nothing_counts(platform, path, next(iter(newest.values())), next(iter(gone.values()), None))
-    return counts
+    # A table that no domain declares any more keeps no other from being mended.
+    return [arrival for arrival in counts if arrival.table in platform.catalogue.names] or counts
 
 
 def _nothing_counts(

@@ -65,6 +65,7 @@ class Work:
         reasons: why each day is computed.
         forced: days that are computed whatever their state.
         accept: checks whose findings a person has found to be true.
+        looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
     """
@@ -78,6 +79,7 @@ class Work:
     reasons: Mapping[date, Reasons]
     forced: frozenset[date]
     accept: frozenset[Check]
+    looked_at: Mapping[date, str]
     replaces_schema: str
     all_days: bool
 
@@ -162,6 +164,7 @@ def begin(
         reasons_now(snapshot, contract, state.ready, asked=forced),
         frozenset(forced),
         frozenset(accept),
+        state.made_from,
         schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
     )
@@ -216,7 +219,9 @@ def compute(
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
-        checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=work.accept)
+        as_looked_at = {day for day in state.ready if work.looked_at.get(day) == state.made_from[day]}
+        accept = dict.fromkeys(as_looked_at, work.accept)
+        checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))

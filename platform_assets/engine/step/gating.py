@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import date
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
@@ -37,7 +38,7 @@ def judge(
     *,
     step_days: Collection[date],
     earlier: Mapping[date, int],
-    accept: Collection[Check] = (),
+    accept: Mapping[date, Collection[Check]] = MappingProxyType({}),
 ) -> dict[date, DayChecks]:
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
@@ -46,7 +47,7 @@ def judge(
         staged: as they lie in the stage.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
         earlier: rows of the days that the step computed before these.
-        accept: checks of which a person accepts what would block.
+        accept: checks of which a person accepts what would block, by day.
 
     Returns:
         What each check says, for every staged day.
@@ -69,7 +70,8 @@ def judge(
         day: DayChecks(
             staged.digest(day).rows,
             tuple(
-                by_day[day].accepted_by_hand() if check in accept else by_day[day] for check, by_day in by_check.items()
+                by_day[day].accepted_by_hand() if check in accept.get(day, ()) else by_day[day]
+                for check, by_day in by_check.items()
             ),
         )
         for day in days

@@ -38,6 +38,7 @@ def recompute_step(
     *,
     force: bool = False,
     accept: Collection[Check] = (),
+    looked_at: Mapping[date, str] | None = None,
 ) -> StepResult:
     """Recompute days of one silver or gold table, in batches of which each is one publication.
 
@@ -53,6 +54,8 @@ def recompute_step(
         force: compute days whatever their state.
         accept: checks, of `ACCEPTABLE`, whose findings a person has looked at and found to be true: they are shown,
             and keep no day from being published. Their number is published with the day, as `accepted_<check>`.
+        looked_at: the fingerprints of the days that the person looked at; by default those that they would get now. A
+            day that becomes something else by then is judged as if nothing had been accepted.
 
     Raises:
         AcceptError: a check is none of those that can be accepted.
@@ -67,6 +70,8 @@ def recompute_step(
     progress(now)
     forced = step.days if force else ()
     work = begin(LakeSnapshot.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
+    if looked_at is not None:
+        work = replace(work, looked_at=looked_at)
     result = StepResult(step.table)
     left = list(work.batches)
     while left:

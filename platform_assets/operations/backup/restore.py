@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 from pydantic import SecretStr
 
-from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.layout import Lake, located
+from platform_assets.lakehouse.releases import newest_release, publication_of
 from platform_assets.lakehouse.storage.location import sync
 from platform_assets.ledger.connection import parse_url, sqlite_file
 from platform_assets.operations.audit.faults import Check, Fault, Scope
@@ -64,20 +65,33 @@ def restore(
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
     is_writable = os.access(backup.folder, os.W_OK)
     with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
-        lake = _place_of(settings.lake)
+        lake = _place_of(settings.lake, generation)
         if ledger is not None:
             _restore_ledger(generation.ledger, ledger)
         _restore_lake(generation.lake, lake, progress)
     return settings.lake, ledger
 
 
-def _place_of(lake: Path) -> Path:
+def _place_of(lake: Path, generation: Generation) -> Path:
+    """Where the lake is to lie: nothing is there, or what a restore that was cut short left.
+
+    One that died with all in its place left the lake as the generation shows it; whatever shows anything else was at
+    work since, and is nobody's leftover.
+    """
     place = lake.resolve()
     if lake.is_symlink() and not place.exists():
         raise BackupError(f"{lake} leads to {place}, which is not there.", "Mount the disk, or make the folder.")
-    if ((place.is_dir() and _in(place)) and not (place / _DRAFT).exists()) or (place.exists() and not place.is_dir()):
+    if place.exists() and not place.is_dir():
+        raise _is_there(lake)
+    is_left = (place / _DRAFT).exists() and (not (place / _LAST).exists() or _shown(place) == _shown(generation.lake))
+    if place.exists() and _in(place) and not is_left:
         raise _is_there(lake)
     return place
+
+
+def _shown(lake: Path) -> tuple[int, str | None]:
+    newest = newest_release(Lake.at(lake))
+    return newest, publication_of(Lake.at(lake), newest)
 
 
 def _in(folder: Path) -> list[Path]:
@@ -109,6 +123,9 @@ def _restore_ledger(source: Path, ledger: Path) -> None:
 
 def _restore_lake(source: Path, lake: Path, progress: OnProgress) -> None:
     draft = lake / _DRAFT
+    if draft.exists() and (lake / _LAST).exists():  # which is the last: all is in its place
+        draft.rmdir()
+        return
     for path in _in(lake) if draft.exists() else ():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     draft.mkdir(parents=True)

@@ -106,12 +106,15 @@ def withdraw_command(path: str, why: str) -> str:
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:
     """What is to be said of held days, by table and day; of holds that keep nothing from readers now, nothing.
 
+    Nor of those of a table that no domain declares any more: nobody computes it, so nothing is kept back, and nothing
+    that a person could do would lift them. They stay for the day on which it is declared again.
+
     Args:
         holds: all of those days, oldest first.
         with_arrivals: whether to look for new ones, which opens files of raw days.
     """
     lineage = _Lineage(platform)
-    if holds := tuple(holds):
+    if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
         holds = in_force(holds, all_states(platform, table_states(lineage.snapshot)))
     since: dict[tuple[str, date], datetime] = {}
     for hold in holds:
@@ -149,8 +152,6 @@ class _Lineage:
 
     def new_arrivals(self, table: str, day: date) -> tuple[ArrivalRecord, ...]:
         """Those that are new in what a day would be made from, since it was made."""
-        if table not in self._platform.catalogue.names:
-            return ()
         contract = self._platform.catalogue[table]
         record = self.snapshot.days(table, [day]).get(day)
         days = tuple(self._raw_days(contract, day, record, set()))
