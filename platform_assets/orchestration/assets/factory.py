@@ -15,10 +15,11 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
+from platform_assets.orchestration.assets.checks import check_specs, day_results, run_results
 from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
+from platform_assets.orchestration.assets.held import what_holds
 from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import TABLES_POOL
@@ -160,6 +161,7 @@ class _Run:
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
         reasons = failures(done)
         by_day = checks_of_result(self.platform, self.contract, done)
+        held = what_holds(self.platform, self.contract, reasons)
         metadata = illustrated(self.platform, self.contract, day_metadata(done, self.platform.calendar))
         events = materializations(done, metadata)
         for day, event in events.items():
@@ -175,11 +177,13 @@ class _Run:
             yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
         asked = {day: checks for day, checks in by_day.items() if day in self.days}
         # The result of a run of one day is that day's; all others need events of their own.
-        self._log_checks(by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()})
-        yield from run_results(self.contract, asked)
+        others = by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()}
+        for result in day_results(self.context.instance, self.contract, others, held):
+            self.context.log_event(result)
+        yield from run_results(self.contract, asked, held)
         if reasons:
             title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
-            raise days_left(title, {self.contract.name: reasons})
+            raise days_left(title, {self.contract.name: reasons}, held.values())
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
@@ -224,10 +228,6 @@ class _Run:
 
     def _log_good(self, days: Mapping[date, DayRecord]) -> None:
         for event in good_day_events(self.contract, days):
-            self.context.log_event(event)
-
-    def _log_checks(self, by_day: ByDay) -> None:
-        for event in day_results(self.context.instance, self.contract, by_day):
             self.context.log_event(event)
 
     def _data_version(self) -> str:
