@@ -26,7 +26,7 @@ CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be.",
     "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
-    "volume": "As many rows as are usual for such a day.",
+    "volume": "As many rows as are usual for such a day. A day with too little history to say so has no result.",
     "freshness": "Every day that should be there by now is there, and none is held.",
 }
 _SHOWN = 5
@@ -35,7 +35,7 @@ _SHOWN = 5
 NEW_SINCE = "New since the last good content; what should not have come is taken out with"
 
 _GOOD = ("passed", "not judged")
-"""Outcomes that Dagster shows as passed, having no third; the description says which of them were not judged."""
+"""Outcomes that do not fail a run."""
 
 ByDay = Mapping[date, Sequence[Checked]]
 NOTHING_HELD: Mapping[date, HeldDay] = MappingProxyType({})
@@ -111,10 +111,12 @@ def day_results(
     newest = _newest_materializations(instance, contract, days)
     for day, checks in sorted(days.items()):
         for checked in checks:
+            if checked.outcome == "not judged":
+                continue  # Dagster has no result for it but none
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
                 check_name=checked.check,
-                passed=checked.outcome in _GOOD,
+                passed=checked.outcome == "passed",
                 severity=_severity([checked]),
                 description=checked.sentence,
                 metadata=_metadata(contract, day, checked, held.get(day)),
@@ -122,6 +124,14 @@ def day_results(
                 blocking=checked.outcome == "blocked",
                 partition=day.isoformat(),
             )
+
+
+def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay) -> dict[Check, list[date]]:
+    """By check, the days of a run of which it says nothing: it did not look at them, or could not judge them."""
+    judged = {
+        (checked.check, day) for day, checks in by_day.items() for checked in checks if checked.outcome != "not judged"
+    }
+    return {name: [day for day in days if (name, day) not in judged] for name in checks_of(contract)}
 
 
 def passed_events(contract: Contract, day: date, sentence: str) -> Iterator[dg.AssetCheckEvaluation]:
@@ -211,10 +221,11 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
 
 def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
     """Which arrivals may be to blame, each as the command that takes it out again."""
-    commands = withdrawals(held)
-    if not commands:
-        return {}
-    return {"new since": dg.MetadataValue.md("\n".join([f"{NEW_SINCE}", "```sh", *commands, "```"]))}
+    # As texts: the page of a check hides Markdown behind a link.
+    return {
+        f"new since ({number})" if number > 1 else "new since": dg.MetadataValue.text(command)
+        for number, command in enumerate(withdrawals(held), start=1)
+    }
 
 
 def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, dg.MetadataValue]:

@@ -1,7 +1,7 @@
 """One factory makes every asset: a daily-partitioned table, from its contract."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -15,13 +15,14 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.orchestration.assets.checks import check_specs, day_results, run_results
+from platform_assets.orchestration.assets.checks import check_specs, day_results, run_results, without_judgement
 from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
 from platform_assets.orchestration.assets.held import what_holds
 from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.instance.check_results import forget_results
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.run_log import told_in_run
@@ -181,6 +182,8 @@ class _Run:
         for result in day_results(self.context.instance, self.contract, others, held):
             self.context.log_event(result)
         yield from run_results(self.contract, asked, held)
+        # What a failed run does not look at would be shown as a check that broke down.
+        self._forget(without_judgement(self.contract, self.days if reasons else asked, asked), asked)
         if reasons:
             title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
             raise days_left(title, {self.contract.name: reasons}, held.values())
@@ -229,6 +232,13 @@ class _Run:
     def _log_good(self, days: Mapping[date, DayRecord]) -> None:
         for event in good_day_events(self.contract, days):
             self.context.log_event(event)
+
+    def _forget(self, unjudged: Mapping[Check, list[date]], asked: Collection[date]) -> None:
+        for name, days in unjudged.items():
+            # Where a check says nothing of any day, its result for the whole run says nothing either.
+            of_run = [None] if days and set(days).issuperset(asked) else []
+            key = dg.AssetCheckKey(asset_key(self.contract.name), name)
+            forget_results(self.context.instance, self.context.run_id, key, [*map(str, days), *of_run])
 
     def _data_version(self) -> str:
         """The digest of a single day; of a range, which Dagster gives one version, a hash of its days' digests."""
