@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import dagster as dg
@@ -11,6 +12,8 @@ import pytest
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.checks import NEW_SINCE
+from platform_assets.orchestration.build import build_definitions
+from platform_assets.orchestration.in_process import materialize_range
 from platform_assets_tests.support.orchestration.backfills import reasons
 from platform_assets_tests.support.orchestration.daemon import Daemon, enter_world, run_one, running_daemon
 from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
@@ -40,6 +43,7 @@ def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_o
 ) -> None:
     """Three runs of the sensor, computed by Spark."""
     readings, daemon = shown
+    assert days_of_check(daemon, GOLD, "volume") == {}, "with two days there is nothing to compare them with"
     land_second_sensor(readings, LAST)
     with pytest.MonkeyPatch.context() as patch:
         break_gold(patch)
@@ -62,6 +66,30 @@ def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_o
     assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
     assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
     assert newest_of_check(daemon, GOLD, "freshness")["status"] == "SUCCEEDED"
+
+
+@pytest.mark.proof
+def test_a_failed_run_of_assets_leaves_good_days_green_and_days_without_history_unjudged(
+    shown: tuple[World, Daemon],
+) -> None:
+    """A run of two days, of which gold's second is held, and one of a single day."""
+    readings, daemon = shown
+    land_second_sensor(readings, LAST)
+    definitions = build_definitions(readings.settings)
+    first, last = date.fromisoformat(FIRST), date.fromisoformat(LAST)
+    with pytest.MonkeyPatch.context() as patch:
+        break_gold(patch)
+        assert materialize_range(definitions, daemon.instance, first, last).failures
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST], "FAILED": [LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST], "FAILED": [LAST]}
+    assert "EXECUTION_FAILED" not in days_of_check(daemon, GOLD, "volume")
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
+
+    land_second_sensor(readings, LAST, "more.jsonl")
+    assert not materialize_range(definitions, daemon.instance, last, last).failures
+    assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
 
 
 @pytest.mark.proof

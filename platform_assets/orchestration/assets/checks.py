@@ -108,7 +108,7 @@ def day_results(
         days: with what each check says.
         held: what is to be said of those that are held.
     """
-    newest = _newest_materializations(instance, contract, days)
+    newest = newest_materializations(instance, contract, days)
     for day, checks in sorted(days.items()):
         for checked in checks:
             if checked.outcome == "not judged":
@@ -134,7 +134,12 @@ def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay)
     return {name: [day for day in days if (name, day) not in judged] for name in checks_of(contract)}
 
 
-def passed_events(contract: Contract, day: date, sentence: str) -> Iterator[dg.AssetCheckEvaluation]:
+def passed_events(
+    contract: Contract,
+    day: date,
+    sentence: str,
+    about: AssetCheckEvaluationTargetMaterializationData | None = None,
+) -> Iterator[dg.AssetCheckEvaluation]:
     """Every check of a day that was judged elsewhere, or earlier, and is good."""
     for name in checks_of(contract):
         yield dg.AssetCheckEvaluation(
@@ -142,13 +147,15 @@ def passed_events(contract: Contract, day: date, sentence: str) -> Iterator[dg.A
             check_name=name,
             passed=True,
             description=sentence,
+            target_materialization_data=about,
             partition=day.isoformat(),
         )
 
 
-def _newest_materializations(
+def newest_materializations(
     instance: dg.DagsterInstance, contract: Contract, days: Collection[date]
 ) -> dict[str, AssetCheckEvaluationTargetMaterializationData]:
+    """Of some days what their check results are about, by partition."""
     key = asset_key(contract.name)
     ids = instance.event_log_storage.get_latest_storage_id_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}

@@ -15,7 +15,14 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.orchestration.assets.checks import check_specs, day_results, run_results, without_judgement
+from platform_assets.orchestration.assets.checks import (
+    check_specs,
+    day_results,
+    newest_materializations,
+    passed_events,
+    run_results,
+    without_judgement,
+)
 from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
@@ -33,6 +40,8 @@ from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
+
+_UP_TO_DATE = "The day is up to date: nothing of it was kept back when it was published."
 
 
 def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
@@ -160,7 +169,7 @@ class _Run:
             self.context.log.info(f"{self.contract.name}: others published all of its days meanwhile")
             done = StepResult(self.contract.name, up_to_date=frozenset(good))
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
-        reasons = failures(done)
+        reasons, good = failures(done), dict[date, DayRecord]()
         by_day = checks_of_result(self.platform, self.contract, done)
         held = what_holds(self.platform, self.contract, reasons)
         metadata = illustrated(self.platform, self.contract, day_metadata(done, self.platform.calendar))
@@ -171,7 +180,8 @@ class _Run:
                 self.context.log_event(event)
         if reasons:
             # What needed nothing too, or a backfill would count it among the days that failed.
-            self._log_good(good_days(self.platform, self.contract, set(self.days) - reasons.keys() - events.keys()))
+            good = good_days(self.platform, self.contract, set(self.days) - reasons.keys() - events.keys())
+            self._log_good(good)
         if not reasons:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
@@ -183,7 +193,8 @@ class _Run:
             self.context.log_event(result)
         yield from run_results(self.contract, asked, held)
         # What a failed run does not look at would be shown as a check that broke down.
-        self._forget(without_judgement(self.contract, self.days if reasons else asked, asked), asked)
+        seen = set(self.days) - good.keys() if reasons else asked
+        self._forget(without_judgement(self.contract, seen, asked), asked)
         if reasons:
             title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
             raise days_left(title, {self.contract.name: reasons}, held.values())
@@ -232,6 +243,10 @@ class _Run:
     def _log_good(self, days: Mapping[date, DayRecord]) -> None:
         for event in good_day_events(self.contract, days):
             self.context.log_event(event)
+        newest = newest_materializations(self.context.instance, self.contract, days)
+        for day in sorted(days):
+            for passed in passed_events(self.contract, day, _UP_TO_DATE, newest.get(day.isoformat())):
+                self.context.log_event(passed)
 
     def _forget(self, unjudged: Mapping[Check, list[date]], asked: Collection[date]) -> None:
         for name, days in unjudged.items():
