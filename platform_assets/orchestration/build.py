@@ -11,6 +11,7 @@ from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.platform import code_versions
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
+from platform_assets.orchestration.automation.held_days import held_days_job
 from platform_assets.orchestration.automation.maintenance import maintenance_job
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
@@ -38,7 +39,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         definitions = dg.Definitions(
             assets=assets,
             asset_checks=[freshness],
-            jobs=[refresh_job, tables_job, maintenance_job],
+            jobs=[refresh_job, tables_job, maintenance_job, held_days_job],
             schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
             sensors=[late_data, announce, show_published_elsewhere],
             resources={

@@ -1,6 +1,6 @@
 """Jobs over days that no single partition range can name."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any, cast
@@ -8,15 +8,18 @@ from typing import Any, cast
 import dagster as dg
 from pydantic import Field
 
+from platform_assets.contracts import Contract
 from platform_assets.engine.late.approvals import approve
 from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.assets.checks import day_results
+from platform_assets.operations.lineage.held_days import HeldDay
+from platform_assets.orchestration.assets.checks import ByDay, day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations
 from platform_assets.orchestration.assets.external_publications import come_since
 from platform_assets.orchestration.assets.freshness import freshness_events
+from platform_assets.orchestration.assets.held import plan_days, what_holds
 from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
@@ -61,24 +64,25 @@ def refresh_tables(
             for done in approve(opened, lambda: spark.session(told), selection, deep, told, by_person=False):
                 rows = sum(arrival.taken for arrival in done.arrivals)
                 context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
+        held: list[HeldDay] = []
         result = refresh(
             opened,
             lambda: spark.session(told),
             author,
             progress=told,
             until=until,
-            report=lambda done: _report(context, opened, done, told),
+            report=lambda done: held.extend(_report(context, opened, done, told)),
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
             context.log.info(f"{table}: {len(days):,} days struck: their inputs came out as they were")
         if result.by_people:
             context.log.warning(describe_by_people(result.by_people))
-        for fresh in freshness_events(context.instance, opened):
-            context.log_event(cast("Any", fresh))  # takes them, as in assets, though it is not declared so
+        log_freshness(context, opened)
     left = {done.table: failures(done) for done in result.steps}
     if count := sum(map(len, left.values())):
-        raise days_left(f"Days not published: {count:,}.", left)
+        plan_days(context, left)
+        raise days_left(f"Days not published: {count:,}.", left, held)
 
 
 def describe_by_people(tables: Collection[str]) -> str:
@@ -88,8 +92,12 @@ def describe_by_people(tables: Collection[str]) -> str:
 
 def _report(
     context: dg.OpExecutionContext, platform: Platform, done: IngestResult | StepResult, progress: OnProgress
-) -> None:
-    """What became of the days of one table: first the materializations, then what the checks say of them."""
+) -> tuple[HeldDay, ...]:
+    """What became of the days of one table: first the materializations, then what the checks say of them.
+
+    Returns:
+        What holds days of it.
+    """
     progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
     metadata = illustrated(platform, contract, day_metadata(done, platform.calendar))
@@ -98,8 +106,21 @@ def _report(
     for event in come_since(context.instance, platform, contract) if contract.source else ():
         if date.fromisoformat(str(event.partition)) not in metadata:
             context.log_event(event)
-    for result in day_results(context.instance, contract, checks_of_result(platform, contract, done)):
-        context.log_event(cast("Any", result))
+    held = what_holds(platform, contract, failures(done))
+    log_checks(context, contract, checks_of_result(platform, contract, done), held)
+    return tuple(held.values())
+
+
+def log_checks(context: dg.OpExecutionContext, contract: Contract, by_day: ByDay, held: Mapping[date, HeldDay]) -> None:
+    """What the checks say of days of a table, for a job that knows no assets."""
+    for result in day_results(context.instance, contract, by_day, held):
+        context.log_event(cast("Any", result))  # takes them, as in assets, though it is not declared so
+
+
+def log_freshness(context: dg.OpExecutionContext, platform: Platform) -> None:
+    """Whether anything is overdue or held, of every table."""
+    for fresh in freshness_events(context.instance, platform):
+        context.log_event(cast("Any", fresh))
 
 
 @dg.job(

@@ -27,11 +27,12 @@ from pyspark.sql import SparkSession
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.build import build_definitions
-from platform_assets.orchestration.in_process import materialize_range
+from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets.settings import load_settings, project_root
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.orchestration.daemon import enter_world
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, land
+from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30
@@ -207,6 +208,53 @@ def test_computed_days_are_green_as_a_user_sees_them(
         expect(chart).to_be_visible(timeout=30_000)
         assert chart.evaluate("drawn => drawn.complete && drawn.naturalWidth") > 500
         picture(page, "0-its-chart-stands-in-place")
+
+
+@pytest.mark.proof
+def test_a_held_day_is_red_on_every_page_of_its_table(
+    spark: SparkSession, tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs in this process, then a webserver and a browser."""
+    last = FIRST + timedelta(days=1)
+    chosen: dict[str, Any] = {"domains": SENSORS, "calendar_first": FIRST, "calendar_last": last, "today": last}
+    world = World(load_settings(state=tmp_path / "state", jars=JARS, **chosen), spark)
+    enter_world(world, monkeypatch)
+    monkeypatch.chdir(project_root())
+    for day in (FIRST, last):
+        land(world, str(day), str(day))
+    with dg.DagsterInstance.from_config(str(dagster_home(world.settings))) as instance:
+        assert not materialize_range(build_definitions(world.settings), instance, FIRST, last).failures
+        land_second_sensor(world, str(last))
+        with pytest.MonkeyPatch.context() as patch:
+            break_gold(patch)
+            run = run_job(build_definitions(world.settings), instance, "refresh", {})
+        assert len(run.failures) == 1
+    with up(tmp_path, "--read-only", **chosen) as server:
+        asset = f"{server.url}/assets/gold/sensor_week"
+        page.goto(f"{asset}?view=partitions")
+        expect(page.get_by_text("Failed (1)").first).to_be_visible(timeout=30_000)
+        picture(page, "7-a-held-day-is-red")
+        page.goto(f"{asset}?view=partitions&partition={last}")
+        expect(page.get_by_text("failed, and did not materialize this asset").first).to_be_visible(timeout=30_000)
+        picture(page, "7-the-held-day-itself")
+        page.goto(f"{asset}?view=checks&checkDetail=contract")
+        expect(page.get_by_text("1 row without coldest, which may not be null").first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text(f"platform-assets withdraw readings/{last}/bad.jsonl").first).to_be_visible()
+        picture(page, "7-its-check")
+        page.get_by_role("tab", name="Partitions").last.click()
+        expect(page.get_by_text("Failed (1)").first).to_be_visible(timeout=30_000)
+        picture(page, "7-its-check-by-day")
+        page.goto(f"{asset}?view=checks&checkDetail=volume")
+        expect(page.get_by_text("Not evaluated", exact=True).first).to_be_visible(timeout=30_000)
+        picture(page, "7-a-check-that-cannot-judge")
+        page.goto(f"{asset}?view=checks&checkDetail=freshness")
+        expect(page.get_by_text(f"gold.sensor_week: 1 held, {last}").first).to_be_visible(timeout=30_000)
+        page.goto(f"{server.url}/asset-groups")
+        expect(page.get_by_text("50% filled (1 failed)").first).to_be_visible(timeout=30_000)
+        picture(page, "7-the-graph")
+        page.goto(f"{server.url}/runs/{run.run_id}")
+        expect(page.get_by_text(f"platform-assets withdraw readings/{last}/bad.jsonl").first).to_be_visible()
+        picture(page, "7-the-run")
 
 
 @pytest.mark.proof

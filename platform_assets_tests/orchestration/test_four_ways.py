@@ -17,6 +17,7 @@ from dagster._core.execution.backfill import BulkActionStatus
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 from pyspark.sql import SparkSession
 
+from platform_assets.orchestration.assets.checks import NEW_SINCE
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.instance.pools import create_pools
@@ -32,6 +33,7 @@ from platform_assets_tests.support.orchestration.daemon import (
     run_one,
     running_daemon,
 )
+from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST = date(2017, 1, 1)
@@ -79,6 +81,16 @@ class Shop:
                 (SILVER, VOIDED, "volume"),
                 (SILVER, BROKEN, "volume"),
             }
+
+    def check_that_the_failing_days_are_red(self, *arrivals: str) -> None:
+        """Among the days of the table and of the check that holds them, with what may be to blame."""
+        assert days_of_asset(self.daemon, SILVER)["FAILED"] == [VOIDED, BROKEN]
+        assert days_of_check(self.daemon, SILVER, "volume")["FAILED"] == [VOIDED, BROKEN]
+        assert newest_check(self, SILVER, "volume", GOOD).evaluation is not None
+        for day, arrival in zip((VOIDED, BROKEN), arrivals, strict=True):
+            evaluation = newest_check(self, SILVER, "volume", day).evaluation
+            assert evaluation is not None
+            assert f"withdraw {arrival} " in str(evaluation.metadata["new since"].value)
 
 
 def deliver(world: World, day: str, name: str, arrival: str = "", **changes: Any) -> None:
@@ -150,9 +162,17 @@ def test_a_backfill_of_everything_publishes_the_good_days_and_says_why_not_the_o
     assert status(shop.daemon, shop.backfill) == BulkActionStatus.COMPLETED_FAILED
     told = reasons(shop.daemon, shop.run).splitlines()
     assert told[0] == f"{SILVER}: 2 of 20 days not published."
-    for line, day in zip(told[1:-1], (VOIDED, BROKEN), strict=True):
+    for line, day in zip(told[1:3], (VOIDED, BROKEN), strict=True):
         assert line.startswith(f"{SILVER} {day}: held: {SILVER} on {day}: too few rows: 0 rows; 9 to 11 rows are usual")
     assert told[-1].startswith(f"What to do: `platform-assets why {SILVER} {VOIDED}`")
+    assert "readers see its last good content, 10 rows" in told[1]
+    assert "readers see nothing of it" in told[2]
+    assert told[3] == NEW_SINCE
+    arrivals = (f"transactions/{BROKEN}/voids.jsonl", f"transactions/{BROKEN}/t.jsonl")
+    assert [line.split(" --reason")[0] for line in told[4:6]] == [
+        f"platform-assets withdraw {arrival}" for arrival in arrivals
+    ]
+    shop.check_that_the_failing_days_are_red(*arrivals)
     assert published(shop.world, shop.run)[SILVER] == {19}
     shop.check_that_nothing_failing_is_visible()
 
@@ -199,6 +219,9 @@ def test_late_data_that_fails_again_gets_no_further(shop: Shop) -> None:
     assert f"{SILVER} {VOIDED}: held: {SILVER} on {VOIDED}: too few rows: 0 rows" in told
     assert f"{SILVER} {BROKEN}: held: {SILVER} on {BROKEN}: too few rows: 0 rows" in told
     shop.check_that_nothing_failing_is_visible()
+    again = (f"transactions/{BROKEN}/voids-again.jsonl", f"transactions/{BROKEN}/t-again.jsonl")
+    shop.check_that_the_failing_days_are_red(*again)
+    assert all(f"platform-assets withdraw {arrival} " in told for arrival in again)
     for table in GOLD:
         assert {day.day for day in shop.world.digests()[table]} == set(range(1, 20)), "all others are there"
     assert idle(shop.daemon), "held days are left alone until they change"
@@ -264,4 +287,6 @@ def test_corrected_days_heal_everywhere(shop: Shop) -> None:
         evaluation = newest_check(shop, SILVER, "volume", day).evaluation
         assert evaluation is not None
         assert evaluation.passed
+    assert days_of_asset(shop.daemon, SILVER) == {"MATERIALIZED": DAYS}
+    assert "FAILED" not in days_of_check(shop.daemon, SILVER, "volume")
     assert idle(shop.daemon)

@@ -54,10 +54,14 @@ class HeldDay:
         return f"readers see its {kind}, {self.shown.delivered:,} rows of {made}"
 
     @property
+    def reason(self) -> str:
+        """Why it is held, without its table and day."""
+        return self.hold.reason.removeprefix(f"{self.hold.table} on {self.hold.day}: ")
+
+    @property
     def sentence(self) -> str:
         """All of it but the arrivals."""
-        reason = self.hold.reason.removeprefix(f"{self.hold.table} on {self.hold.day}: ")
-        return f"since {self.since:%Y-%m-%d %H:%M} UTC: {reason}; {self.instead}"
+        return f"since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}; {self.instead}"
 
     @property
     def is_tied(self) -> bool:

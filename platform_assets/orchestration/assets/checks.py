@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
+from types import MappingProxyType
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -16,23 +17,28 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 
 CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be.",
     "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
-    "volume": "As many rows as are usual for such a day.",
-    "freshness": "Every day that should be there by now is there.",
+    "volume": "As many rows as are usual for such a day. A day with too little history to say so has no result.",
+    "freshness": "Every day that should be there by now is there, and none is held.",
 }
 _SHOWN = 5
 """Findings that the result of a whole run spells out."""
 
+NEW_SINCE = "New since the last good content; what should not have come is taken out with"
+
 _GOOD = ("passed", "not judged")
-"""Outcomes that Dagster shows as passed, having no third; the description says which of them were not judged."""
+"""Outcomes that do not fail a run."""
 
 ByDay = Mapping[date, Sequence[Checked]]
+NOTHING_HELD: Mapping[date, HeldDay] = MappingProxyType({})
 
 
 def checks_of(contract: Contract) -> tuple[Check, ...]:
@@ -61,15 +67,23 @@ def _blocks(contract: Contract, name: Check) -> bool:
     return name != "reconciliation" or contract.checks.reconciliation == "block"
 
 
-def run_results(contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckResult]:
-    """One result per check for all days that a step looked at; of a single day, its own."""
+def run_results(
+    contract: Contract, days: ByDay, held: Mapping[date, HeldDay] = NOTHING_HELD
+) -> Iterator[dg.AssetCheckResult]:
+    """One result per check for all days that a step looked at; of a single day, its own.
+
+    Args:
+        contract: of the table.
+        days: with what each check says.
+        held: what is to be said of those that are held.
+    """
     for name in checks_of(contract):
         by_day = {day: checked for day, checks in sorted(days.items()) for checked in checks if checked.check == name}
         if len(by_day) == 1:
             [(day, checked)] = by_day.items()
-            text, metadata = checked.sentence, _metadata(contract, day, checked)
+            text, metadata = checked.sentence, _metadata(contract, day, checked, held.get(day))
         else:
-            text, metadata = _summary(by_day), _worst(contract, by_day)
+            text, metadata = _summary(by_day), _worst(contract, by_day, held)
         yield dg.AssetCheckResult(
             check_name=name,
             asset_key=asset_key(contract.name),
@@ -80,31 +94,68 @@ def run_results(contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckResult
         )
 
 
-def day_results(instance: dg.DagsterInstance, contract: Contract, days: ByDay) -> Iterator[dg.AssetCheckEvaluation]:
+def day_results(
+    instance: dg.DagsterInstance, contract: Contract, days: ByDay, held: Mapping[date, HeldDay] = NOTHING_HELD
+) -> Iterator[dg.AssetCheckEvaluation]:
     """The result of every check for every day, for runs over a range of days.
 
     Dagster 1.13 keeps what a range run yields without its days, so each day's result is an event of its own and points
     at the newest materialization of its day. Log these after the materializations.
+
+    Args:
+        instance: knows of the materializations.
+        contract: of the table.
+        days: with what each check says.
+        held: what is to be said of those that are held.
     """
-    newest = _newest_materializations(instance, contract, days)
+    newest = newest_materializations(instance, contract, days)
     for day, checks in sorted(days.items()):
         for checked in checks:
+            if checked.outcome == "not judged":
+                continue  # Dagster has no result for it but none
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
                 check_name=checked.check,
-                passed=checked.outcome in _GOOD,
+                passed=checked.outcome == "passed",
                 severity=_severity([checked]),
                 description=checked.sentence,
-                metadata=_metadata(contract, day, checked),
+                metadata=_metadata(contract, day, checked, held.get(day)),
                 target_materialization_data=newest.get(day.isoformat()),
                 blocking=checked.outcome == "blocked",
                 partition=day.isoformat(),
             )
 
 
-def _newest_materializations(
+def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay) -> dict[Check, list[date]]:
+    """By check, the days of a run of which it says nothing: it did not look at them, or could not judge them."""
+    judged = {
+        (checked.check, day) for day, checks in by_day.items() for checked in checks if checked.outcome != "not judged"
+    }
+    return {name: [day for day in days if (name, day) not in judged] for name in checks_of(contract)}
+
+
+def passed_events(
+    contract: Contract,
+    day: date,
+    sentence: str,
+    about: AssetCheckEvaluationTargetMaterializationData | None = None,
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """Every check of a day that was judged elsewhere, or earlier, and is good."""
+    for name in checks_of(contract):
+        yield dg.AssetCheckEvaluation(
+            asset_key=asset_key(contract.name),
+            check_name=name,
+            passed=True,
+            description=sentence,
+            target_materialization_data=about,
+            partition=day.isoformat(),
+        )
+
+
+def newest_materializations(
     instance: dg.DagsterInstance, contract: Contract, days: Collection[date]
 ) -> dict[str, AssetCheckEvaluationTargetMaterializationData]:
+    """Of some days what their check results are about, by partition."""
     key = asset_key(contract.name)
     ids = instance.event_log_storage.get_latest_storage_id_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, {day.isoformat() for day in days}
@@ -115,13 +166,6 @@ def _newest_materializations(
         dg.AssetRecordsFilter(asset_key=key, storage_ids=list(ids.values())), limit=len(ids)
     ).records
     return {record.partition_key: target_of(record) for record in records if record.partition_key is not None}
-
-
-def target_of(record: dg.EventLogRecord) -> AssetCheckEvaluationTargetMaterializationData:
-    """A materialization as what a check result is about."""
-    return AssetCheckEvaluationTargetMaterializationData(
-        storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp
-    )
 
 
 def _severity(checks: Collection[Checked]) -> dg.AssetCheckSeverity:
@@ -145,7 +189,9 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
     return f"{days}: {told}.\n" + "\n".join(sentences[:_SHOWN]) + more
 
 
-def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.MetadataValue]:
+def _worst(
+    contract: Contract, by_day: Mapping[date, Checked], held: Mapping[date, HeldDay]
+) -> dict[str, dg.MetadataValue]:
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.text(f"{len(by_day):,}")}
     if wrong:
@@ -153,11 +199,13 @@ def _worst(contract: Contract, by_day: Mapping[date, Checked]) -> dict[str, dg.M
             {str(day): checked.outcome for day, checked in wrong.items()}
         )
         worst = min(wrong, key=lambda day: (wrong[day].outcome != "blocked", day))
+        blocked = [held[day] for day, checked in wrong.items() if checked.outcome == "blocked" and day in held]
+        metadata |= _to_be_taken_out(blocked)
         metadata |= _rows_to_look_at(contract, worst, held=wrong[worst].outcome == "blocked")
     return metadata
 
 
-def _metadata(contract: Contract, day: date, checked: Checked) -> dict[str, dg.MetadataValue]:
+def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | None) -> dict[str, dg.MetadataValue]:
     # As text: Dagster would plot numbers over the time of checking, through days that lie anywhere in the past.
     numbers: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.text(f"{value:,}") for name, value in checked.numbers.items()
@@ -171,7 +219,20 @@ def _metadata(contract: Contract, day: date, checked: Checked) -> dict[str, dg.M
     }
     if examples:
         more["examples"] = dg.MetadataValue.md("\n".join(examples))
+    if held is not None and checked.outcome == "blocked":
+        more["held since"] = dg.MetadataValue.text(f"{held.since:%Y-%m-%d %H:%M} UTC")
+        more["instead"] = dg.MetadataValue.text(held.instead)
+        more |= _to_be_taken_out([held])
     return {**more, **numbers, **_rows_to_look_at(contract, day, held=checked.outcome == "blocked")}
+
+
+def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
+    """Which arrivals may be to blame, each as the command that takes it out again."""
+    # As texts: the page of a check hides Markdown behind a link.
+    return {
+        f"new since ({number})" if number > 1 else "new since": dg.MetadataValue.text(command)
+        for number, command in enumerate(withdrawals(held), start=1)
+    }
 
 
 def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, dg.MetadataValue]:

@@ -16,7 +16,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.orchestration.assets.checks import checks_of
+from platform_assets.orchestration.assets.checks import passed_events
 from platform_assets.orchestration.assets.events import asset_key, day_event, figures
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
@@ -186,11 +186,5 @@ def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> I
     shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
     shown["published by"] = dg.MetadataValue.md(f"{said}, not by a run of Dagster ({head.run})")
     yield day_event(contract.name, record.day, record.digest, shown)
-    for name in checks_of(contract):
-        yield dg.AssetCheckEvaluation(
-            asset_key=asset_key(contract.name),
-            check_name=name,
-            passed=True,
-            description=f"Kept nothing of the day back when it was published, by {said}, not by a run of Dagster.",
-            partition=record.day.isoformat(),
-        )
+    judged = f"Kept nothing of the day back when it was published, by {said}, not by a run of Dagster."
+    yield from passed_events(contract, record.day, judged)

@@ -1,7 +1,7 @@
 """One factory makes every asset: a daily-partitioned table, from its contract."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
@@ -16,12 +16,21 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.step.analysis import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
-from platform_assets.orchestration.assets.checks import ByDay, check_specs, day_results, run_results
+from platform_assets.orchestration.assets.checks import (
+    check_specs,
+    day_results,
+    newest_materializations,
+    passed_events,
+    run_results,
+    without_judgement,
+)
 from platform_assets.orchestration.assets.description import describe_table
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
+from platform_assets.orchestration.assets.held import what_holds
 from platform_assets.orchestration.assets.outcomes import checks_of_result, days_left, failures
 from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.instance.check_results import forget_results
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.orchestration.run_log import told_in_run
@@ -32,6 +41,8 @@ from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
+
+_UP_TO_DATE = "The day is up to date: nothing of it was kept back when it was published."
 
 
 def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
@@ -165,8 +176,9 @@ class _Run:
             self.context.log.info(f"{self.contract.name}: others published all of its days meanwhile")
             done = StepResult(self.contract.name, up_to_date=frozenset(good))
         self.progress(Progress("recording", f"{self.contract.name} in Dagster"))
-        reasons = failures(done)
+        reasons, good = failures(done), dict[date, DayRecord]()
         by_day = checks_of_result(self.platform, self.contract, done)
+        held = what_holds(self.platform, self.contract, reasons)
         metadata = illustrated(self.platform, self.contract, day_metadata(done, self.platform.calendar))
         events = materializations(done, metadata)
         for day, event in events.items():
@@ -175,18 +187,24 @@ class _Run:
                 self.context.log_event(event)
         if reasons:
             # What needed nothing too, or a backfill would count it among the days that failed.
-            self._log_good(good_days(self.platform, self.contract, set(self.days) - reasons.keys() - events.keys()))
+            good = good_days(self.platform, self.contract, set(self.days) - reasons.keys() - events.keys())
+            self._log_good(good)
         if not reasons:
             for day in done.published.keys() & set(self.days):
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
             yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
         asked = {day: checks for day, checks in by_day.items() if day in self.days}
         # The result of a run of one day is that day's; all others need events of their own.
-        self._log_checks(by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()})
-        yield from run_results(self.contract, asked)
+        others = by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()}
+        for result in day_results(self.context.instance, self.contract, others, held):
+            self.context.log_event(result)
+        yield from run_results(self.contract, asked, held)
+        # What a failed run does not look at would be shown as a check that broke down.
+        seen = set(self.days) - good.keys() if reasons else asked
+        self._forget(without_judgement(self.contract, seen, asked), asked)
         if reasons:
             title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
-            raise days_left(title, {self.contract.name: reasons})
+            raise days_left(title, {self.contract.name: reasons}, held.values())
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
@@ -232,10 +250,17 @@ class _Run:
     def _log_good(self, days: Mapping[date, DayRecord]) -> None:
         for event in good_day_events(self.contract, days):
             self.context.log_event(event)
+        newest = newest_materializations(self.context.instance, self.contract, days)
+        for day in sorted(days):
+            for passed in passed_events(self.contract, day, _UP_TO_DATE, newest.get(day.isoformat())):
+                self.context.log_event(passed)
 
-    def _log_checks(self, by_day: ByDay) -> None:
-        for event in day_results(self.context.instance, self.contract, by_day):
-            self.context.log_event(event)
+    def _forget(self, unjudged: Mapping[Check, list[date]], asked: Collection[date]) -> None:
+        for name, days in unjudged.items():
+            # Where a check says nothing of any day, its result for the whole run says nothing either.
+            of_run = [None] if days and set(days).issuperset(asked) else []
+            key = dg.AssetCheckKey(asset_key(self.contract.name), name)
+            forget_results(self.context.instance, self.context.run_id, key, [*map(str, days), *of_run])
 
     def _data_version(self) -> str:
         """The digest of a single day; of a range, which Dagster gives one version, a hash of its days' digests."""

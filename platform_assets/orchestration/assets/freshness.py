@@ -1,14 +1,16 @@
-"""Freshness: whether every day that should be there by now is there, looked at after runs and every hour."""
+"""Freshness: whether every day that should be there is there and none is held, looked at after runs and every hour."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import dagster as dg
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.orchestration.assets.checks import CHECKS, target_of
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.assets.events import asset_key
+from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import ranges
@@ -33,9 +35,10 @@ def build_freshness(catalogue: Catalogue) -> dg.AssetChecksDefinition:
     def freshness(context: dg.AssetCheckExecutionContext, platform: PlatformResource) -> Iterator[dg.AssetCheckResult]:
         wanted = {key.asset_key for key in context.selected_asset_check_keys}
         with platform.open() as opened:
+            held = held_days(opened, opened.ledger.holds(), with_arrivals=False)
             for contract in opened.catalogue:
                 if asset_key(contract.name) in wanted:
-                    yield _result(opened, contract)
+                    yield _result(opened, contract, held)
 
     return freshness
 
@@ -58,8 +61,9 @@ def build_freshness_schedule(checks: dg.AssetChecksDefinition) -> dg.ScheduleDef
 
 def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterator[dg.AssetCheckEvaluation]:
     """The result for every table as events, for jobs that know no assets."""
+    held = held_days(platform, platform.ledger.holds(), with_arrivals=False)
     for contract in platform.catalogue:
-        check = _result(platform, contract)
+        check = _result(platform, contract, held)
         for record in instance.fetch_materializations(asset_key(contract.name), limit=1).records:
             yield dg.AssetCheckEvaluation(
                 asset_key=asset_key(contract.name),
@@ -72,7 +76,8 @@ def freshness_events(instance: dg.DagsterInstance, platform: Platform) -> Iterat
             )
 
 
-def _result(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
+def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -> dg.AssetCheckResult:
+    """What is overdue and what is held of a table: what its page says first must not be that all is well."""
     published = LakeSnapshot.now(platform).digests(contract.name)
     days = platform.calendar.days()
     delay = delays(platform.catalogue)[contract.name]
@@ -88,13 +93,20 @@ def _result(platform: Platform, contract: Contract) -> dg.AssetCheckResult:
         spans = [f"- {first}" if first == last else f"- {first} to {last}" for first, last in ranges(overdue)]
         more = [f"- and {len(spans) - _SHOWN:,} more"] if len(spans) > _SHOWN else []
         metadata["overdue"] = dg.MetadataValue.md("\n".join(spans[:_SHOWN] + more))
-    blocks = finding is not None and finding.blocks
+    mine = [f"{day.hold.day} {day.sentence}" for day in held if day.hold.table == contract.name]
+    sentences = [finding.message] if finding else []
+    if mine:
+        metadata["days held"] = dg.MetadataValue.int(len(mine))
+        more = [f"- and {len(mine) - _SHOWN:,} more"] if len(mine) > _SHOWN else []
+        metadata["held"] = dg.MetadataValue.md("\n".join([*(f"- {day}" for day in mine[:_SHOWN]), *more]))
+        sentences.append(f"{contract.name}: {len(mine):,} held, {mine[0]}")
+    blocks = bool(mine) or (finding is not None and finding.blocks)
     newest = max(published, default=None)
     return dg.AssetCheckResult(
         check_name="freshness",
         asset_key=asset_key(contract.name),
-        passed=finding is None,
+        passed=not sentences,
         severity=dg.AssetCheckSeverity.ERROR if blocks else dg.AssetCheckSeverity.WARN,
-        description=finding.message if finding else f"Every expected day is there; the newest is {newest}.",
+        description="\n".join(sentences) or f"Every expected day is there, none is held; the newest is {newest}.",
         metadata=metadata,
     )

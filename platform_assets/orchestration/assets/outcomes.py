@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 
 import dagster as dg
@@ -10,10 +10,12 @@ import dagster as dg
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.orchestration.assets.checks import ByDay
+from platform_assets.engine.step.compute import refused_before
+from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
+from platform_assets.orchestration.assets.checks import NEW_SINCE, ByDay, checks_of
 from platform_assets.orchestration.told_errors import RefusedError
 from platform_assets.quality.deliveries import delivery_checks
-from platform_assets.quality.findings import checked
+from platform_assets.quality.findings import Checked, Finding, checked
 
 TableDay = tuple[str, date]
 """A day of a table."""
@@ -30,17 +32,22 @@ def failures(done: IngestResult | StepResult) -> dict[date, str]:
     return done.not_published
 
 
-def days_left(title: str, days: Mapping[str, Mapping[date, str]]) -> RefusedError:
+def days_left(title: str, days: Mapping[str, Mapping[date, str]], held: Iterable[HeldDay] = ()) -> RefusedError:
     """The failure of a step that did not publish some days, for a person who has to do something about it.
 
     Args:
         title: how many days of what.
         days: with what keeps each, by table, inputs first; at least one.
+        held: what is known of those that something holds.
     """
     reasons = [(table, day, why) for table, of_table in days.items() for day, why in sorted(of_table.items())]
-    lines = [f"{table} {day}: {why}" for table, day, why in reasons[:_SPELT_OUT]]
+    known = tuple(held)
+    instead = {(of_day.hold.table, of_day.hold.day): f"; {of_day.instead}" for of_day in known}
+    lines = [f"{table} {day}: {why}{instead.get((table, day), '')}" for table, day, why in reasons[:_SPELT_OUT]]
     if len(reasons) > _SPELT_OUT:
         lines.append(f"and {len(reasons) - _SPELT_OUT:,} more")
+    if commands := withdrawals(known):
+        lines += [NEW_SINCE, *commands]
     table, day, _ = reasons[0]
     todo = f"What to do: `platform-assets why {table} {day}` says all that is known of the day; then docs/on-call.md."
     left = {name: sorted(map(str, of_table)) for name, of_table in days.items() if of_table}
@@ -60,9 +67,16 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
     if isinstance(done, IngestResult):
         return delivery_checks(contract, done.arrivals, platform.calendar.days())
     # A day that was refused before and not tried again is as red as it was.
-    held = {
-        day: tuple(checked(finding.check, [finding], "", {}) for finding in findings)
-        for day, findings in done.held.items()
-        if day not in done.checks
-    }
+    held = {day: _red(contract, findings) for day, findings in done.held.items() if day not in done.checks}
     return held | {day: tried.checks for day, tried in done.checks.items()}
+
+
+def checks_of_held(contract: Contract, held: Mapping[date, HeldDay]) -> ByDay:
+    """What the check that holds a day says of it, by day; what a person put back no check holds."""
+    return {day: _red(contract, [refused_before(of_day.hold)]) for day, of_day in held.items()}
+
+
+def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]:
+    return tuple(
+        checked(finding.check, [finding], "", {}) for finding in findings if finding.check in checks_of(contract)
+    )

@@ -42,7 +42,12 @@ _UNFINISHED = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, *_WO
 
 def unfinished_refreshes(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
     """Runs of `refresh` that are queued or at work."""
-    return instance.get_runs(dg.RunsFilter(job_name=refresh_job.name, statuses=_UNFINISHED))
+    return unfinished_runs(instance, refresh_job.name)
+
+
+def unfinished_runs(instance: dg.DagsterInstance, job: str) -> Sequence[dg.DagsterRun]:
+    """Runs of a job that are queued or at work."""
+    return instance.get_runs(dg.RunsFilter(job_name=job, statuses=_UNFINISHED))
 
 
 def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], list[dg.DagsterRun]]:

@@ -11,8 +11,9 @@ import dagster as dg
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.held_days import held_days
-from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere, show
+from platform_assets.orchestration.assets.external_publications import Cursor, Shown, published_elsewhere, show
 from platform_assets.orchestration.assets.good_days import good_days
+from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
 from platform_assets.orchestration.automation.announcements import (
     Announcement,
     Present,
@@ -21,7 +22,9 @@ from platform_assets.orchestration.automation.announcements import (
     runs_told_by_days,
 )
 from platform_assets.orchestration.automation.failed_runs import failed_runs
+from platform_assets.orchestration.automation.held_days import held_days_job, request_held_days
 from platform_assets.orchestration.automation.refresh_requests import (
+    WHY_TAG,
     asset_runs_at_work,
     clock_time,
     describe,
@@ -81,23 +84,42 @@ def late_data(context: dg.SensorEvaluationContext, platform: PlatformResource) -
 
 @dg.sensor(
     name="published_elsewhere",
+    job=held_days_job,
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Shows the days that were published without Dagster, by the command line for one.",
+    description="Shows the days that were published or held without Dagster, by the command line for one, or healed.",
 )
-def show_published_elsewhere(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """A materialization and its checks for every such day, each once."""
+def show_published_elsewhere(
+    context: dg.SensorEvaluationContext, platform: PlatformResource
+) -> dg.RunRequest | dg.SkipReason:
+    """A materialization and its checks for every published or healed day, each once; a run for the held ones."""
     since = Cursor.parse(context.cursor)
+    instance, asked = context.instance, None
     with platform.open() as opened:
-        shown = show(context.instance, published_elsewhere(context.instance, opened, since), since, _SENDING_S)
+        shown = show(instance, published_elsewhere(instance, opened, since), since, _SENDING_S)
+        healed = Shown(shown.told)
+        if not shown.more:
+            # Only once all is told: what is published would make a day green that is shown as held before.
+            if not unfinished_refreshes(instance):
+                healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SENDING_S)
+            asked = request_held_days(instance, held_and_not_shown(instance, opened))
     context.update_cursor(str(shown.told))
-    for failed in shown.failed:
-        context.log.error(f"Dagster does not take {failed}")
-    if not (shown.days or shown.failed):
-        return dg.SkipReason("nothing was published without Dagster")
-    rest = "; the rest with the next tick" if shown.more else ""
-    refused = f"; {len(shown.failed):,} events were not taken by Dagster, see the tick's log" if shown.failed else ""
-    return dg.SkipReason(f"shown now: days published without Dagster, {shown.days:,} over all tables{rest}{refused}")
+    failed = (*shown.failed, *healed.failed)
+    for event in failed:
+        context.log.error(f"Dagster does not take {event}")
+    told: list[str] = []
+    if shown.days or shown.failed:
+        rest = "; the rest with the next tick" if shown.more else ""
+        told.append(f"days published without Dagster, {shown.days:,} over all tables{rest}")
+    if healed.days:
+        told.append(f"days that are held no more, {healed.days:,} over all tables")
+    if failed:
+        told.append(f"{len(failed):,} events were not taken by Dagster, see the tick's log")
+    message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"
+    if asked is None:
+        return dg.SkipReason(message)
+    context.log.info(f"{message}; {asked.tags[WHY_TAG]}, a run shows them")
+    return asked
 
 
 @dg.sensor(

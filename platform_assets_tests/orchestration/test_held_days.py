@@ -1,0 +1,152 @@
+"""A held day is a failed one in Dagster, too: with its red check, what may be to blame, and until it heals."""
+
+from datetime import UTC, date, datetime
+
+import dagster as dg
+
+from platform_assets.engine.pending import waiting
+from platform_assets.engine.platform import Author
+from platform_assets.orchestration.assets.held import plan_days
+from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
+from platform_assets_tests.support.orchestration.backfills import reasons
+from platform_assets_tests.support.orchestration.daemon import Daemon
+from platform_assets_tests.support.orchestration.paper import ingest_on_paper, refresh_on_paper
+from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, land
+from platform_assets_tests.support.world import World
+
+LOADED, DAY = DAYS[:3], DAYS[1]
+GREEN = {"MATERIALIZED": LOADED}
+NOTHING_NEW = "nothing was published without Dagster"
+
+
+def refresh(world: World, run: str) -> None:
+    """What a person does at a terminal."""
+    with world.open() as platform:
+        refresh_on_paper(platform, None, Author(run, "refresh"))
+
+
+def load(world: World, daemon: Daemon) -> None:
+    """Three days that are published, and that Dagster knows of."""
+    for day in LOADED:
+        land(world, day, day)
+    refresh(world, "refresh-1")
+    daemon.tick("published_elsewhere")
+    assert [days_of_asset(daemon, table) for table in (RAW, SILVER, GOLD)] == [GREEN] * 3
+
+
+def hold_a_correction(world: World) -> None:
+    """What a refresh at a terminal does to a day that comes out wrong."""
+    land(world, DAYS[2], DAY, name="bad.jsonl")
+    day = date.fromisoformat(DAY)
+    with world.open() as platform:
+        ingest_on_paper(platform, Author("refresh-2", "refresh"))
+        refused = Attempt(waiting(platform, 1).stale[SILVER][day])
+        reason = f"{SILVER} on {DAY}: too few rows: 0 rows"
+        platform.ledger.hold([Hold(SILVER, day, refused, "volume", reason, "refresh-2", datetime.now(UTC))])
+
+
+def lift(world: World) -> None:
+    with world.open() as platform:
+        platform.ledger.drop(platform.ledger.holds())
+
+
+def fail_over(daemon: Daemon, table: str, day: str) -> None:
+    """A run that fails, and was to make a day."""
+
+    @dg.op
+    def compute(context: dg.OpExecutionContext) -> None:
+        plan_days(context, {table: [date.fromisoformat(day)]})
+        raise dg.Failure("something else went wrong")
+
+    @dg.job
+    def some_job() -> None:
+        compute()
+
+    some_job.execute_in_process(instance=daemon.instance, raise_on_error=False)
+
+
+def show(daemon: Daemon) -> dg.DagsterRun:
+    """The run that shows held days, as a tick requests it."""
+    daemon.tick("published_elsewhere")
+    [run] = daemon.launch()
+    return run
+
+
+def test_a_day_held_by_the_command_line_is_shown_as_failed_once(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings)
+    run = show(daemon)
+    assert (run.job_name, run.status) == ("held_days", dg.DagsterRunStatus.FAILURE)
+    assert days_of_asset(daemon, SILVER) == {"MATERIALIZED": [DAYS[0], DAYS[2]], "FAILED": [DAY]}
+    assert days_of_asset(daemon, RAW) == days_of_asset(daemon, GOLD) == GREEN
+    told = reasons(daemon, run)
+    assert told.startswith("Days held without a run of Dagster: 1.\n")
+    assert f"{SILVER} {DAY}: held since" in told
+    assert "too few rows: 0 rows; readers see its last good content" in told
+    assert daemon.tick("published_elsewhere").skip_reason == NOTHING_NEW
+    assert daemon.launch() == []
+    announced = {tick.skip_reason for tick in daemon.ticks("announcements")} - {None, "nothing to announce"}
+    assert announced == {f"announced: {SILVER}: {DAY} held."}, "and not the run as well"
+
+
+def test_its_check_is_red_on_the_day_and_the_table_does_not_say_that_all_is_well(
+    readings: World, daemon: Daemon
+) -> None:
+    load(readings, daemon)
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
+    hold_a_correction(readings)
+    show(daemon)
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": [DAYS[0], DAYS[2]], "FAILED": [DAY]}
+    assert days_of_check(daemon, SILVER, "contract") == {"SUCCEEDED": LOADED}
+    [held] = daemon.instance.event_log_storage.get_asset_check_execution_history(
+        dg.AssetCheckKey(dg.AssetKey(SILVER.split(".")), "volume"), limit=1
+    )
+    assert held.evaluation is not None
+    assert held.evaluation.severity == dg.AssetCheckSeverity.ERROR
+    assert held.evaluation.blocking
+    assert str(held.evaluation.metadata["instead"].value).startswith("readers see its last good content")
+    fresh = newest_of_check(daemon, SILVER, "freshness")
+    assert (fresh["status"], fresh["evaluation"]["severity"]) == ("FAILED", "ERROR")
+    assert f"1 held, {DAY} since" in fresh["evaluation"]["description"]
+
+
+def test_a_held_day_that_is_published_is_green_again(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings)
+    show(daemon)
+    lift(readings)
+    refresh(readings, "refresh-3")
+    daemon.tick("published_elsewhere")
+    assert days_of_asset(daemon, SILVER) == GREEN
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
+
+
+def test_a_day_that_needs_no_publication_to_be_good_is_green_again(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    fail_over(daemon, SILVER, DAY)
+    assert days_of_asset(daemon, SILVER)["FAILED"] == [DAY]
+    said = daemon.tick("published_elsewhere").skip_reason
+    assert said == "shown now: days that are held no more, 1 over all tables"
+    assert days_of_asset(daemon, SILVER) == GREEN
+    assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": LOADED}
+    assert daemon.tick("published_elsewhere").skip_reason == NOTHING_NEW
+
+
+def test_a_run_that_is_on_its_way_is_not_requested_again(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings)
+    for _ in range(2):
+        daemon.tick("published_elsewhere")
+        assert [run.job_name for run in daemon.queued()] == ["held_days"]
+
+
+def test_a_day_that_is_held_no_more_when_its_run_begins_is_no_failure(readings: World, daemon: Daemon) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings)
+    daemon.tick("published_elsewhere")
+    lift(readings)
+    [run] = daemon.launch()
+    assert run.status == dg.DagsterRunStatus.SUCCESS
+    assert days_of_asset(daemon, SILVER) == GREEN
