@@ -114,7 +114,8 @@ def status(as_json: AsJson = False) -> None:
         ]
         standing = [a for a in platform.ledger.arrivals(refused_only=True) if a.table in platform.catalogue.names]
         refused = [arrival for arrival in standing if arrival.reason is not None]
-        much = [arrival for arrival in standing if much_refused(platform.catalogue[arrival.table], arrival)]
+        taken = [arrival for arrival in standing if arrival.reason is None]
+        much = [arrival for arrival in taken if much_refused(platform.catalogue[arrival.table], arrival)]
         withdrawn = {table: platform.ledger.withdrawn(table) for table in {arrival.table for arrival in much}}
         broken = [arrival for arrival in much if arrival.path not in withdrawn[arrival.table]]
         counts = late_counts(platform).values()
