@@ -23,7 +23,7 @@ from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
 
 CHECKS: Mapping[Check, str] = {
-    "contract": "Columns and types as declared, keys unique, no nulls where none may be.",
+    "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",
     "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
     "volume": "As many rows as are usual for such a day. A day with too little history to say so has no result.",
