@@ -68,7 +68,8 @@ def _watch(words: Iterable[str]) -> None:
     for word in words:
         if word.strip() == _DISMISSED:
             return
-        groups.append(int(word))
+        # What is gone by then is forgotten: its number may become somebody else's.
+        groups = [group for group in groups if is_there(group)] + [int(word)]
     for number in (signal.SIGINT, signal.SIGKILL):
         for group in groups:
             signal_group(group, number)

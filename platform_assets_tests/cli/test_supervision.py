@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from platform_assets.cli import supervision
+from platform_assets.cli import supervision, watchdog
 from platform_assets.cli.relay import Relay
 from platform_assets.cli.supervision import Part, PartError, describe_end, end, keep_going, pause_before_restart_s
 from platform_assets.cli.watchdog import PATIENCE_S
@@ -152,6 +153,28 @@ def test_a_watchdog_that_is_dismissed_ends_nothing() -> None:
     assert all(map(is_alive, groups))
     for group in groups:
         os.killpg(group, signal.SIGKILL)
+
+
+def test_a_watchdog_forgets_what_is_gone_since_its_number_may_become_somebody_elses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody can wait until a system gives a number again, so what there is is played."""
+    there, signalled = {1, 2}, set[int]()
+
+    def words() -> Iterator[str]:
+        yield "1\n"
+        there.discard(1)
+        yield "2\n"
+        there.add(1)
+
+    def ended(group: int, number: int) -> None:
+        signalled.add(group)
+        there.discard(group)
+
+    monkeypatch.setattr(watchdog, "is_there", there.__contains__)
+    monkeypatch.setattr(watchdog, "signal_group", ended)
+    watchdog._watch(words())
+    assert signalled == {2}
 
 
 def is_alive(group: int) -> bool:

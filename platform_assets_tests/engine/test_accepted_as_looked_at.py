@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -14,18 +15,48 @@ from platform_assets.engine.platform import Author
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.acceptance import acceptance
-from platform_assets_tests.engine.test_gates import day, deliver, holds, lines, sixteen_days
-from platform_assets_tests.engine.test_holding import ODD, RAW, SILVER, a_day_without_rows
-from platform_assets_tests.support.prepared import Prepared
-from platform_assets_tests.support.world import World
+from platform_assets.planning.steps import Step
+from platform_assets_tests.support.history import DAILY
+from platform_assets_tests.support.prepared import Lakes, Prepared
+from platform_assets_tests.support.world import World, sale
 
-GOLD = "gold.daily_sales"
+RAW, SILVER, GOLD = "raw.transactions", "silver.transactions", "gold.daily_sales"
+KNOWN = 16
+"""Days that are enough to tell an unusual one."""
+DAY = date(2017, 1, KNOWN + 1)
 
 
-def accept(world: World, table: str, number: int, meanwhile: Callable[[], object] = lambda: None) -> StepResult:
+def lines(number: int, **changes: Any) -> list[dict[str, Any]]:
+    """Ten baskets of one line each, in the stores 1 to 5."""
+    day = f"2017-01-{number:02}"
+    return [sale(100 * number + n, 1, day, store_id=1 + n % 5, **changes) for n in range(10)]
+
+
+def sixteen_days_alike(lakes: Lakes) -> World:
+    """In all tables."""
+    world = lakes.new(days=KNOWN + 1, domains=DAILY)
+    for number in range(1, KNOWN + 1):
+        world.deliver_rows("transactions", f"2017-01-{number:02}", "a.jsonl", lines(number))
+    world.refresh()
+    return world
+
+
+def gates(world: World, table: str) -> list[str]:
+    """Those that hold the day, the newest last."""
+    with world.open() as platform:
+        return [hold.gate for hold in platform.ledger.holds(table) if hold.day == DAY]
+
+
+def forced(world: World, table: str) -> StepResult:
+    with world.open() as platform:
+        author = Author("test", "a test")
+        return recompute_step(platform, lambda: world.spark, Step(table, (DAY,)), author, force=True)
+
+
+def accept(world: World, table: str, meanwhile: Callable[[], object] = lambda: None) -> StepResult:
     """As the command does it; others do something once the days were looked at, while Spark starts."""
     with world.open() as platform:
-        found = acceptance(platform, table, [day(number)])
+        found = acceptance(platform, table, [DAY])
         meanwhile()
         author = Author("person", "the shop was closed")
         return recompute_step(
@@ -35,39 +66,50 @@ def accept(world: World, table: str, number: int, meanwhile: Callable[[], object
 
 @pytest.mark.proof
 def test_rows_that_came_since_a_day_was_looked_at_are_not_accepted(prepared: Prepared) -> None:
-    """Days that volume can compare with are loaded first."""
-    world = prepared(a_day_without_rows)
+    """Days that volume can compare with are loaded first, in five tables."""
+    world = prepared(sixteen_days_alike)
+    world.deliver_rows("transactions", str(DAY), "a.jsonl", [])
     world.refresh()
-    assert holds(world, SILVER) == {ODD.day: "volume"}
+    assert gates(world, SILVER) == ["volume"]
 
     def sales_come_and_are_taken_back() -> None:
         """As empty as before, through other rows, at which nobody has looked."""
-        deliver(world, ODD.day, lines(ODD.day, voided=True), "b.jsonl")
+        world.deliver_rows("transactions", str(DAY), "b.jsonl", lines(DAY.day, voided=True))
         with world.open() as platform:
             ingest(platform, lambda: world.spark, platform.catalogue[RAW], Author("ingest", "a test"))
 
-    done = accept(world, SILVER, ODD.day, sales_come_and_are_taken_back)
-    assert [finding.check for finding in done.held[ODD]] == ["volume"]
-    assert ODD not in world.digests()[SILVER]
-    assert set(accept(world, SILVER, ODD.day).published) == {ODD}
+    [finding] = accept(world, SILVER, sales_come_and_are_taken_back).held[DAY]
+    assert finding.check == "volume"
+    assert DAY not in world.digests()[SILVER]
+    assert set(accept(world, SILVER).published) == {DAY}
 
 
 @pytest.mark.proof
 def test_a_day_on_which_two_gates_find_something_is_accepted_once_both_were_looked_at(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Days that volume can compare with are loaded first, in four tables."""
-    world = prepared(sixteen_days)
-
-    def sums_nothing(transactions: DataFrame, products: Any) -> DataFrame:
-        return right(transactions, products).where("false")
-
+    """Days that volume can compare with are loaded first, in five tables."""
+    world = prepared(sixteen_days_alike)
     right = gold.daily_sales
-    deliver(world, 17, lines(17))
-    monkeypatch.setattr(gold, "daily_sales", sums_nothing)
+
+    def only(condition: str) -> None:
+        def daily_sales(transactions: DataFrame, products: Any) -> DataFrame:
+            return right(transactions, products).where(condition)
+
+        monkeypatch.setattr(gold, "daily_sales", daily_sales)
+
+    only("false")
+    world.deliver_rows("transactions", str(DAY), "a.jsonl", lines(DAY.day))
     world.refresh()
-    assert holds(world, GOLD)[17] == "reconciliation"
-    [finding] = accept(world, GOLD, 17).held[day(17)]
+    assert gates(world, GOLD) == ["reconciliation"]
+    [finding] = accept(world, GOLD).held[DAY]
     assert finding.check == "volume"
-    assert set(accept(world, GOLD, 17).published) == {day(17)}
-    assert 17 not in holds(world, GOLD)
+    assert set(accept(world, GOLD).published) == {DAY}
+    assert gates(world, GOLD) == []
+
+    # Computed again to the same rows, it is what was accepted; not so once it comes out otherwise.
+    same = forced(world, GOLD).published[DAY]
+    assert same.figures["accepted_reconciliation"] == 1
+    only("store_id = 1")
+    [finding] = forced(world, GOLD).held[DAY]
+    assert finding.check == "reconciliation"

@@ -66,7 +66,7 @@ def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accep
 
 def test_a_day_that_waits_for_what_it_reads_is_not_said_to_be_tried_again() -> None:
     waits = Blocked("silver.goods", DAYS[1], hold(DAYS[1]), is_there=True)
-    with pytest.raises(AcceptanceError, match="cannot be computed now: it waits for silver.goods 2017-01-02"):
+    with pytest.raises(AcceptanceError, match=r"cannot be computed now: it waits for silver\.goods 2017-01-02"):
         accepted(DAYS[:1], (hold(DAYS[0]),), states() | {DAYS[0]: waits})
 
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import cast
 
 from pyspark.sql import SparkSession
 
@@ -31,7 +30,9 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import reasons_now
 from platform_assets.engine.state.readiness import Readiness, readiness
 from platform_assets.engine.state.schema_changes import needs_all_days
+from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
+from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
@@ -219,8 +220,7 @@ def compute(
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
-        as_looked_at = {day for day in state.ready if work.looked_at.get(day) == state.made_from[day]}
-        accept = dict.fromkeys(as_looked_at, work.accept)
+        accept = accepted_checks(state, staged, work.accept, work.looked_at)
         checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
@@ -307,17 +307,4 @@ def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mappin
     return tuple(
         Hold(work.contract.name, day, refused[day], findings[0].check, findings[0].message, work.author.run, now)
         for day, findings in held.items()
-    )
-
-
-def refused_before(hold: Hold) -> Finding:
-    """Why a day stays held that is not tried again."""
-    return Finding(
-        check=cast("Check", hold.gate),
-        day=hold.day,
-        severity="block",
-        message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
-        "changed: correct one of them, or recompute it by force",
-        expected="other input, other code, or a recomputation by force",
-        actual="the input and the code of what was refused",
     )

@@ -1,12 +1,14 @@
-"""Holds written down once days are published: what gates refused, and what is no longer refused."""
+"""Holds: written down once days are published, lifted where nothing is refused any more, and told to whoever asks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from typing import cast
 
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.failpoints import failpoint
+from platform_assets.quality.findings import Check, Finding
 from platform_assets.records.history import Hold
 
 
@@ -48,3 +50,16 @@ def _overtaken(snapshot: LakeSnapshot, holds: Iterable[Hold]) -> tuple[Hold, ...
         before, now = snapshot.days(table, by_day), snapshot.platform.ledger.current_days(table, among=by_day)
         overtaken += [hold for day, hold in by_day.items() if before.get(day) != now.get(day)]
     return tuple(overtaken)
+
+
+def refused_before(hold: Hold) -> Finding:
+    """Why a day stays held that is not tried again."""
+    return Finding(
+        check=cast("Check", hold.gate),
+        day=hold.day,
+        severity="block",
+        message=f"{hold.reason}; refused before and not tried again, since neither what it reads nor its code has "
+        "changed: correct one of them, or recompute it by force",
+        expected="other input, other code, or a recomputation by force",
+        actual="the input and the code of what was refused",
+    )

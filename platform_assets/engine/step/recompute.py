@@ -14,8 +14,8 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.compute import Computed, Work, begin, compute, refused_before
-from platform_assets.engine.step.holds import write_holds
+from platform_assets.engine.step.compute import Computed, Work, begin, compute
+from platform_assets.engine.step.holds import refused_before, write_holds
 from platform_assets.lakehouse.errors import Conflict
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, no_progress
