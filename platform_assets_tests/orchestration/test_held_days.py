@@ -7,7 +7,7 @@ import dagster as dg
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.held import plan_days
-from platform_assets.records.history import Hold
+from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.orchestration.backfills import reasons
 from platform_assets_tests.support.orchestration.daemon import Daemon
@@ -36,7 +36,7 @@ def load(world: World, daemon: Daemon) -> None:
     assert [days_of_asset(daemon, table) for table in (RAW, SILVER, GOLD)] == [GREEN] * 3
 
 
-def hold_a_correction(world: World) -> None:
+def hold_a_correction(world: World, gate: str = "volume") -> None:
     """What a refresh at a terminal does to a day that comes out wrong."""
     land(world, DAYS[2], DAY, name="bad.jsonl")
     day = date.fromisoformat(DAY)
@@ -44,7 +44,7 @@ def hold_a_correction(world: World) -> None:
         ingest_on_paper(platform, Author("refresh-2", "refresh"))
         refused = Attempt(waiting(platform, 1).stale[SILVER][day])
         reason = f"{SILVER} on {DAY}: too few rows: 0 rows"
-        platform.ledger.hold([Hold(SILVER, day, refused, "volume", reason, "refresh-2", datetime.now(UTC))])
+        platform.ledger.hold([Hold(SILVER, day, refused, gate, reason, "refresh-2", datetime.now(UTC))])
 
 
 def lift(world: World) -> None:
@@ -110,6 +110,17 @@ def test_its_check_is_red_on_the_day_and_the_table_does_not_say_that_all_is_well
     fresh = newest_of_check(daemon, SILVER, "freshness")
     assert (fresh["status"], fresh["evaluation"]["severity"]) == ("FAILED", "ERROR")
     assert f"1 held, {DAY} since" in fresh["evaluation"]["description"]
+
+
+def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to_blame(
+    readings: World, daemon: Daemon
+) -> None:
+    load(readings, daemon)
+    hold_a_correction(readings, ROLL_BACK)
+    assert "readers see its put back" in reasons(daemon, show(daemon))
+    assert days_of_asset(daemon, SILVER)["FAILED"] == [DAY]
+    for check in ("contract", "conservation", "volume"):
+        assert days_of_check(daemon, SILVER, check) == {"SUCCEEDED": LOADED}
 
 
 def test_a_held_day_that_is_published_is_green_again(readings: World, daemon: Daemon) -> None:

@@ -12,10 +12,11 @@ import pytest
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.checks import NEW_SINCE
+from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range
 from platform_assets_tests.support.orchestration.backfills import reasons
-from platform_assets_tests.support.orchestration.daemon import Daemon, enter_world, run_one, running_daemon
+from platform_assets_tests.support.orchestration.daemon import QUIET, Daemon, enter_world, run_one, running_daemon
 from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
 from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, SENSORS, SILVER, land
 from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
@@ -72,7 +73,7 @@ def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_o
 def test_a_failed_run_of_assets_leaves_good_days_green_and_days_without_history_unjudged(
     shown: tuple[World, Daemon],
 ) -> None:
-    """A run of two days, of which gold's second is held, and one of a single day."""
+    """A run of two days, of which gold's second is held, and two of a single day."""
     readings, daemon = shown
     land_second_sensor(readings, LAST)
     definitions = build_definitions(readings.settings)
@@ -88,6 +89,16 @@ def test_a_failed_run_of_assets_leaves_good_days_green_and_days_without_history_
     land_second_sensor(readings, LAST, "more.jsonl")
     assert not materialize_range(definitions, daemon.instance, last, last).failures
     assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}
+    assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
+    assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
+
+    alone = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=daemon.instance,
+        asset_selection=[asset_key(GOLD)],
+        partition_key=LAST,
+        run_config=QUIET | {"ops": {"gold__sensor_week": {"config": {"force": True}}}},
+    )
+    assert alone.success
     assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
     assert LAST not in days_of_check(daemon, GOLD, "volume").get("SUCCEEDED", [])
 

@@ -194,8 +194,9 @@ class _Run:
                 self.context.add_asset_metadata(metadata[day], partition_key=day.isoformat())
             yield dg.MaterializeResult(data_version=dg.DataVersion(self._data_version()))
         asked = {day: checks for day, checks in by_day.items() if day in self.days}
-        # The result of a run of one day is that day's; all others need events of their own.
-        others = by_day if len(self.days) > 1 else {day: by_day[day] for day in by_day.keys() - asked.keys()}
+        # The result of a run of one day is that day's, unless it names a range; all others need events of their own.
+        its_own = asked if self.context.has_partition_key else {}
+        others = {day: checks for day, checks in by_day.items() if day not in its_own}
         for result in day_results(self.context.instance, self.contract, others, held):
             self.context.log_event(result)
         yield from run_results(self.contract, asked, held)

@@ -205,9 +205,9 @@ def running_daemon(folder: Path, patch: pytest.MonkeyPatch, **changes: Any) -> I
 
 
 def run_one(daemon: Daemon) -> dg.DagsterRun:
-    """The run that a tick requested."""
+    """The run that a tick requested for what there is to do; one that only shows held days may come with it."""
     assert daemon.tick().status == TickStatus.SUCCESS
-    [run] = daemon.launch()
+    [run] = [run for run in daemon.launch() if run.job_name != "held_days"]
     return run
 
 
