@@ -263,8 +263,10 @@ def _values(overrides: Mapping[str, Any]) -> dict[str, Any]:
     for source in (kept, project, variables, overrides):
         for name, value in source.items():
             weaker = values.get(name)
-            both = isinstance(weaker, Mapping) and isinstance(value, Mapping)
-            values[name] = {**weaker, **value} if both else value
+            if isinstance(weaker, Mapping) and isinstance(value, Mapping):
+                values[name] = {**weaker, **value}
+            else:
+                values[name] = value
     return values
 
 
@@ -284,8 +286,7 @@ def _variables() -> dict[str, Any]:
         except json.JSONDecodeError as error:
             raise SettingsError(
                 f"The settings are not usable: spark_conf is no JSON ({error}).",
-                "Write the variable PLATFORM_SPARK_CONF as JSON, for example "
-                '{"spark.sql.shuffle.partitions": "4"}.',
+                'Write the variable PLATFORM_SPARK_CONF as JSON, for example {"spark.sql.shuffle.partitions": "4"}.',
             ) from error
     return values
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from inspect import isclass, isroutine
+from types import GenericAlias
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ Days = Annotated[int, Field(ge=0, le=36_500)]
 """A number of days. A hundred years are more than anybody means, and dates can still be counted with them."""
 
 _SHOWN = 80
+_ALLOWED: dict[type, tuple[tuple[str, ...], TypeAdapter[Any]]] = {}
 
 
 def field_problems(declared: object, whose: str, table: str | None = None) -> Iterator[ContractError]:
@@ -47,11 +48,13 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
             yield problem
 
 
-@cache
 def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
     """The fields of a dataclass and what checks them all, made once; to make one for each field takes twice as long."""
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(hints), TypeAdapter(tuple[*hints.values()])
+    if kind not in _ALLOWED:
+        hints = get_type_hints(kind, include_extras=True)
+        together: Any = GenericAlias(tuple, tuple(hints.values()))
+        _ALLOWED[kind] = tuple(hints), TypeAdapter(together)
+    return _ALLOWED[kind]
 
 
 def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[ErrorDetails]]:
