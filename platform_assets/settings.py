@@ -286,7 +286,8 @@ def _variables() -> dict[str, Any]:
         except json.JSONDecodeError as error:
             raise SettingsError(
                 f"The settings are not usable: spark_conf is no JSON ({error}).",
-                'Write the variable PLATFORM_SPARK_CONF as JSON, for example {"spark.sql.shuffle.partitions": "4"}.',
+                "Correct the PLATFORM_… variable of that field: as JSON, for example "
+                '{"spark.sql.shuffle.partitions": "4"}.',
             ) from error
     return values
 
