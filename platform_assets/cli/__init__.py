@@ -4,11 +4,13 @@ Commands that only read import neither Dagster nor PySpark, so that they answer 
 when they run. One module per command, put together in `app`.
 """
 
+import gc
 import sys
 
 
 def main() -> None:
     """Run a command; an expected failure is a message on standard error, never a traceback."""
+    gc.disable()  # while modules are imported, which stay; what runs then has it again
     try:
         from platform_assets.cli.app import main as run
     except KeyboardInterrupt:

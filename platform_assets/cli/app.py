@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import gc
 import json
 import os
 import signal
@@ -119,6 +120,8 @@ def _main() -> None:
         with never_lost(), speaking(asked or "platform-assets") as voice:
             alone = [asked] if asked in COMMANDS else None
             app = build(alone or COMMANDS, only_described=not alone and _COMPLETES not in os.environ)
+            gc.freeze()  # modules are no garbage: to look through them again and again takes longer than most answers
+            gc.enable()
             code = app(obj=voice, standalone_mode=not _for_programs())
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt  # of which Typer has made a code, where it is not to end the process itself

@@ -22,13 +22,13 @@ class Bar:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._console = Console(file=out)
+        self._console = Console(file=out, emoji=False)
         self._shown: Progress | None = None
 
     def print(self, lines: Iterable[str]) -> None:
         """Lines that stay, above the bar."""
         for line in lines:
-            self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def draw(self, now: Now) -> None:
         """Show what is being done."""

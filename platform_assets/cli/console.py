@@ -44,8 +44,8 @@ class _Console(Console):
         self._width, self._height = size
 
 
-console = _Console()
-errors = _Console(stderr=True)
+console = _Console(emoji=False)  # what is between colons is no picture, and their list takes long to import
+errors = _Console(stderr=True, emoji=False)
 
 
 class UsageError(PlatformError):
@@ -151,7 +151,7 @@ def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> N
         to: standard output by default.
         wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """
-    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap, emoji=False)
+    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap)
 
 
 def counted(number: int, noun: str, does: str = "") -> str:

@@ -29,7 +29,7 @@ class Grid(Table):
             yield from Table.__rich_console__(fitted, console, options)
             return
         if self.title is not None:
-            yield Text.from_markup(str(self.title), style="table.title")
+            yield Text.from_markup(str(self.title), style="table.title", emoji=False)
         if not self.row_count:
             yield Text("  ".join(str(column.header) for column in self.columns), style="table.header", overflow="fold")
         for row in zip(*(column.cells for column in self.columns), strict=True):

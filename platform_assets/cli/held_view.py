@@ -33,7 +33,7 @@ def print_held(held: Iterable[HeldDay], *, of: str | None = None) -> None:
         if commands:
             console.print("  New since then; what should not have come is taken out with", highlight=False)
             for command in commands:
-                console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True, emoji=False)
+                console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
     if shown:
         one = shown[0].hold
         again = f"{one.table} --days {one.day}" if len(shown) == 1 else "TABLE --days DAY"

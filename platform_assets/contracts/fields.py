@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import isclass, isroutine
+from types import GenericAlias
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -18,7 +19,7 @@ Percent = Annotated[int, Field(ge=0, le=100)]
 """A share of something, in whole percents."""
 
 _SHOWN = 80
-_ADAPTERS: dict[type, dict[str, TypeAdapter[Any]]] = {}
+_ALLOWED: dict[type, tuple[tuple[str, ...], TypeAdapter[Any]]] = {}
 
 
 def field_problems(declared: object, whose: str, table: str | None = None) -> Iterator[ContractError]:
@@ -32,11 +33,13 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
     Returns:
         Errors that name the field, its value and what is allowed.
     """
-    for name, allowed in _adapters(type(declared)).items():
-        try:
-            allowed.validate_python(getattr(declared, name), strict=True)
-        except ValidationError as error:
-            where, problems = _first_place(error)
+    names, allowed = _allowed_in(type(declared))
+    values = {name: getattr(declared, name) for name in names}
+    try:
+        allowed.validate_python(tuple(values.values()), strict=True)
+    except ValidationError as error:
+        for name, found in _by_field(names, error).items():
+            where, problems = _first_place(found)
             value = problems[0]["input"]
             problem = ContractError(
                 f"{whose} has {name}{where}={_shown(value)}.",
@@ -48,18 +51,28 @@ def field_problems(declared: object, whose: str, table: str | None = None) -> It
             yield problem
 
 
-def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
-    """What checks each field of a dataclass; made once, which takes longer than to check."""
-    if kind not in _ADAPTERS:
+def _allowed_in(kind: type) -> tuple[tuple[str, ...], TypeAdapter[Any]]:
+    """The fields of a dataclass and what checks them all, made once; to make one for each field takes twice as long."""
+    if kind not in _ALLOWED:
         hints = get_type_hints(kind, include_extras=True)
-        _ADAPTERS[kind] = {name: TypeAdapter(hint) for name, hint in hints.items()}
-    return _ADAPTERS[kind]
+        together: Any = GenericAlias(tuple, tuple(hints.values()))
+        _ALLOWED[kind] = tuple(hints), TypeAdapter(together)
+    return _ALLOWED[kind]
 
 
-def _first_place(error: ValidationError) -> tuple[str, list[ErrorDetails]]:
+def _by_field(names: Sequence[str], error: ValidationError) -> dict[str, list[ErrorDetails]]:
+    """What is wrong with each field, and where within it."""
+    found: dict[str, list[ErrorDetails]] = {}
+    for problem in error.errors():
+        number, *place = problem["loc"]
+        found.setdefault(names[int(number)], []).append({**problem, "loc": tuple(place)})
+    return found
+
+
+def _first_place(found: Iterable[ErrorDetails]) -> tuple[str, list[ErrorDetails]]:
     """The first part of a field that is wrong, and all that could be there instead."""
     by_place: dict[str, list[ErrorDetails]] = {}
-    for problem in error.errors():
+    for problem in found:
         place = "".join(f"[{step}]" for step in problem["loc"] if isinstance(step, int))
         by_place.setdefault(place, []).append(problem)
     return next(iter(by_place.items()))

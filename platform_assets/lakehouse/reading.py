@@ -167,7 +167,7 @@ def row_reader(
             there = {field: batch.column(field) for field in batch.schema.names}
             there[DAY] = _repeated(day, batch.num_rows)
             arrays = [
-                there[field.name].cast(field.type) if field.name in there else pa.nulls(batch.num_rows, field.type)
+                _of_type(there[field.name], field.type) if field.name in there else pa.nulls(batch.num_rows, field.type)
                 for field in schema
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -178,6 +178,11 @@ def row_reader(
         if failures:  # who reads a stream of Arrow's gets its words only
             raise failures[0] from error
         raise
+
+
+def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Values as the table has them; for what is so already Arrow would import all of its functions."""
+    return values if values.type == wanted else values.cast(wanted)
 
 
 def _repeated(day: date | None, rows: int) -> pa.Array:

@@ -21,7 +21,7 @@ from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.decisions import Decision, LateDecision, PinDecision
-from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord
+from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
 
 
 class Ledger:
@@ -171,6 +171,13 @@ class Ledger:
         """
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
+
+    def figures(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayFigures]]:
+        """As `current_days`, of every day of some tables only what was counted."""
+        counted: dict[str, dict[date, DayFigures]] = {table: {} for table in tables}
+        for row in self._database.rows(queries.figures(tables, at)):
+            counted[row["table"]][row["day"]] = DayFigures(row["rows"], row["figures"])
+        return counted
 
     def marks(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayMark]]:
         """As `current_days`, of every day of some tables only what planning looks at, oldest day first."""

@@ -60,6 +60,23 @@ class DayRecord:
 
     @property
     def delivered(self) -> int:
+        """As `DayFigures` has it."""
+        return DayFigures(self.rows, self.figures).delivered
+
+
+class DayFigures(NamedTuple):
+    """What was counted of one day of a table.
+
+    Args:
+        rows: of the whole content.
+        figures: counts of the day, as its manifest has them.
+    """
+
+    rows: int
+    figures: Mapping[str, int]
+
+    @property
+    def delivered(self) -> int:
         """Rows without the tombstones and withdrawals of a raw day, which only say what became of others."""
         return self.rows - self.figures.get("tombstones", 0) - self.figures.get("withdrawals", 0)
 

@@ -17,6 +17,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
 from platform_assets.engine.late.queue import late_counts
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import all_states, table_states
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
@@ -25,7 +26,7 @@ from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
 from platform_assets.quality.set_aside import much_quarantined, much_refused
-from platform_assets.records.history import ArrivalRecord
+from platform_assets.records.history import ArrivalRecord, DayFigures
 from platform_assets.sources.landing import Problem
 
 _SHOWN = 5
@@ -67,18 +68,23 @@ class TableStatus:
 
 
 def table_status(
-    snapshot: LakeSnapshot, contract: Contract, tables: TableStates, states: Mapping[date, DayState], refused: int = 0
+    platform: Platform,
+    contract: Contract,
+    days: Mapping[date, DayFigures],
+    tables: TableStates,
+    states: Mapping[date, DayState],
+    refused: int = 0,
 ) -> TableStatus:
     """Where one table stands.
 
     Args:
-        snapshot: to look at.
-        tables: what is known of all of them there.
+        platform: with its contracts and calendar.
+        days: what was counted of its days, also of those that nobody computes from yet.
+        tables: what is known of all of them.
         states: of its days; none of a raw table, whose days are there or are not.
         refused: rows of it that were refused at parsing.
     """
-    platform = snapshot.platform
-    days, loaded = snapshot.days(contract.name), tables.marks.get(contract.name, {})
+    loaded = tables.marks.get(contract.name, {})
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
@@ -108,8 +114,16 @@ def status(as_json: AsJson = False) -> None:
         known = table_states(snapshot)
         states = all_states(platform, known)
         refused_rows = platform.ledger.refused_rows()
+        figures = platform.ledger.figures(platform.catalogue.names, at=snapshot.number)
         tables = [
-            table_status(snapshot, contract, known, states.get(contract.name, {}), refused_rows.get(contract.name, 0))
+            table_status(
+                platform,
+                contract,
+                figures[contract.name],
+                known,
+                states.get(contract.name, {}),
+                refused_rows.get(contract.name, 0),
+            )
             for contract in platform.catalogue
         ]
         standing = [a for a in platform.ledger.arrivals(refused_only=True) if a.table in platform.catalogue.names]

@@ -57,8 +57,10 @@ def late_counts(platform: Platform) -> dict[str, LateCounts]:
     now = platform.current_release()
     refused = {decision.table for decision in _decisions(platform).values() if decision.kind == "refusal"}
     counts: dict[str, LateCounts] = {}
-    for contract in raw_tables(platform):
-        days = platform.ledger.current_days(late_table(contract.name), at=now.number).values()
+    contracts = raw_tables(platform)
+    queued = platform.ledger.figures([late_table(contract.name) for contract in contracts], at=now.number)
+    for contract in contracts:
+        days = queued[late_table(contract.name)].values()
         if contract.name in refused or platform.ledger.withdrawn(contract.name):
             counts[contract.name] = counts_of(_queue(platform, contract, now))
         else:

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-def opened(file: Location) -> pq.ParquetFile:
+def opened(file: Location, *, once: Collection[str] = ()) -> pq.ParquetFile:
     """A Parquet file, to be closed by whoever asks; its pages are held against their checksums when they are read.
+
+    Args:
+        file: to open.
+        once: columns of text that come as dictionaries, each of their values once.
 
     Raises:
         OSError: it is not there or cannot be read.
@@ -27,7 +31,7 @@ def opened(file: Location) -> pq.ParquetFile:
     import pyarrow.parquet as pq  # which takes longer to import than most commands need in all
 
     filesystem, path = file.arrow()
-    return pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True)
+    return pq.ParquetFile(path, filesystem=filesystem, read_dictionary=list(once), page_checksum_verification=True)
 
 
 def row_batches(file: Location, rows: int, columns: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:

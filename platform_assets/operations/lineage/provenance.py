@@ -222,9 +222,9 @@ def arrivals_in(files: Iterable[Location]) -> set[str]:
     """Paths of the arrivals whose rows lie in some files of a raw table, from the column that says so."""
     names: set[str] = set()
     for file in files:
-        with opened(file) as parquet:
+        with opened(file, once=["_arrival"]) as parquet:
             for batch in parquet.iter_batches(columns=["_arrival"]):
-                names.update(name for name in batch.column(0).to_pylist() if name is not None)
+                names.update(batch.column(0).dictionary.to_pylist())
     return names
 
 
