@@ -6,18 +6,25 @@ and `settings.toml` in the state folder (written by the demo, so that later comm
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from pydantic_settings import SettingsError as UnreadableVariableError
 
 from platform_assets.errors import PlatformError
 from platform_assets.sql_settings import problems_of
@@ -41,17 +48,16 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_PREFIX = "PLATFORM_"
 _MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
 _NEARLY = 0.85
 """How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """Everything that can differ between installations."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(env_prefix="PLATFORM_", extra="forbid", frozen=True, hide_input_in_errors=True)
 
     state: Path = Field(
         default=Path(".platform"),
@@ -95,7 +101,7 @@ class Settings(BaseModel):
     gzip_ratio: int = Field(
         default=200, ge=1, description="How many times as long as a gzip file its content may be, beyond 64 MiB."
     )
-    domains: tuple[str, ...] = Field(
+    domains: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",
     )
@@ -196,6 +202,33 @@ class Settings(BaseModel):
             raise ValueError(f"calendar_last {self.calendar_last} is before calendar_first {self.calendar_first}")
         return self
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, environment, the project's file, the state folder's file."""
+        project = TomlConfigSettingsSource(settings_cls, project_root() / "platform.toml")
+        named = (source().get("state") for source in (init_settings, env_settings, project))
+        state = _state_folder(next(filter(None, named), None))
+        file = state / "settings.toml"
+        if file.is_file() and not file.read_bytes().strip():
+            raise SettingsError(
+                f"{file} is empty: a full disk or a power cut may have taken its settings.",
+                "Write them again, or remove the file if you want the defaults.",
+            )
+        kept = TomlConfigSettingsSource(settings_cls, file)
+        if "webhook_url" in (*project(), *kept()):
+            raise SettingsError(
+                "webhook_url is in a settings file; whoever can read it could write to that address.",
+                "Remove it there and set the variable PLATFORM_WEBHOOK_URL instead.",
+            )
+        return init_settings, env_settings, project, kept
+
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
@@ -225,12 +258,17 @@ def load_settings(**overrides: Any) -> Settings:
     """
     _refuse_misspelt()
     try:
-        return Settings(**_values(overrides))
+        return Settings(**overrides)
     except ValidationError as error:
         problems = "; ".join(_describe(problem) for problem in error.errors())
         raise SettingsError(
             f"The settings are not usable: {problems}.",
             "Correct the PLATFORM_… variable, or the line in platform.toml or in settings.toml of the state folder.",
+        ) from error
+    except UnreadableVariableError as error:
+        raise SettingsError(
+            f"The settings are not usable: {error}.",
+            "Correct the PLATFORM_… variable of that field; several values are written as JSON.",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(
@@ -239,68 +277,15 @@ def load_settings(**overrides: Any) -> Settings:
         ) from error
 
 
-def _values(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given for each setting by the strongest that names it; of Spark's configuration, for each of its names.
-
-    Raises:
-        SettingsError: a file is empty, holds a secret, or a variable cannot be read.
-    """
-    variables, project = _variables(), _of_file(project_root() / "platform.toml")
-    state = _state_folder(next(filter(None, (source.get("state") for source in (overrides, variables, project))), None))
-    file = state / "settings.toml"
-    if file.is_file() and not file.read_bytes().strip():
-        raise SettingsError(
-            f"{file} is empty: a full disk or a power cut may have taken its settings.",
-            "Write them again, or remove the file if you want the defaults.",
-        )
-    kept = _of_file(file)
-    if "webhook_url" in (*project, *kept):
-        raise SettingsError(
-            "webhook_url is in a settings file; whoever can read it could write to that address.",
-            "Remove it there and set the variable PLATFORM_WEBHOOK_URL instead.",
-        )
-    values: dict[str, Any] = {}
-    for source in (kept, project, variables, overrides):
-        for name, value in source.items():
-            weaker = values.get(name)
-            if isinstance(weaker, Mapping) and isinstance(value, Mapping):
-                values[name] = {**weaker, **value}
-            else:
-                values[name] = value
-    return values
-
-
-def _of_file(file: Path) -> dict[str, Any]:
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def _variables() -> dict[str, Any]:
-    """What the environment says, whichever case a variable is written in."""
-    given = {name.lower(): value for name, value in os.environ.items()}
-    values: dict[str, Any] = {
-        name: given[variable] for name in Settings.model_fields if (variable := f"{_PREFIX.lower()}{name}") in given
-    }
-    if "spark_conf" in values:
-        try:
-            values["spark_conf"] = json.loads(values["spark_conf"])
-        except json.JSONDecodeError as error:
-            raise SettingsError(
-                f"The settings are not usable: spark_conf is no JSON ({error}).",
-                "Correct the PLATFORM_… variable of that field: as JSON, for example "
-                '{"spark.sql.shuffle.partitions": "4"}.',
-            ) from error
-    return values
-
-
 def _refuse_misspelt() -> None:
     """A variable that is nearly a setting's: whoever wrote it would wait in vain for what it does."""
     for variable in os.environ:
-        name = variable.removeprefix(_PREFIX).lower()
-        if not variable.startswith(_PREFIX) or name in Settings.model_fields:
+        name = variable.removeprefix("PLATFORM_").lower()
+        if not variable.startswith("PLATFORM_") or name in Settings.model_fields:
             continue
         if close := get_close_matches(name, Settings.model_fields, 1, _NEARLY):
             raise SettingsError(
-                f"There is no setting {variable}.", f"Did you mean {_PREFIX}{close[0].upper()}? Correct the variable."
+                f"There is no setting {variable}.", f"Did you mean PLATFORM_{close[0].upper()}? Correct the variable."
             )
 
 

@@ -44,15 +44,6 @@ def test_arguments_win_over_variables_over_the_projects_file_over_the_state_fold
     assert settings.today == date(2017, 3, 1)
 
 
-def test_of_sparks_configuration_each_name_comes_from_the_strongest_that_gives_it(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (project / "platform.toml").write_text('[spark_conf]\n"spark.ui.port" = 1\n"spark.app.id" = "a"\n')
-    monkeypatch.setenv("PLATFORM_SPARK_CONF", '{"spark.ui.port": 2, "spark.cores.max": 2}')
-    conf = load_settings(spark_conf={"spark.cores.max": "3"}).spark_conf
-    assert conf == {"spark.ui.port": "2", "spark.app.id": "a", "spark.cores.max": "3"}
-
-
 @pytest.mark.parametrize("named_by", ["argument", "variable", "project file"])
 def test_the_state_folder_that_was_named_is_the_one_whose_settings_count(
     named_by: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
