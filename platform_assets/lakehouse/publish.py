@@ -32,6 +32,7 @@ from platform_assets.lakehouse.releases import (
 )
 from platform_assets.lakehouse.replace import changed_since
 from platform_assets.lakehouse.storage.location import Location, sync
+from platform_assets.records.history import RELOAD
 from platform_assets.records.manifest import Manifest
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -56,7 +57,8 @@ def publish(
         The number of the release that shows it.
 
     Raises:
-        Conflict: days were replaced by somebody else since they were read; nothing was published.
+        Conflict: days, or all that they were made from, were replaced by somebody else since they were read; nothing
+            was published.
         OvertakenError: another release is current than it was made for; nothing was published.
         ForeignCommitError: a table was changed by something else than a publication.
         SchemaMismatchError: files have other columns than their table and may not bring them; nothing was published.
@@ -156,9 +158,22 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapsho
         check_columns(path, change, head)
         if days := changed_since(change, head):
             conflicts[change.table] = tuple(days)
+    if _reloaded_since(lake, manifest):
+        # Days that read one another in the same publication: none of them holds without the others.
+        conflicts = {change.table: tuple(change.days) for change in manifest.tables}
     if conflicts:
         raise Conflict(conflicts)
     return heads
+
+
+def _reloaded_since(lake: Lake, manifest: Manifest) -> bool:
+    """Whether a table that days were made from was reloaded since: a day of it may not even be there any more."""
+    read = {(table, version) for change in manifest.tables for table, version in change.reads.items() if version >= 0}
+    return any(
+        commit.kind == RELOAD
+        for table, version in sorted(read)
+        for commit in commits.commits_after(lake.table_path(table), version)
+    )
 
 
 def _begun(lake: Lake, manifest: Manifest, heads: Mapping[str, TableSnapshot | None]) -> bool:

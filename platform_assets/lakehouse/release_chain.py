@@ -20,7 +20,7 @@ def commit_metadata(manifest: Manifest) -> dict[str, str]:
     why = manifest.why if len(manifest.why) <= _MOST_WHY else f"{manifest.why[: _MOST_WHY - 1]}…"
     said = {
         commits.PUBLICATION: manifest.publication,
-        "platform.kind": manifest.kind,
+        commits.KIND: manifest.kind,
         "platform.run": manifest.run,
         "platform.who": manifest.who,
         "platform.why": why,

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from platform_assets.ledger.schema import arrivals, days, publications
-from platform_assets.records.history import COMPACTION, ArrivalRecord, DayMark, DayRecord, PublicationRecord
+from platform_assets.records.history import COMPACTION, RELOAD, ArrivalRecord, DayMark, DayRecord, PublicationRecord
 
 Row = Mapping[str, Any]
 
@@ -114,7 +114,7 @@ def histories(table: str, among: Collection[date]) -> Select[Any]:
 def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
     """What was delivered, oldest first; or the files whose newest record is a refusal, whole or in part."""
     newest = func.row_number().over(partition_by=(arrivals.c.table, arrivals.c.path), order_by=_release.desc())
-    inner = select(arrivals, _release, newest.label("newest")).join(publications)
+    inner = _counting(select(arrivals, _release, newest.label("newest")))
     if table is not None:
         inner = inner.where(arrivals.c.table == table)
     ranked = inner.subquery()
@@ -126,26 +126,47 @@ def all_arrivals(table: str | None, *, refused_only: bool) -> Select[Any]:
 
 def refused_rows() -> Select[Any]:
     """How many rows of each raw table were refused at parsing."""
-    return select(arrivals.c.table, func.sum(arrivals.c.refused).label("rows")).group_by(arrivals.c.table)
+    query = _counting(select(arrivals.c.table, func.sum(arrivals.c.refused).label("rows")))
+    return query.group_by(arrivals.c.table)
 
 
 def withdrawn(table: str) -> Select[Any]:
     """What was taken out of a raw table again."""
-    return select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")
+    query = select(arrivals.c.origin).where(arrivals.c.table == table, arrivals.c.kind == "withdrawal")
+    return _counting(query)
 
 
 def newest_arrival(table: str, path: str) -> Select[Any]:
     """The newest record of one file."""
-    query = select(arrivals).join(publications).where(arrivals.c.table == table, arrivals.c.path == path)
+    query = _counting(select(arrivals)).where(arrivals.c.table == table, arrivals.c.path == path)
     return query.order_by(_release.desc()).limit(1)
 
 
 def newest_arrival_date(table: str, at: int) -> Select[Any]:
     """The newest arrival date of what was taken for a table up to a release."""
     taken = (arrivals.c.table == table, arrivals.c.reason.is_(None), _release <= at)
-    return (
-        select(func.max(arrivals.c.arrival_date).label("newest")).select_from(arrivals.join(publications)).where(*taken)
+    return _counting(select(func.max(arrivals.c.arrival_date).label("newest")), at).where(*taken)
+
+
+def _counting(query: Select[Any], at: int | None = None) -> Select[Any]:
+    """Of arrivals, with their publications, those after the newest reload of their table, if there is one.
+
+    Args:
+        query: of columns of `arrivals`, not joined yet.
+        at: as a release shows it, whatever was reloaded since.
+    """
+    by_table = arrivals.alias("reloads")
+    made = publications.alias("reloading")
+    up_to = [] if at is None else [made.c.release <= at]
+    newest = (
+        select(by_table.c.table, func.max(made.c.release).label("release"))
+        .join_from(by_table, made, by_table.c.publication == made.c.publication)
+        .where(by_table.c.kind == RELOAD, *up_to)
+        .group_by(by_table.c.table)
+        .subquery("reloaded")
     )
+    joined = arrivals.join(publications).outerjoin(newest, newest.c.table == arrivals.c.table)
+    return query.select_from(joined).where(or_(newest.c.release.is_(None), _release > newest.c.release))
 
 
 def parts(publication: str) -> tuple[Select[Any], Select[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from platform_assets.records.code_version import Version
 from platform_assets.records.manifest import Arrival
@@ -161,6 +161,9 @@ class PublicationRecord:
 
 COMPACTION = "compact"
 """The kind of a publication that leaves the content of its days as it was."""
+
+RELOAD: Final = "reload"
+"""The kind of a publication, and of its one arrival, that has the deliveries of a raw table taken anew."""
 
 ROLL_BACK = "roll back"
 """In place of a gate: a person put the day back as it was."""

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.records.refused import Attempt
 
-Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact"]
-ArrivalKind = Literal["delivery", "approval", "due", "withdrawal"]
+Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload"]
+ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
 
@@ -123,8 +123,8 @@ class Arrival(_Value):
         late: rows that wait in the late queue, because they came too late or too far ahead.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
-        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), or the
-            withdrawal of an arrival.
+        kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), the
+            withdrawal of an arrival, or that all of the table before it counts no more (`reload`).
         origin: path of the arrival whose rows these are, or that is withdrawn.
     """
 

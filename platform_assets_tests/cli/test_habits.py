@@ -59,6 +59,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "read": (TABLE,),
     "recover": (),
     "refresh": ("silver.products", "--explain"),
+    "reload": ("raw.transactions", "--dry-run"),
     "release diff": ("0",),
     "release pin": ("0", *DECIDED),
     "release show": (),

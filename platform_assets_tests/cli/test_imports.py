@@ -31,6 +31,7 @@ CASES: list[Any] = [
     pytest.param(["stale", TABLE, "--days", "2017-01-01..2017-01-02", "--json"], (), marks=pytest.mark.proof),
     (["why", TABLE, "2017-01-01", "--diff"], ()),
     (["refresh", "silver.products", "--explain"], ()),
+    pytest.param(["reload", "raw.transactions", "--dry-run"], (), marks=pytest.mark.proof),
     pytest.param(["stage", "list"], (), marks=pytest.mark.proof),
     pytest.param(["late", "list"], (), marks=pytest.mark.proof),
     pytest.param(["releases"], (), marks=pytest.mark.proof),

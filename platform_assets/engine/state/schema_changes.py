@@ -19,12 +19,18 @@ _CONTRACT_TYPES = {"integer": "int"}
 
 
 def changes_on_disk(snapshot: LakeSnapshot, contract: Contract) -> tuple[ContractChange, ...]:
-    """What differs between the columns that a table has at the release and those of its contract."""
+    """What differs between the columns that a table has at the release and those of its contract.
+
+    Where a raw table has no row, as after a reload, any columns enter with the first ones.
+    """
     if (version := snapshot.version(contract.name)) is None:
         return ()
     there = types_in(schema_at(snapshot.platform.lake.table_path(contract.name), version))
     declared = {name: type_ for name, type_ in there.items() if name != DAY and not name.startswith("_")}
-    return column_changes({name: _CONTRACT_TYPES.get(type_, type_) for name, type_ in declared.items()}, contract)
+    changes = column_changes({name: _CONTRACT_TYPES.get(type_, type_) for name, type_ in declared.items()}, contract)
+    if changes and contract.source and not any(day.rows for day in snapshot.days(contract.name).values()):
+        return ()
+    return changes
 
 
 def changes_of_contract(
@@ -162,10 +168,12 @@ def _refuse(snapshot: LakeSnapshot, contract: Contract, marks: Mapping[date, Day
     changes = changes_of_contract(snapshot, contract, marks)
     need = need_of(changes)
     if need == "another table":
+        raw = contract.name if contract.source else contract.inputs[0].table
         raise ContractError(
             f"{table} on disk cannot take rows of its contract: {_named(changes)}. Raw rows are kept as they were "
             "delivered.",
-            "Take the change back, or declare the table under a new name and deliver its files there.",
+            f"Take the change back; or have all deliveries taken anew by this contract, `platform-assets reload {raw} "
+            "--dry-run` says what that does; or declare the table under a new name and deliver its files there.",
         )
     if need != "all days" or not (left := sorted(marks.keys() - set(days))):
         return need

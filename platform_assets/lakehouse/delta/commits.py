@@ -19,6 +19,9 @@ from platform_assets.lakehouse.storage.location import Location
 PUBLICATION = "platform.publication"
 """The key of a commit's metadata that says which publication made it."""
 
+KIND = "platform.kind"
+"""The key of a commit's metadata that says what kind of work that was."""
+
 MANIFEST_HASH = "platform.manifest_sha256"
 """The key of a release's metadata that holds the hash of its manifest."""
 
@@ -42,6 +45,7 @@ class Commit:
         engine: name and version of the tool.
         user: where the tool says so.
         timestamp_ms: when, milliseconds since 1970.
+        kind: of the publication; empty if it was none.
         manifest_hash: of a release, hash of its manifest; empty in releases older than the chain, and in tables.
         chain: of a release, the chain of hashes up to it; empty likewise.
     """
@@ -52,6 +56,7 @@ class Commit:
     engine: str
     user: str | None
     timestamp_ms: int
+    kind: str = ""
     manifest_hash: str = ""
     chain: str = ""
 
@@ -153,6 +158,7 @@ def made_by(version: int, said: list[Action]) -> Commit:
         engine=str(info.get("engineInfo", "an unnamed tool")),
         user=str(info.get("userName") or info.get("userId") or "") or None,
         timestamp_ms=int(timestamp) if isinstance(timestamp, int | float) else 0,
+        kind=str(info.get(KIND, "")),
         manifest_hash=str(info.get(MANIFEST_HASH, "")),
         chain=str(info.get(CHAIN, "")),
     )

@@ -13,7 +13,7 @@ from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.horizon import horizon_of, require_whole
 from platform_assets.planning.rollback import Restoration, TableDay
-from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+from platform_assets.records.history import COMPACTION, RELOAD, DayRecord, PublicationRecord
 from platform_assets.records.manifest import TableChange
 
 
@@ -67,6 +67,27 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
             "known which of its days belong together; nothing was rolled back.",
             "Name the package of its domain in PLATFORM_DOMAINS; where the table is declared nowhere any more, declare "
             "it again, or leave its days out with --days.",
+        )
+
+
+def refuse_reloads(platform: Platform, names: Collection[str]) -> None:
+    """Refuse to undo a reload, or what was made before one: raw is not what it was then, and does not go back.
+
+    Args:
+        platform: what to look at.
+        names: publications that would be undone, or that are in the way.
+
+    Raises:
+        RollbackError: naming the reload.
+    """
+    heads = [head for name in sorted(names) if (head := platform.ledger.head(name))]
+    if reloads := [head for head in heads if head.kind == RELOAD]:
+        head = reloads[-1]
+        raise RollbackError(
+            f"Publication {head.publication} is a reload by {head.who} ({head.why}): raw was begun anew with it, so "
+            "nothing of before comes back; nothing was rolled back.",
+            f"Take the change of the contract back and run `platform-assets reload` once more, or roll back to release "
+            f"{head.release} or a later one. `read --release {head.release - 1}` shows what was before.",
         )
 
 

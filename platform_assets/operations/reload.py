@@ -1,0 +1,261 @@
+"""Reloading: a raw table begun anew, so that its deliveries are taken by another contract than they were.
+
+One publication leaves raw, what was refused, what waits and all that was made from them as if it had never been, and
+says that the arrivals of before count no more. From then on it is as with a fresh installation: whoever takes
+deliveries next takes these, and whoever refreshes computes from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from platform_assets.contracts import Contract
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import in_turns, publish_changes
+from platform_assets.engine.results import IngestResult
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
+from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.operations.stages.store import stage_names
+from platform_assets.planning.late_queue import late_table
+from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.records.history import RELOAD, ArrivalRecord
+from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
+from platform_assets.sources.landing import LandedFile, hashed, list_landing
+
+if TYPE_CHECKING:
+    from platform_assets.spark.session.on_demand import SparkOnDemand
+
+_NAMED = 3
+"""Files that an error names."""
+
+
+class ReloadError(PlatformError):
+    """A raw table cannot be reloaded; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Reload:
+    """What a reload does, or would do.
+
+    Args:
+        table: the raw table.
+        files: that lie in the landing area, those that were taken and those that were refused among them.
+        before: the release that shows everything as it was.
+        days: that are as if never computed until they are made again, by table, oldest first.
+        rows: that lie in these days, by table.
+        release: that shows it; None before it is done.
+        taken: what taking the deliveries gave; None before it is done.
+    """
+
+    table: str
+    files: int
+    before: int
+    days: Mapping[str, tuple[date, ...]]
+    rows: Mapping[str, int]
+    release: int | None = None
+    taken: IngestResult | None = None
+
+
+def planned_reload(platform: Platform, table: str, progress: OnProgress = no_progress) -> Reload:
+    """What a reload would do; nothing is changed.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        ReloadError: it could not be done.
+    """
+    platform.settle()
+    contract = _raw(platform, table)
+    files = _require_files(platform, contract, progress)
+    return _planned(platform, contract, files)[0]
+
+
+def reload(
+    platform: Platform,
+    spark: SparkOnDemand,
+    table: str,
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> Reload:
+    """Begin a raw table anew and take all its deliveries by the contract as it is now.
+
+    Readers see nothing of the tables that are made from it until these are refreshed; releases of before stay as they
+    are. Whatever ends the process, the table is as it was, or begun anew with its deliveries waiting for whoever takes
+    them next.
+
+    Args:
+        spark: gives the session that takes the deliveries.
+        table: raw.
+        author: who wants it, and why.
+        progress: told while files are compared and taken.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        ReloadError: a file is not there as it was taken, people decided about rows of the table or put days back that
+            are made from it, or a stage is open; nothing was changed.
+        OvertakenError: others kept publishing; nothing was changed.
+        LockLostError: somebody else took deliveries of the table meanwhile; nothing was changed.
+    """
+    contract = _raw(platform, table)
+    with ingest_lock(platform.lake, contract.name):
+        platform.settle()
+        read = LakeSnapshot.now(platform).reads([contract.name, late_table(contract.name)])
+        files = _require_files(platform, contract, progress)
+        with meanwhile(progress, "publishing"):
+            done = in_turns(lambda: _begin_anew(platform, contract, files, author, read))
+    from platform_assets.engine.ingest.ingest import ingest  # and Spark, without which a dry run answers at once
+
+    return replace(done, taken=ingest(platform, spark, contract, author, progress=progress))
+
+
+def _raw(platform: Platform, table: str) -> Contract:
+    contract = platform.catalogue[table]
+    if contract.source is None:
+        raise ReloadError(
+            f"{contract.name} is computed and has no deliveries of its own.",
+            f"Name a raw table; `platform-assets refresh {contract.name} --force` computes this one again.",
+        )
+    return contract
+
+
+def _require_files(platform: Platform, contract: Contract, progress: OnProgress) -> int:
+    """How many files there are to take; each that was taken has to lie there as it was.
+
+    Raises:
+        ReloadError: nothing was ever taken; or naming the files that are gone or other ones.
+    """
+    assert contract.source is not None
+    arrivals = platform.ledger.arrivals(contract.name)
+    if not arrivals:
+        raise ReloadError(
+            f"Nothing was taken for {contract.name} yet, so there is nothing to take anew.",
+            "`platform-assets refresh` takes what lies in the landing area.",
+        )
+    _refuse_decided(platform, contract, arrivals)
+    newest = {arrival.path: arrival for arrival in arrivals if arrival.kind == "delivery"}
+    taken = {path: arrival for path, arrival in newest.items() if arrival.reason is None}
+    settings = platform.settings
+    listing = list_landing(
+        settings.landing, contract.source, {}, until=settings.current_day(), settle_s=settings.settle_s
+    )
+    there = {file.path: file for file in listing.pending}
+    wrong = {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}
+    differing: dict[str, str] = {}
+    for number, (path, arrival) in enumerate(sorted(taken.items())):
+        progress(Progress("comparing", contract.name, number, len(taken), "file"))
+        if path not in there:
+            differing[path] = wrong.get(path, f"is not among the files of {contract.source.folder} any more")
+        elif problem := _differs(there[path], arrival):
+            differing[path] = problem
+    progress(Progress("comparing", contract.name, len(taken), len(taken), "file", finished=True))
+    if differing:
+        named = "; ".join(f"{path} {what}" for path, what in list(differing.items())[:_NAMED])
+        more = f"; and {len(differing) - _NAMED:,} more files" if len(differing) > _NAMED else ""
+        raise ReloadError(
+            f"{contract.name} cannot be reloaded, because files that were taken are not there as they were: "
+            f"{named}{more}. Nothing was changed.",
+            "Put them back into the landing area, with the content and under the names that they had, and try again.",
+        )
+    return len(there)
+
+
+def _differs(file: LandedFile, arrival: ArrivalRecord) -> str:
+    found, problems = hashed([file])
+    if problems:
+        return problems[0].message
+    if found[0].sha256 != arrival.sha256:
+        return f"has sha256 {found[0].sha256[:12]}, and had {arrival.sha256[:12]} when it was taken"
+    return ""
+
+
+def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[ArrivalRecord]) -> None:
+    """Refuse to take anew what people decided about: their decisions are about rows as they were taken.
+
+    Raises:
+        ReloadError: naming one of the decisions.
+    """
+    carried_out = [f"the {made.kind} of {made.origin}" for made in arrivals if made.kind in ("approval", "withdrawal")]
+    written = [
+        f"the {decision.kind} of {decision.arrival} for {decision.day} by {decision.who}"
+        for decision in platform.ledger.late_decisions()
+        if decision.table == contract.name
+    ]
+    if decided := [*carried_out, *written]:
+        raise ReloadError(
+            f"{contract.name} cannot be reloaded, because people decided about its rows: {decided[0]}. A decision is "
+            "about rows as they were taken.",
+            "Declare the table under a new name and deliver its files there.",
+        )
+
+
+def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload, tuple[TableChange, ...]]:
+    """What is as if it had never been, at the release that is current.
+
+    Raises:
+        ReloadError: a stage is open, or somebody put days back.
+    """
+    if stages := stage_names(platform.lake):
+        raise ReloadError(
+            f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",
+            f"Publish it or drop it first: `platform-assets stage drop {stages[0]}`.",
+        )
+    snapshot = LakeSnapshot.now(platform)
+    derived = _made_from(platform, contract)
+    if put_back := [hold for hold in snapshot.holds() if hold.table in derived and hold.is_of_good_content]:
+        hold = put_back[0]
+        raise ReloadError(
+            f"{hold.table} {hold.day} is as a person put it back ({hold.reason}), and a reload would undo that.",
+            f"Have it computed again first: `platform-assets refresh {hold.table} --days {hold.day} --force`.",
+        )
+    aside = [quarantine_table(table) for table in derived if table.startswith("silver.")]
+    changes: list[TableChange] = []
+    for table in (contract.name, refused_table(contract.name), late_table(contract.name), *derived, *aside):
+        if (version := snapshot.version(table)) is not None:
+            there = table_snapshot(platform.lake.table_path(table), version)
+            live = files_of_days(there, table)
+            days = {
+                day: DayContent(
+                    files=(), base=tuple(file.path for file in live.get(day, ())), digest="", rows=0, bytes=0
+                )
+                for day in sorted(live.keys() | snapshot.days(table).keys())
+            }
+            changes.append(TableChange(table=table, schema_string=there.schema_string, days=days))
+    days_by_table = {change.table: tuple(change.days) for change in changes if change.days}
+    rows = {table: sum(day.rows for day in snapshot.days(table).values()) for table in days_by_table}
+    return Reload(contract.name, files, snapshot.number, days_by_table, rows), tuple(changes)
+
+
+def _begin_anew(platform: Platform, contract: Contract, files: int, author: Author, read: Mapping[str, int]) -> Reload:
+    planned, changes = _planned(platform, contract, files)
+    # Before, not after: whoever dies in between leaves days that are tried once more, and held again.
+    derived = _made_from(platform, contract)
+    platform.ledger.drop([hold for hold in platform.ledger.holds() if hold.table in derived])
+    publication = new_publication()
+    arrival = Arrival(
+        table=contract.name,
+        path=f"reloaded/{contract.name.partition('.')[2]}/{publication}",
+        arrival_date=platform.settings.current_day(),
+        size=0,
+        sha256="",
+        modified_ns=0,
+        notes=(f"what was taken before counts no more; {files:,} files lay there to be taken anew",),
+        kind=RELOAD,
+    )
+    number = publish_changes(
+        platform, publication, RELOAD, changes, author, [arrival], on_release=planned.before, on_versions=read
+    )
+    return replace(planned, release=number)
+
+
+def _made_from(platform: Platform, contract: Contract) -> tuple[str, ...]:
+    """The tables that read a raw table, or one that does, inputs first."""
+    reached = {contract.name}
+    for table in platform.catalogue:
+        if any(read.table in reached for read in table.inputs):
+            reached.add(table.name)
+    return tuple(table.name for table in platform.catalogue if table.name in reached - {contract.name})
