@@ -10,7 +10,7 @@ import dagster as dg
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.step.compute import refused_before
+from platform_assets.engine.step.holds import refused_before
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.checks import NEW_SINCE, ByDay, checks_of
 from platform_assets.orchestration.told_errors import RefusedError
