@@ -42,7 +42,8 @@ class LandingFiles:
     """A source of files: `<landing root>/<folder>/<arrival date>/<file>` in Parquet, CSV or JSON lines.
 
     Args:
-        folder: below the landing root.
+        folder: below the landing root. Several raw tables may name one: each takes every file by itself, and a
+            withdrawal takes it out of all that took it.
         complete: the marker by which the source says that what it wrote is complete. A name such as `_SUCCESS`: nothing
             of an arrival date is taken before its folder has a file of that name; with nothing else in the folder,
             nothing came on that date. An ending such as `.done`: `a.csv` is taken once `a.csv.done` lies beside it.

@@ -71,21 +71,22 @@ class JsonNames:
         self._contract = contract
         self._unseen = {f'"{name}"'.encode(): name for name in contract.column_names}
         self._undeclared: set[str] = set()
-        self._objects = 0
+        self.objects = 0
+        """How many were looked at: only of a file without any none, since lines are looked at until there are some."""
 
     def look(self, lines: Lines) -> None:
         """Take the names of some lines; a line that is no object says nothing, since its row is refused by itself."""
-        if not self._unseen or (self._objects >= _SHOWN and not self._may_name(lines.content)):
+        if not self._unseen or (self.objects >= _SHOWN and not self._may_name(lines.content)):
             return
         for line in lines.whole():
-            if self._objects < _SHOWN or self._may_name(line):
+            if self.objects < _SHOWN or self._may_name(line):
                 self._take(line)
                 if not self._unseen:
                     return
 
     def missing(self) -> str | None:
         """As `missing_columns`; nothing of a file without any object."""
-        if not self._objects or not self._unseen:
+        if not self.objects or not self._unseen:
             return None
         seen = {*self._contract.column_names} - {*self._unseen.values()}
         return missing_columns(seen | self._undeclared, self._contract, " in all its objects")
@@ -98,7 +99,7 @@ class JsonNames:
         names = _names(line)
         if names is None:
             return
-        self._objects += 1
+        self.objects += 1
         self._unseen = {written: name for written, name in self._unseen.items() if name not in names}
         if len(self._undeclared) < _MOST_NAMES:
             self._undeclared |= names - {*self._contract.column_names}

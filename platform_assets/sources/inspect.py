@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -17,10 +18,15 @@ from platform_assets.sources.compressed import GZIP_RATIO, CompressionError, hol
 from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.parquet import repeated_fields, unreadable_column, unusable_type
 from platform_assets.sources.records import Records
-from platform_assets.sources.text import EncodingError, Lines, scan
+from platform_assets.sources.text import EncodingError, Lines, Scan, scan
 
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
+
+_AS_UTF_8 = "write it as UTF-8"
+_UNMARKED_UTF_16 = f"looks like UTF-16 text without its mark, with a zero byte beside each letter; {_AS_UTF_8}"
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""What programs write in place of commas where a comma is the sign of decimals, or on request."""
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
@@ -73,7 +79,9 @@ def inspect(file: LandedFile, contract: Contract, gzip_ratio: int = GZIP_RATIO) 
     except EncodingError as error:
         if not is_compressed(file.file) and holds_gzip(file.file):
             return _refused(f"is gzip; let its name say so: {file.file.name}{COMPRESSED}")
-        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}")
+        if error.is_utf16:
+            return _refused(f"is UTF-16 text; {_AS_UTF_8}")
+        return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_AS_UTF_8}")
 
 
 def is_readable(file: LandedFile) -> str | None:
@@ -175,6 +183,8 @@ class _Csv:
             except csv.Error:
                 return _too_large(1)
             self.header = _judge(tuple(restored(name).strip() for name in names), text, 0, self._contract)
+            if self.header.reason is not None and (other := _other_format(text, names, self._contract)):
+                self.header = replace(self.header, reason=other)
         if self.header.reason is not None:
             return self.header.reason
         if max(map(len, lines.bare)) < _MOST_FIELDS and b'"' not in lines.content:
@@ -182,6 +192,21 @@ class _Csv:
         fields = len(self.header.columns)
         wrong = (_wrong_line(line, number, fields) for number, line in enumerate(lines.whole(), lines.before + 1))
         return next(filter(None, wrong), None)
+
+
+def _other_format(header: str, names: Collection[str], contract: Contract) -> str | None:
+    """What a file is whose header names too little as CSV, if it is plain: all of its records would read wrong."""
+    if "\0" in header:
+        return _UNMARKED_UTF_16
+    declared = {*contract.column_names}
+    for sign, called in _SEPARATORS.items():
+        if sign in header and len(declared.intersection(_split(header, sign))) > len(declared.intersection(names)):
+            return f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
+    return None
+
+
+def _split(header: str, sign: str) -> set[str]:
+    return {name.strip() for name in next(csv.reader([header], delimiter=sign))}
 
 
 def _wrong_line(line: bytes, number: int, fields: int) -> str | None:
@@ -224,5 +249,14 @@ def _inspect_json(file: LandedFile, gzip_ratio: int, contract: Contract) -> Insp
         return _refused("is a JSON array; deliver one object per line", seen.lines)
     if (reason := seen.wrong or names.missing()) is not None:
         return _refused(reason, seen.lines)
+    if seen.lines and not names.objects:
+        # As with a header that names no column: nothing says that these were meant to be rows of the table.
+        return _refused(_no_object(seen), seen.lines)
     notes = () if seen.lines else ("empty file: no rows",)
     return Inspection(contract.column_names, "", seen.lines, None, notes, _is_unknown_gzip(file))
+
+
+def _no_object(seen: Scan) -> str:
+    if b"\0" in seen.beginning:
+        return _UNMARKED_UTF_16
+    return "has no line that is a JSON object; deliver one object per line"

@@ -30,12 +30,14 @@ class EncodingError(Exception):
     Args:
         line: where, from 1, counted by line feeds.
         byte: that no text has there.
+        begins: the first bytes of the file, by which some other encodings say what they are.
     """
 
-    def __init__(self, line: int, byte: int) -> None:
-        super().__init__(line, byte)
+    def __init__(self, line: int, byte: int, begins: bytes) -> None:
+        super().__init__(line, byte, begins)
         self.line = line
         self.byte = byte
+        self.is_utf16 = begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,16 @@ class _Decoder:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._line = 1
+        self._begins = b""
 
     def take(self, chunk: bytes, *, final: bool = False) -> None:
+        self._begins = self._begins or chunk[:2]
         try:
             self._decoder.decode(chunk, final)
         except UnicodeDecodeError as error:
             # It may begin with what was left of the chunk before: a part of a character, in which no line ends.
             line = self._line + error.object.count(b"\n", 0, error.start)
-            raise EncodingError(line, error.object[error.start]) from None
+            raise EncodingError(line, error.object[error.start], self._begins) from None
         self._line += chunk.count(b"\n")
 
 

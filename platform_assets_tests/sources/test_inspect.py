@@ -116,7 +116,6 @@ def test_a_csv_file_has_as_many_rows_as_lines_that_are_not_blank(look, text):
             "lacks the column id; it has ID, which the contract does not declare; expected are id, at, paid, note",
         ),
         ("id,at,paid,note,_line", "has the column _line, a name the platform keeps for itself; rename it"),
-        ("id;at;paid;note", "lacks the column id, at, paid, note; expected are id, at, paid, note"),
     ],
 )
 def test_columns_that_are_not_the_contracts_refuse_the_file(look, header, reason):
@@ -156,14 +155,53 @@ def test_a_header_alone_and_an_empty_file_of_json_lines_have_no_rows(look, tmp_p
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 @pytest.mark.parametrize(
-    ("content", "where"),
+    ("content", "reason"),
     [
-        (f"{HEADER}\n{ROW}\n1,2,3,caf".encode() + b"\xe9\n", "line 3 has the byte 0xe9"),
-        (HEADER.encode("utf-16"), "line 1 has the byte 0xff"),
+        (
+            f"{HEADER}\n{ROW}\n1,2,3,caf".encode() + b"\xe9\n",
+            "is not UTF-8 text: line 3 has the byte 0xe9; write it as UTF-8",
+        ),
+        (HEADER.encode("utf-16"), "is UTF-16 text; write it as UTF-8"),
+        (
+            f"{HEADER}\n{ROW}".encode("utf-16-le"),
+            "looks like UTF-16 text without its mark, with a zero byte beside each letter; write it as UTF-8",
+        ),
     ],
 )
-def test_text_in_another_encoding_is_refused_with_its_line(look, name, content, where):
-    assert look(name, content).reason == f"is not UTF-8 text: {where}"
+def test_text_in_another_encoding_is_refused_by_what_it_is(look, name, content, reason):
+    assert look(name, content).reason == reason
+
+
+def test_the_mark_of_utf_8_before_a_text_is_none_of_its_columns(look):
+    assert look("a.csv", f"{HEADER}\n{ROW}\n".encode("utf-8-sig")).columns == ("id", "at", "paid", "note")
+
+
+@pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
+@pytest.mark.parametrize("header", [HEADER, HEADER.upper().replace("ID", "id"), '"id","at","paid","note"'])
+def test_other_signs_between_fields_are_named(look, sign, called, header):
+    found = look("a.csv", f"{header}\n{ROW}\n".replace(",", sign))
+    assert found.reason == f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
+
+
+@pytest.mark.parametrize("header", ["id,at,paid", "id;,at,paid", "a;b;c"])
+def test_a_header_that_names_no_more_columns_by_another_sign_is_one_with_commas(look, header):
+    assert "lacks the column" in look("a.csv", f"{header}\n{ROW}\n").reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{broken",
+        "{broken\n\n1\nnull\n",
+        '"note"\n[1, 2]\n{"id": 1} {"id": 2}',
+        json.dumps({"id": 1}, indent=2),
+    ],
+)
+def test_json_lines_without_any_object_are_refused_whole_as_csv_without_a_column_is(look, text):
+    """A file of one object over several lines is one of them."""
+    found = look("a.jsonl", text)
+    assert found.reason == "has no line that is a JSON object; deliver one object per line"
+    assert found.landed == len(list(filter(None, text.splitlines())))
 
 
 def test_a_record_that_spans_lines_is_one_row(look):
@@ -220,7 +258,7 @@ def test_a_line_that_nobody_could_hold_refuses_its_file(look, name, monkeypatch)
     if name == "a.jsonl":
         assert look(name, f"[{ROW * 100}]").reason == "is a JSON array; deliver one object per line"
     encoding = look(name, f"{HEADER}\n{'x' * 3000}\n".encode() + b"caf\xe9")
-    assert encoding.reason == "is not UTF-8 text: line 3 has the byte 0xe9"
+    assert encoding.reason == "is not UTF-8 text: line 3 has the byte 0xe9; write it as UTF-8"
 
 
 PIECES = st.sampled_from([
@@ -308,12 +346,12 @@ LACKS_NOTE = "lacks the column note in all its objects; "
         '\ufeff{"id": 1, "at": 2, "paid": 3, "note" : 4}\n',
         '{"id": 1, "at": 2}\r{"paid": 3, "note": 4}',
         '{"id": 1, "at": 2, "paid": ' + "9" * 5000 + ', "note": -1e999999}',
-        '{"id": 1\n[1, 2]\n"note"\n{"id": 1} {"id": 2}\n',
+        '{"id": 1\n[1, 2]\n' + lines_of(WHOLE) + '"note"\n{"id": 1} {"id": 2}\n',
     ],
 )
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz"])
 def test_json_lines_have_a_column_where_any_object_of_theirs_has_it(look, monkeypatch, name, text):
-    """A file without any object has none, and its rows are refused one by one."""
+    """Lines that are none are refused one by one, as long as there is one that is."""
     monkeypatch.setattr(stream, "CHUNK", 1000)
     content = gzip.compress(text.encode()) if name.endswith("gz") else text
     assert look(name, content).reason is None
