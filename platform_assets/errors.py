@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -32,6 +33,19 @@ class PlatformError(Exception):
         super().__init__(f"{what}\n  What to do: {todo}")
         self.what = what
         self.todo = todo
+
+
+def did_you_mean(written: str, choices: Collection[str]) -> str:
+    """The question whether the choice was meant that is nearly what somebody wrote, to be followed by a sentence.
+
+    Args:
+        written: which is none of the choices.
+        choices: names that there are.
+
+    Returns:
+        `Did you mean <choice>? `; empty where none is near.
+    """
+    return "".join(f"Did you mean {close}? " for close in get_close_matches(written, choices, 1))
 
 
 def users_line(error: BaseException, package: str | None = None) -> str | None:

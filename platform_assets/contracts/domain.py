@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from keyword import iskeyword
 
 from platform_assets.contracts.columns import IDENTIFIER
-from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
+from platform_assets.errors import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Catalogue:
         for contract in self.tables:
             if contract.name == name:
                 return contract
-        raise UnknownTableError(f"There is no table {name!r}.", f"Use one of {', '.join(self.names)}.")
+        raise unknown_table(name, self.names)
 
     def domain_of(self, name: str) -> Domain:
         """The domain that declares a table."""
@@ -121,10 +121,9 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
     for contract in by_name.values():
         unknown = [read.table for read in contract.inputs if read.table not in by_name]
         for name in unknown:
-            meant = "".join(f"Did you mean {close}? " for close in get_close_matches(name, by_name, 1))
             yield ContractError(
                 f"{contract.name} reads {name}, which no domain declares.",
-                f"{meant}Declare it or read one of {', '.join(sorted(by_name))}.",
+                f"{did_you_mean(name, by_name)}Declare it or read one of {', '.join(sorted(by_name))}.",
                 table=contract.name,
                 field=name,
             )
@@ -134,9 +133,12 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
     try:
         TopologicalSorter(_graph(by_name)).prepare()
     except CycleError as error:
-        path = " -> ".join(error.args[1])
+        first, *others = reversed(error.args[1])  # each is read by the one before it
         circle = ContractError(
-            f"Tables read each other in a circle: {path}.", "Break the circle.", table=error.args[1][0], field="inputs"
+            f"{first} is made from itself: it reads {', which reads '.join(others)}.",
+            "Remove one of these inputs: of tables in a circle none can be computed first.",
+            table=first,
+            field="inputs",
         )
         circle.__cause__ = error
         yield circle

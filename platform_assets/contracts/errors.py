@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from platform_assets.errors import PlatformError
+from collections.abc import Collection
+
+from platform_assets.errors import PlatformError, did_you_mean
 
 
 class ContractError(PlatformError):
@@ -25,3 +27,14 @@ class UnknownTableError(PlatformError):
     """A table was named that no domain declares."""
 
     is_misspelt = True
+
+
+def unknown_table(name: str, choices: Collection[str]) -> UnknownTableError:
+    """The error of whoever names a table that there is not, the same wherever tables are named.
+
+    Args:
+        name: as it was written.
+        choices: tables that can be named there.
+    """
+    todo = f"{did_you_mean(name, choices)}Tables are {', '.join(choices)}."
+    return UnknownTableError(f"There is no table {name!r}.", todo)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
-from platform_assets.contracts import Catalogue, ContractError, Domain
+from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
 from platform_assets.contracts.mistakes import Gathered, gathering
 from platform_assets.engine.mistake import Mistake, refuse_mistakes
 from platform_assets.errors import PlatformError, users_frames, users_line
@@ -36,7 +38,7 @@ def load_catalogue(settings: Settings) -> Catalogue:
                 catalogue = Catalogue.of(domains)
             except ValueError:  # of tables in a circle there is no order
                 assert gathered
-        mistakes += [_mistake(_package_of(settings, domains, found.error), found) for found in gathered]
+        mistakes += [_between(_package_of(settings, domains, found.error), found.error) for found in gathered]
     refuse_mistakes(mistakes)
     assert catalogue is not None
     return catalogue
@@ -62,6 +64,28 @@ def _mistake(package: str, found: Gathered) -> Mistake:
     users = users_frames(found.frames, package)
     place = f"{users[-1][0].f_code.co_filename}, line {users[-1][1]}" if users else None
     return Mistake.of(found.error, package, place)
+
+
+def _between(package: str, error: ContractError) -> Mistake:
+    """A mistake between tables, which is found once all are declared: the place is that of its table's declaration."""
+    return Mistake.of(error, package, _declared_in(package, error.table) if error.table else None)
+
+
+def _declared_in(package: str, table: str) -> str | None:
+    """File and line of a contract of a package that is loaded; None where its name is not written out."""
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if f"{name}.".startswith(f"{package}.") and file and Path(file).is_file():
+            calls = (node for node in ast.walk(ast.parse(Path(file).read_bytes())) if isinstance(node, ast.Call))
+            if line := next((call.lineno for call in calls if _declares(call, table)), None):
+                return f"{file}, line {line}"
+    return None
+
+
+def _declares(call: ast.Call, table: str) -> bool:
+    called = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
+    named = [*call.args[:1], *(given.value for given in call.keywords if given.arg == "name")]
+    return called == Contract.__name__ and any(isinstance(a, ast.Constant) and a.value == table for a in named)
 
 
 def _package_of(settings: Settings, domains: list[Domain], error: ContractError) -> str:

@@ -6,10 +6,10 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from platform_assets.contracts import DAY, UnknownTableError
+from platform_assets.contracts import DAY
+from platform_assets.contracts.errors import unknown_table
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
 from platform_assets.lakehouse.errors import DamagedTableError, NeverPublishedError
 from platform_assets.lakehouse.horizon import require_whole
@@ -61,11 +61,7 @@ def version_in(lake: Lake, table: str, release: Release, declared: Collection[st
     if not choices:
         lake.table_path(table)
         raise never
-    close = get_close_matches(table, choices, 1)
-    raise UnknownTableError(
-        f"There is no table {table!r}.",
-        (f"Did you mean {close[0]}? " if close else "") + f"Tables are {', '.join(choices)}.",
-    )
+    raise unknown_table(table, choices)
 
 
 def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[date] | None = None) -> TableSnapshot:

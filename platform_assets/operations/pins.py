@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from typing import Literal
 
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.errors import LockLostError, UnknownReleaseError
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import GIVEN_NAME
@@ -133,10 +132,9 @@ def release_number(ledger: Ledger, which: str) -> int:
     names = {pinned.name: pinned.release for pinned in _pins(ledger).values() if pinned.name}
     if which in names:
         return names[which]
-    close = get_close_matches(which, names, 1)
     raise UnknownReleaseError(
         f"There is no release, pin or publication {which!r}.",
-        (f"Did you mean {close[0]}? " if close else "") + "`platform-assets releases` lists them.",
+        did_you_mean(which, names) + "`platform-assets releases` lists them.",
     )
 
 

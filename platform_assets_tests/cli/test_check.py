@@ -11,6 +11,10 @@ from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
 
+CIRCLE = (
+    ('silver.sales", span(6)),)', 'silver.sales", span(6)), Input("gold.tills", same_day()))'),
+    ('silver.sales", same_day()),)', 'silver.sales", same_day()), Input("gold.week", same_day()))'),
+)
 TWO = {"silver": (("def sales(sales)", "def sales(rows)"),), "gold": (("def week", "def weak"),)}
 
 
@@ -31,6 +35,17 @@ def test_contracts_with_mistakes_are_all_told(run: Run, home: Path, command: lis
     assert "unknown type 'money'" in told
     assert "span stands there without brackets" in told
     assert f"{PACKAGE}/contracts.py, line 7" in told.replace("\n", "")
+
+
+def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path) -> None:
+    write_domain(home, contracts=CIRCLE)
+    said = run("check", "--json")
+    assert said.code == 3
+    [wrong] = said.json["mistakes"]
+    assert " is made from itself: it reads " in wrong["what"]
+    file, _, line = wrong["what"].partition(". It is declared in ")[2].rpartition(", line ")
+    declared = Path(file).read_text().splitlines()[int(line.rstrip(".")) - 1]
+    assert f'Contract("{wrong["table"]}"' in declared
 
 
 @pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])

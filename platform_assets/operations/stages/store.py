@@ -6,11 +6,10 @@ days they are. It is replaced whole after every batch of days, so a killed proce
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from pydantic import ValidationError
 
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.storage.location import Location
@@ -68,10 +67,10 @@ def forget_stage(lake: Lake, name: str) -> None:
 def unknown_stage(lake: Lake, name: str) -> UnknownStageError:
     """For a name that no stage has."""
     names = stage_names(lake)
-    close = get_close_matches(name, names, 1)
-    todo = f"Did you mean {close[0]}?" if close else f"Open stages: {', '.join(names)}." if names else "None is open."
+    opened = f"Open stages: {', '.join(names)}. " if names else "None is open. "
+    todo = did_you_mean(name, names) or opened
     return UnknownStageError(
-        f"There is no stage {name!r}.", f"{todo} `platform-assets refresh --stage {name}` opens one."
+        f"There is no stage {name!r}.", f"{todo}`platform-assets refresh --stage {name}` opens one."
     )
 
 
