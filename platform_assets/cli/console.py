@@ -126,15 +126,19 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
 
 
 @contextmanager
-def platform_to_look() -> Iterator[Platform]:
-    """The platform for a command that only shows something, also where nothing can be written."""
+def platform_to_look(settings: Settings | None = None) -> Iterator[Platform]:
+    """The platform for a command that only shows something, also where nothing can be written.
+
+    Args:
+        settings: those that the command has loaded for something else already.
+    """
     from platform_assets.operations.opening import open_platform_to_look
     from platform_assets.settings import load_settings
 
     def limited(text: str) -> None:
         say("[yellow]note[/]", text, to=errors)
 
-    with open_platform_to_look(load_settings(), _mended, limited) as platform:
+    with open_platform_to_look(settings or load_settings(), _mended, limited) as platform:
         yield platform
 
 
