@@ -8,14 +8,21 @@ from datetime import date
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, alike, console, counted, platform_to_look, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, alike, console, platform_to_look, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
-from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, unread_folders
+from platform_assets.engine.ingest.listing import (
+    RefusedFiles,
+    each_once,
+    landing_problem,
+    list_arrivals,
+    refused_files,
+    unread_folders,
+)
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -25,9 +32,10 @@ from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
-from platform_assets.quality.set_aside import much_quarantined, much_refused
+from platform_assets.quality.set_aside import much_quarantined
 from platform_assets.records.history import ArrivalRecord, DayFigures
 from platform_assets.sources.landing import Problem
+from platform_assets.words import counted
 
 _SHOWN = 5
 """Files with many refused rows that are named."""
@@ -126,27 +134,26 @@ def status(as_json: AsJson = False) -> None:
             )
             for contract in platform.catalogue
         ]
-        standing = [a for a in platform.ledger.arrivals(refused_only=True) if a.table in platform.catalogue.names]
-        refused = [arrival for arrival in standing if arrival.reason is not None]
-        taken = [arrival for arrival in standing if arrival.reason is None]
-        much = [arrival for arrival in taken if much_refused(platform.catalogue[arrival.table], arrival)]
-        withdrawn = {table: platform.ledger.withdrawn(table) for table in {arrival.table for arrival in much}}
-        broken = [arrival for arrival in much if arrival.path not in withdrawn[arrival.table]]
+        refused = refused_files(platform)
         counts = late_counts(platform).values()
         late, ahead = sum(count.waiting for count in counts), sum(count.ahead for count in counts)
         listings = [list_arrivals(platform, contract) for contract in platform.catalogue if contract.source]
         root = landing_problem(platform.settings, platform.catalogue)
         unread = unread_folders(platform.settings, platform.catalogue)
     problems = [root] if root else []
-    problems += [problem for listing in listings for problem in (*listing.problems, *listing.growing)]
+    problems += each_once(problem for listing in listings for problem in (*listing.problems, *listing.growing))
     pending = sum(len(listing.pending) for listing in listings)
     if as_json:
         print_json(
             {
                 "tables": [asdict(table) for table in tables],
                 "held": [asdict(day.hold) | held_json(day) for day in held],
-                "refused_files": [{"path": a.path, "reason": a.reason} for a in refused],
-                "files_with_many_refused": [{"path": a.path, "landed": a.landed, "refused": a.refused} for a in broken],
+                "refused_files": _refused_json(refused.there),
+                "refused_files_gone": _refused_json(refused.gone),
+                "files_with_many_refused": [
+                    {"path": file.path, "landed": file.landed, "refused": file.refused}
+                    for file in refused.in_large_part
+                ],
                 "landing": [asdict(problem) for problem in problems],
                 "unread_folders": list(unread),
                 "pending_files": pending,
@@ -155,16 +162,15 @@ def status(as_json: AsJson = False) -> None:
             }
         )
     else:
-        _print(tables, held, refused, broken, problems, unread, pending, late, ahead)
-    if held or refused or problems or late or any(table.missing or table.stale for table in tables):
+        _print(tables, held, refused, problems, unread, pending, late, ahead)
+    if held or refused.there or problems or late or any(table.missing or table.stale for table in tables):
         raise typer.Exit(EXIT_LOOK)
 
 
 def _print(
     tables: list[TableStatus],
     held: Sequence[HeldDay],
-    refused: Sequence[ArrivalRecord],
-    broken: Sequence[ArrivalRecord],
+    refused: RefusedFiles,
     problems: list[Problem],
     unread: Mapping[str, str],
     pending: int,
@@ -192,13 +198,16 @@ def _print(
         if table.blocked:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
-    for line in alike((arrival.path, arrival.reason or "") for arrival in refused):
+    for line in alike((file.path, file.reason or "") for file in refused.there):
         say("[red]refused[/]", line)
-    for arrival in broken[:_SHOWN]:
-        rows = f"{arrival.refused:,} of its {counted(arrival.landed, 'row')} were refused"
-        say("[yellow]refused[/]", f"{arrival.path}: {rows}: `read {refused_table(arrival.table)}` shows them")
-    if len(broken) > _SHOWN:
-        say("[yellow]refused[/]", f"many rows of {counted(len(broken) - _SHOWN, 'more file')}; --json names them")
+    for file in refused.in_large_part[:_SHOWN]:
+        rows = f"{file.refused:,} of its {counted(file.landed, 'row')} were refused"
+        say("[yellow]refused[/]", f"{file.path}: {rows}: `read {refused_table(file.table)}` shows them")
+    if (more := len(refused.in_large_part) - _SHOWN) > 0:
+        say("[yellow]refused[/]", f"many rows of {counted(more, 'more file')}; --json names them")
+    if refused.gone:
+        gone = counted(len({file.path for file in refused.gone}), "refused file")
+        say("taken away", f"{gone}, no longer in the landing area; platform-assets status --json says which and why")
     for table in tables:
         if table.days_quarantined:
             days, first = counted(len(table.days_quarantined), "day"), table.days_quarantined[0]
@@ -225,6 +234,10 @@ def _print(
             )
     if pending:
         console.print(f"{counted(pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.")
+
+
+def _refused_json(files: Sequence[ArrivalRecord]) -> list[dict[str, str | None]]:
+    return [{"table": file.table, "path": file.path, "reason": file.reason} for file in files]
 
 
 def _alarm(count: int) -> str:

@@ -39,6 +39,7 @@ from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.notes import Channel, Told
+from platform_assets.words import counted
 
 _EVERY_S = 30
 _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
@@ -112,7 +113,7 @@ def show_published_elsewhere(
     if healed.days:
         told.append(f"days that are held no more, {healed.days:,} over all tables")
     if failed:
-        told.append(f"{len(failed):,} events were not taken by Dagster, see the tick's log")
+        told.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
     message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"
     if asked is None:
         return dg.SkipReason(message)
