@@ -97,7 +97,7 @@ def refresh(
         shown = {"result": outcome.json(), "held": [held_json(day) for day in held]}
         print_json({"plan": plan_json(plan)} | planned_anew | shown | landing)
     else:
-        if anew:
+        if anew and (anew.days or plan.days):
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
         print_held(held)
