@@ -39,6 +39,9 @@ _QUIET_WEBSERVER = ("--dagster-log-level", "warning")
 _KEPT_EVERY_S = 2.0
 """Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
 
+_PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
+"""The variable; only the webserver gets it."""
+
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -57,6 +60,7 @@ def up(
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
     environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
+    password = environment.pop(_PASSWORD, "")
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if read_only:
@@ -71,6 +75,8 @@ def up(
         sys.stdout.flush()
     else:
         console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
+        if settings.ui_password:
+            console.print("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
         if read_only:
             console.print("What commands publish from now on is shown once `up` runs, or this is started again.")
         else:
@@ -87,7 +93,8 @@ def up(
             workspace = project_root() / "workspace.yaml"
             if not read_only:
                 workspace = _start_code_servers(parts, new_part, Path(folder), environment)
-            parts.append(new_part(*_webserver(port, workspace, read_only=read_only)))
+            webserver = _webserver(port, workspace, read_only=read_only)
+            parts.append(new_part(*webserver, secrets={_PASSWORD: password}))
             if not read_only:
                 daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
                 parts.append(new_part("the daemon", daemon))
@@ -152,7 +159,8 @@ def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, lis
             return error.what.rstrip(".")
         return ""
 
-    return "the webserver", _module("dagster_webserver", *only_look, *place, *_QUIET_WEBSERVER), why
+    command = _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
+    return "the webserver", command, why
 
 
 def _module(name: str, *arguments: str) -> list[str]:
