@@ -93,8 +93,8 @@ def up(
             workspace = project_root() / "workspace.yaml"
             if not read_only:
                 workspace = _start_code_servers(parts, new_part, Path(folder), environment)
-            webserver = _webserver(port, workspace, read_only=read_only)
-            parts.append(new_part(*webserver, secrets={_PASSWORD: password}))
+            served = webserver(port, workspace, read_only=read_only)
+            parts.append(new_part(*served, secrets={_PASSWORD: password}))
             if not read_only:
                 daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
                 parts.append(new_part("the daemon", daemon))
@@ -147,7 +147,7 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
+def webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
     """Name, command, and what may be wrong where it dies at once."""
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))

@@ -83,7 +83,7 @@ class Asked:
 
     @property
     def is_link(self) -> bool:
-        """Whether a person follows a link: what it leads to fills a window, and the page that has it cannot read that."""
+        """Whether a person follows a link: it fills a window, and the page that has it cannot read what comes."""
         opens = self.all("sec-fetch-mode") == ["navigate"] and self.all("sec-fetch-dest") == ["document"]
         return opens and self.method in _LOOKING
 
