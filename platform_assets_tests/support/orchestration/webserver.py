@@ -65,8 +65,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def starting(folder: Path, *, read_only: bool = False, **variables: str) -> Iterator[Webserver]:
-    """One that was started and may not answer yet; `wait_for` waits until it does."""
+def starting(folder: Path, *, read_only: bool = False, guarded: bool = True, **variables: str) -> Iterator[Webserver]:
+    """One that was started and may not answer yet; `wait_for` waits until it does.
+
+    Args:
+        folder: for all that it writes.
+        read_only: as with `up --read-only`.
+        guarded: or Dagster's own, to see what an attack does that nobody is there to refuse.
+        variables: of its environment.
+    """
     (folder / "home").mkdir(parents=True)
     text = (project_root() / "dagster.yaml").read_text(encoding="utf-8")
     (folder / "home" / "dagster.yaml").write_text(text.replace(".platform/", f"{folder}/"), encoding="utf-8")
@@ -75,6 +82,11 @@ def starting(folder: Path, *, read_only: bool = False, **variables: str) -> Iter
     port = free_port()
     environment |= {"PLATFORM_UI_URL": f"http://127.0.0.1:{port}"} | variables
     _, command, _ = webserver(port, folder / "workspace.yaml", read_only=read_only)
+    if not guarded:
+        command = [
+            "dagster_webserver" if word == "platform_assets.orchestration.webserver" else word for word in command
+        ]
+        assert "dagster_webserver" in command
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
             command, cwd=project_root(), env=environment, stdout=output, stderr=output, start_new_session=True
