@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,10 +11,9 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Origin, Subprotocol
+from websockets.typing import Origin
 
-from platform_assets_tests.support.orchestration.webserver import LIMIT, Webserver, starting, wait_for
+from platform_assets_tests.support.orchestration.webserver import LIMIT, Webserver, basic, starting, wait_for
 
 PASSWORD = "correct horse battery"
 EVIL = "http://evil.example"
@@ -55,27 +53,6 @@ def shared(servers: tuple[Webserver, Webserver]) -> Webserver:
     return servers[1]
 
 
-def subscribe(server: Webserver, query: str, path: str = "/graphql", **given: Any) -> dict[str, Any]:
-    """What the first message says that a websocket of the UI gets for a subscription."""
-
-    def told(socket: ClientConnection, kind: str) -> dict[str, Any]:
-        while (message := json.loads(socket.recv(timeout=30)))["type"] not in {kind, "error"}:
-            pass
-        found: dict[str, Any] = message
-        return found
-
-    address = f"ws://127.0.0.1:{server.port}{path}"
-    with connect(address, subprotocols=[Subprotocol("graphql-ws")], proxy=None, **given) as socket:
-        socket.send(json.dumps({"type": "connection_init"}))
-        told(socket, "connection_ack")
-        socket.send(json.dumps({"type": "start", "id": "1", "payload": {"query": query}}))
-        return told(socket, "data")
-
-
-def basic(password: str) -> dict[str, str]:
-    return {"Authorization": "Basic " + b64encode(f"up:{password}".encode()).decode()}
-
-
 def test_the_ui_goes_on_working(plain: Webserver) -> None:
     """Page, queries, mutations and subscriptions; starts two servers."""
     page = plain.ask("GET", "/runs", headers={"Sec-Fetch-Site": "none", "Accept": "text/html"})
@@ -88,7 +65,7 @@ def test_the_ui_goes_on_working(plain: Webserver) -> None:
         assert plain.limits() == ["attacked"]
         undo = 'mutation { deleteConcurrencyLimit(concurrencyKey: "attacked") }'
         assert plain.ask("POST", json={"query": undo}, headers=own).ok
-    seen = subscribe(plain, NO_RUN, origin=Origin(plain.url))
+    seen = plain.subscribe(NO_RUN, origin=Origin(plain.url))
     assert seen["payload"]["data"]["pipelineRunLogs"]["__typename"] == "PipelineRunLogsSubscriptionFailure"
 
 
@@ -96,7 +73,7 @@ def test_a_program_without_a_browser_goes_on_working(plain: Webserver) -> None:
     assert plain.ask("GET", "/server_info").ok
     assert plain.ask("GET", params={"query": "{ version }"}).json()["data"]
     assert plain.ask("POST", json={"query": "{ version }"}).json()["data"]
-    assert subscribe(plain, NO_RUN)["type"] == "data"
+    assert plain.subscribe(NO_RUN)["type"] == "data"
 
 
 @pytest.mark.parametrize("path", ["/", "/server_info", "/graphql?query={version}", "/logs/a.out", "/favicon.png"])
@@ -168,13 +145,13 @@ def test_a_picture_on_another_page_is_not_looked_up(plain: Webserver) -> None:
 def test_a_websocket_of_another_page_is_not_opened(plain: Webserver) -> None:
     for given in ({"origin": EVIL}, {"origin": "null"}, {"additional_headers": {"Sec-Fetch-Site": "cross-site"}}):
         with pytest.raises(InvalidStatus) as caught:
-            subscribe(plain, NO_RUN, **given)
+            plain.subscribe(NO_RUN, **given)
         assert caught.value.response.status_code == 403
         assert b"may not use this Dagster" in caught.value.response.body
 
 
 def test_a_websocket_executes_no_mutation(plain: Webserver) -> None:
-    assert subscribe(plain, LIMIT)["type"] == "error"
+    assert plain.subscribe(LIMIT)["type"] == "error"
 
 
 def test_it_listens_on_this_machine_alone_whatever_the_shell_says(plain: Webserver) -> None:
@@ -193,7 +170,7 @@ def test_without_the_password_nothing_is_shown(shared: Webserver) -> None:
             assert "PLATFORM_UI_PASSWORD" in answer.text
     assert shared.ask("POST", "/shop/graphql", json={"query": "{ version }"}).status_code == 401
     with pytest.raises(InvalidStatus) as caught:
-        subscribe(shared, NO_RUN, "/shop/graphql", origin=Origin(shared.url))
+        shared.subscribe(NO_RUN, "/shop/graphql", origin=Origin(shared.url))
     assert caught.value.response.status_code == 401
 
 
@@ -202,8 +179,8 @@ def test_with_the_password_everything_is_as_ever(shared: Webserver) -> None:
     assert shared.ask("GET", "/shop/server_info", auth=("anna", PASSWORD)).ok
     asked = shared.ask("POST", "/shop/graphql", json={"query": LIMIT}, auth=shared.auth)
     assert "Unauthorized" in asked.text, "it is read-only all the same"
-    headers = basic(PASSWORD)
-    assert subscribe(shared, NO_RUN, "/shop/graphql", origin=Origin(shared.url), additional_headers=headers)["payload"]
+    headers = basic("up", PASSWORD)
+    assert shared.subscribe(NO_RUN, "/shop/graphql", origin=Origin(shared.url), additional_headers=headers)["payload"]
 
 
 def test_the_password_is_in_no_command_and_no_output(shared: Webserver) -> None:

@@ -56,11 +56,11 @@ def up(
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
     settings = load_settings()
+    password = os.environ.pop(_PASSWORD, "")
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
     environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
-    password = environment.pop(_PASSWORD, "")
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if read_only:

@@ -61,9 +61,9 @@ def up(folder: Path, *options: str, **chosen: Any) -> Iterator[Server]:
 
 
 def answers(url: str) -> bool:
-    """Whether something does, without an error."""
+    """Whether something does, if only by asking for a password."""
     try:
-        return requests.get(url, timeout=5).ok
+        return requests.get(url, timeout=5).status_code < 500
     except requests.RequestException:
         return False
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 from platform_assets.cli.commands.up import webserver
 from platform_assets.settings import project_root
@@ -49,11 +53,36 @@ class Webserver:
             session.trust_env = False  # no proxy leads to this machine
             return session.request(method, f"{self.url}{path}", timeout=30, allow_redirects=False, **given)
 
+    def subscribe(self, query: str, path: str = "/graphql", **given: Any) -> dict[str, Any]:
+        """What a websocket gets for a subscription; without a password unless one is given."""
+        return subscribe(f"ws://127.0.0.1:{self.port}{path}", query, **given)
+
     def limits(self) -> list[str]:
         """What `LIMIT` has changed, as its owner sees it."""
         query = "{ instance { concurrencyLimits { concurrencyKey } } }"
         found = self.ask("POST", json={"query": query}, auth=self.auth).json()
         return [limit["concurrencyKey"] for limit in found["data"]["instance"]["concurrencyLimits"]]
+
+
+def subscribe(address: str, query: str, **given: Any) -> dict[str, Any]:
+    """The first message with data, or the error, that a websocket gets for a subscription of the UI."""
+
+    def told(socket: ClientConnection, kind: str) -> dict[str, Any]:
+        while (message := json.loads(socket.recv(timeout=30)))["type"] not in {kind, "error"}:
+            pass
+        found: dict[str, Any] = message
+        return found
+
+    with connect(address, subprotocols=[Subprotocol("graphql-ws")], proxy=None, **given) as socket:
+        socket.send(json.dumps({"type": "connection_init"}))
+        told(socket, "connection_ack")
+        socket.send(json.dumps({"type": "start", "id": "1", "payload": {"query": query}}))
+        return told(socket, "data")
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    """A header with name and password."""
+    return {"Authorization": "Basic " + b64encode(f"{name}:{password}".encode()).decode()}
 
 
 def free_port() -> int:
