@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser, Error, Page, expect
 
 from platform_assets_tests.support.browser import NEEDS_CHROMIUM
 from platform_assets_tests.support.orchestration.readings import SENSORS
-from platform_assets_tests.support.orchestration.up import up, wait
+from platform_assets_tests.support.orchestration.up import up
 from platform_assets_tests.support.orchestration.webserver import starting, wait_for
 
 pytestmark = [NEEDS_CHROMIUM, pytest.mark.timeout(900), pytest.mark.proof]
@@ -168,6 +169,9 @@ def test_behind_a_password_pages_and_their_websockets_work(tmp_path: Path, brows
             page.on("websocket", lambda opened: opened.on("framereceived", lambda frame: came.append(frame)))
             page.goto(f"{server.url}/runs")
             expect(page.get_by_text("Runs").first).to_be_visible(timeout=60_000)
-            wait(lambda: bool(page.wait_for_timeout(100) or came), "a message over the websocket", 30)
+            until = time.monotonic() + 60
+            while not came and time.monotonic() < until:
+                page.wait_for_timeout(100)
+            assert came, "no message over the websocket"
             assert attack(page, f"http://localhost:{port}", server.url)["socket"] == "refused"
             assert ways(page, server.url) == set()

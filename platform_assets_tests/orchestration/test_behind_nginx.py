@@ -30,7 +30,9 @@ from platform_assets_tests.support.orchestration.webserver import (
     wait_for,
 )
 
-NGINX, HTPASSWD, OPENSSL = (shutil.which(name) for name in ("nginx", "htpasswd", "openssl"))
+# Debian has nginx where only root looks.
+PATH = f"{os.environ['PATH']}:/usr/sbin"
+NGINX, HTPASSWD, OPENSSL = (shutil.which(name, path=PATH) for name in ("nginx", "htpasswd", "openssl"))
 PASSWORD, ANNAS = "correct horse battery", "anna's own word"
 NAME = "dagster.example.com"
 ANNA = ("anna", ANNAS)
@@ -124,8 +126,8 @@ def nginx(folder: Path, server: Webserver) -> Iterator[Proxy]:
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("shared")
-    told = {"PLATFORM_UI_PASSWORD": PASSWORD, "PLATFORM_UI_URL": f"https://{NAME}"}
-    with starting(folder / "dagster", **told) as server:
+    at = f"https://{NAME}"
+    with starting(folder / "dagster", PLATFORM_UI_PASSWORD=PASSWORD, PLATFORM_UI_URL=at) as server:
         wait_for(server)
         with nginx(folder / "nginx", server) as proxy:
             yield proxy
@@ -164,8 +166,8 @@ def test_nobody_gets_around_the_proxy(proxy: Proxy) -> None:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://dagster.example.com", "null", "http://127.0.0.1:1"])
 def test_other_pages_do_nothing_though_the_browser_sends_the_password(origin: str, proxy: Proxy) -> None:
-    sent: dict[str, Any]
-    for sent in ({"json": {"query": LIMIT}}, {"data": {"query": LIMIT}}, {"params": {"query": LIMIT}}):
+    for kind in ("json", "data", "params"):
+        sent: dict[str, Any] = {kind: {"query": LIMIT}}
         assert proxy.ask("POST", headers={"Origin": origin}, auth=ANNA, **sent).status_code == 403
     with pytest.raises(InvalidStatus) as caught:
         proxy.subscribe(origin=origin, additional_headers=basic(*ANNA))
