@@ -21,8 +21,8 @@ def get(*headers: tuple[str, str], query: str = "") -> Asked:
     return Asked("GET", headers, [query] if query else [])
 
 
-def post(*headers: tuple[str, str]) -> Asked:
-    return Asked("POST", [*OWN, *headers])
+def post(*headers: tuple[str, str], host: str = "127.0.0.1:3000") -> Asked:
+    return Asked("POST", [("host", host), *headers])
 
 
 def refused(asked: Asked, access: Access = ACCESS) -> Refusal:
@@ -74,11 +74,24 @@ def test_at_the_usual_port_browsers_leave_it_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin",
-    ["http://127.0.0.1:3000", "http://localhost:3000", "https://dagster.example.com", "http://tunnel.example:8080"],
+    ("origin", "host"),
+    [
+        ("http://127.0.0.1:3000", "127.0.0.1:3000"),
+        ("http://localhost:3000", "localhost:3000"),
+        ("http://[::1]:3000", "[::1]:3000"),
+        ("https://dagster.example.com", "dagster.example.com"),
+        ("https://dagster.example.com", "127.0.0.1:3000"),
+        ("http://tunnel.example:8080", "tunnel.example:8080"),
+    ],
 )
-def test_its_own_pages_may_change_things(origin: str) -> None:
-    assert refusal(post(("origin", origin), ("sec-fetch-site", "same-origin"), JSON), ACCESS) is None
+def test_its_own_pages_may_change_things(origin: str, host: str) -> None:
+    own = (("origin", origin), ("sec-fetch-site", "same-origin"), JSON)
+    assert refusal(post(*own, host=host), ACCESS) is None
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://[::1]:3000"])
+def test_what_answers_at_another_name_of_this_machine_may_be_another_program(origin: str) -> None:
+    assert refused(post(("origin", origin), JSON)).status == 403
 
 
 @pytest.mark.parametrize(
@@ -174,6 +187,7 @@ def test_the_password_opens_under_any_name() -> None:
     "given",
     [
         ("x", "y"), ("authorization", ""), ("authorization", "Basic"), ("authorization", "Basic ?!"),
+        ("authorization", "Basic ü"),
         ("authorization", f"Bearer {PASSWORD}"), ("authorization", PASSWORD), basic(""), basic(PASSWORD), basic("up:"),
         basic(f"up:{PASSWORD}x"), basic(f"up:{PASSWORD[:-1]}"), basic(f"up:{PASSWORD.upper()}"),
     ],

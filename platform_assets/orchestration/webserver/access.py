@@ -8,7 +8,6 @@ its requests come from and go to: these decide.
 
 from __future__ import annotations
 
-import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
@@ -36,12 +35,14 @@ class Access:
 
     Args:
         address: that a person is told to open.
-        origins: scheme, host and port of the pages, as browsers write them.
+        own: what a request on this machine may have for `Host`.
+        named: scheme, host and port of the pages at other addresses, as browsers write them.
         password: that is asked for; None asks for none.
     """
 
     address: str
-    origins: frozenset[str]
+    own: frozenset[str]
+    named: frozenset[str]
     password: str | None = field(default=None, repr=False)
 
     @classmethod
@@ -53,14 +54,28 @@ class Access:
             named: URLs; of each its scheme, host and port count.
             password: that is asked for.
         """
-        places = (*(f"http://{name}:{port}" for name in _OWN_NAMES), *named)
-        origins = frozenset(origin for place in places if (origin := origin_of(place)))
-        return cls(f"http://{_OWN_NAMES[0]}:{port}", origins, password)
+        addresses = [f"http://{name}:{port}" for name in _OWN_NAMES]
+        return cls(addresses[0], _hosts(_origins(addresses)), _origins(named), password)
 
-    @property
-    def hosts(self) -> frozenset[str]:
-        """What a request may have for `Host`."""
-        return frozenset(host for origin in self.origins for host in hosts_of(origin))
+    def has(self, host: str) -> bool:
+        """Whether a request to this `Host` is for this Dagster."""
+        return host in self.own or host in _hosts(self.named)
+
+    def is_page(self, origin: str, host: str) -> bool:
+        """Whether a page is Dagster's own.
+
+        One of this machine has the very host that it asks: what answers at [::1] when somebody opens `localhost` may be
+        another program's. Before one at another address is a proxy, which may tell another host.
+        """
+        return origin in self.named or (host in self.own and origin == origin_of(f"http://{host}"))
+
+
+def _origins(urls: Iterable[str]) -> frozenset[str]:
+    return frozenset(origin for url in urls if (origin := origin_of(url)))
+
+
+def _hosts(origins: Iterable[str]) -> frozenset[str]:
+    return frozenset(host for origin in origins for host in hosts_of(origin))
 
 
 @dataclass(frozen=True)
@@ -108,22 +123,18 @@ def refusal(asked: Asked, access: Access) -> Refusal | None:
 
     A program that is no browser says nothing of pages, and needs only the right host, and the password if there is one.
     """
-    return _of_host(asked, access) or _of_page(asked, access) or _of_person(asked, access) or _of_content(asked)
-
-
-def _of_host(asked: Asked, access: Access) -> Refusal | None:
-    """A page of another name, too, may lead to this machine: its name is then the host."""
     hosts = [host.lower() for host in asked.all("host")]
-    if len(hosts) == 1 and hosts[0] in access.hosts:
-        return None
-    named = _shown(hosts[0]) if len(hosts) == 1 else "A request without exactly one host"
-    return Refusal(403, f"{named} is no address of this Dagster.", _how_to_allow(access))
+    # A page of another name, too, may lead to this machine: its name is then the host.
+    if len(hosts) != 1 or not access.has(hosts[0]):
+        named = _shown(hosts[0]) if len(hosts) == 1 else "A request without exactly one host"
+        return Refusal(403, f"{named} is no address of this Dagster.", _how_to_allow(access))
+    return _of_page(asked, access, hosts[0]) or _of_person(asked, access) or _of_content(asked)
 
 
-def _of_page(asked: Asked, access: Access) -> Refusal | None:
+def _of_page(asked: Asked, access: Access, host: str) -> Refusal | None:
     """Also another port of this machine is another site's: whoever works here may have put it there."""
     for origin in asked.all("origin"):
-        if origin.lower() not in access.origins:
+        if not access.is_page(origin.lower(), host):
             return Refusal(403, f"The page at {_shown(origin)} may not use this Dagster.", _how_to_allow(access))
     if set(asked.all("sec-fetch-site")) <= _OWN_SITE or asked.is_link:
         return None
@@ -153,7 +164,7 @@ def _opens(authorization: str, password: str) -> bool:
     scheme, _, encoded = authorization.partition(" ")
     try:
         decoded = b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
-    except binascii.Error:
+    except ValueError:
         return False
     given = decoded.partition(b":")[2]
     return compare_digest(sha256(given).digest(), sha256(password.encode()).digest())
