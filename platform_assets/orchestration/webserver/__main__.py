@@ -53,4 +53,5 @@ def _let_dagster_serve_behind_a_guard(settings: Settings) -> None:
     del cli.uvicorn  # type: ignore[attr-defined]
 
 
-main()
+if __name__ == "__main__":
+    main()
