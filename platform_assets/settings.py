@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -26,6 +26,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
+from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
 from platform_assets.sql_settings import problems_of
 
@@ -48,10 +49,15 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
+_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "ui_password", "webhook_url"}
+_ONLY_AS_VARIABLES = {
+    "ui_password": "whoever can read it could use Dagster",
+    "webhook_url": "whoever can read it could write to that address",
+}
+_SHORTEST_PASSWORD = 12
+"""Nothing keeps a program from trying one after the other."""
 _NEARLY = 0.85
 """How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Settings(BaseSettings):
@@ -123,6 +129,12 @@ class Settings(BaseSettings):
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
     )
+    ui_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="Where people reach the UI of `up` besides `ui_url` and this machine, comma separated."
+    )
+    ui_password: SecretStr | None = Field(
+        default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."
+    )
     webhook_url: SecretStr | None = Field(
         default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
     )
@@ -159,7 +171,7 @@ class Settings(BaseSettings):
             raise ValueError(f"sets {'; '.join(problems)}, because it changes what days come out as")
         return value
 
-    @field_validator("domains", mode="before")
+    @field_validator("domains", "ui_origins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
@@ -167,17 +179,24 @@ class Settings(BaseSettings):
     @field_validator("webhook_url")
     @classmethod
     def _encrypted(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is None:
-            return None
-        try:
-            parts = urlsplit(value.get_secret_value())
-            allowed = parts.hostname and (
-                parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-            )
-        except ValueError:
-            allowed = False
-        if not allowed:
+        if value and not nobody_can_listen(value.get_secret_value()):
             raise ValueError("must be an https:// address, or http:// on this machine")
+        return value
+
+    @field_validator("ui_origins")
+    @classmethod
+    def _without_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        given = tuple(filter(None, value))
+        for address in given:
+            if origin_of(address) is None or address.count("/") > 2:
+                raise ValueError(f"{address!r} is not written like https://dagster.example.com, without a path")
+        return given
+
+    @field_validator("ui_password")
+    @classmethod
+    def _can_be_typed(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and (len(value.get_secret_value()) < _SHORTEST_PASSWORD or not value.get_secret_value().isprintable()):
+            raise ValueError(f"must have at least {_SHORTEST_PASSWORD} characters, and no line end among them")
         return value
 
     @field_validator("ui_url")
@@ -185,7 +204,7 @@ class Settings(BaseSettings):
     def _without_last_slash(cls, value: str) -> str:
         return value.rstrip("/")
 
-    @field_validator("calendar_last", "today", "spark_remote", "webhook_url", mode="before")
+    @field_validator("calendar_last", "today", "spark_remote", "ui_password", "webhook_url", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
@@ -222,10 +241,10 @@ class Settings(BaseSettings):
                 "Write them again, or remove the file if you want the defaults.",
             )
         kept = TomlConfigSettingsSource(settings_cls, file)
-        if "webhook_url" in (*project(), *kept()):
+        for name in sorted(_ONLY_AS_VARIABLES.keys() & {*project(), *kept()}):
             raise SettingsError(
-                "webhook_url is in a settings file; whoever can read it could write to that address.",
-                "Remove it there and set the variable PLATFORM_WEBHOOK_URL instead.",
+                f"{name} is in a settings file; {_ONLY_AS_VARIABLES[name]}.",
+                f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
             )
         return init_settings, env_settings, project, kept
 

@@ -126,6 +126,9 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_SPARK_CONF", "spark.ui.enabled=true"),
         ("PLATFORM_FILES_PER_RUN", "0"),
         ("PLATFORM_UI_URL", "127.0.0.1:3000"),
+        ("PLATFORM_UI_ORIGINS", "dagster.example.com"),
+        ("PLATFORM_UI_ORIGINS", "https://dagster.example.com/shop"),
+        ("PLATFORM_UI_ORIGINS", "https://*.example.com"),
         ("PLATFORM_LAKE", "s3://bucket/lake"),
         ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],
@@ -231,13 +234,39 @@ def test_a_webhook_is_encrypted_or_on_this_machine_and_never_shown(
 
 
 @pytest.mark.parametrize("file", ["platform.toml", ".platform/settings.toml"])
-def test_a_webhook_in_a_file_is_refused(file: str, project: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("webhook_url", "https://hooks.example.com/t0ken"), ("ui_password", "a long t0ken")]
+)
+def test_a_secret_in_a_file_is_refused(name: str, value: str, file: str, project: Path) -> None:
     (project / file).parent.mkdir(exist_ok=True)
-    (project / file).write_text("webhook_url = 'https://hooks.example.com/t0ken'\n")
-    with pytest.raises(SettingsError, match="webhook_url is in a settings file") as caught:
+    (project / file).write_text(f"{name} = '{value}'\n")
+    with pytest.raises(SettingsError, match=f"{name} is in a settings file") as caught:
         load_settings()
-    assert "PLATFORM_WEBHOOK_URL" in caught.value.todo
+    assert f"PLATFORM_{name.upper()}" in caught.value.todo
     assert "t0ken" not in str(caught.value)
+
+
+@pytest.mark.parametrize("password", ["short t0ken", "a t0ken with a line end\n"])
+def test_a_password_that_is_easily_guessed_or_cannot_be_typed_is_refused_and_not_shown(
+    password: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_UI_PASSWORD", password)
+    with pytest.raises(SettingsError, match=r"ui_password.*at least 12 characters") as caught:
+        load_settings()
+    assert "t0ken" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_without_a_password_none_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_UI_PASSWORD", "")
+    assert load_settings().ui_password is None
+    monkeypatch.setenv("PLATFORM_UI_PASSWORD", "a long t0ken")
+    assert "t0ken" not in repr(load_settings())
+
+
+def test_addresses_of_the_ui_are_written_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().ui_origins == ()
+    monkeypatch.setenv("PLATFORM_UI_ORIGINS", "https://a.example, http://10.0.0.5:8080,")
+    assert load_settings().ui_origins == ("https://a.example", "http://10.0.0.5:8080")
 
 
 def test_settings_cannot_be_changed_in_place() -> None:

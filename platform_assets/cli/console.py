@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -13,6 +14,7 @@ from rich.console import Console, ConsoleDimensions
 from rich.markup import escape
 
 from platform_assets.errors import PlatformError
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -24,6 +26,9 @@ EXIT_USAGE = 2
 EXIT_FAILED = 3
 EXIT_INTERRUPTED = 130
 """What shells say of a command that Ctrl-C ended."""
+
+_TWO_DAYS = re.compile(r"(\d{4}-\d\d-\d\d)\D+(\d{4}-\d\d-\d\d)")
+"""Perhaps a range as others write it."""
 
 _UNBROKEN = 1000
 """Characters of a line that no terminal breaks."""
@@ -88,6 +93,8 @@ def parse_days(text: str, settings: Settings | None = None) -> frozenset[date]:
     """
     days: set[date] = set()
     for part in text.split(","):
+        if ".." not in part and (both := _TWO_DAYS.fullmatch(part.strip())):
+            raise UsageError(f"{part.strip()!r} is not a day.", f"A range is written {both[1]}..{both[2]}.")
         first, dots, last = part.strip().partition("..")
         start = parse_day(first, settings)
         end = parse_day(last, settings) if dots else start
@@ -126,15 +133,19 @@ def opened_platform(settings: Settings | None = None) -> Iterator[Platform]:
 
 
 @contextmanager
-def platform_to_look() -> Iterator[Platform]:
-    """The platform for a command that only shows something, also where nothing can be written."""
+def platform_to_look(settings: Settings | None = None) -> Iterator[Platform]:
+    """The platform for a command that only shows something, also where nothing can be written.
+
+    Args:
+        settings: those that the command has loaded for something else already.
+    """
     from platform_assets.operations.opening import open_platform_to_look
     from platform_assets.settings import load_settings
 
     def limited(text: str) -> None:
         say("[yellow]note[/]", text, to=errors)
 
-    with open_platform_to_look(load_settings(), _mended, limited) as platform:
+    with open_platform_to_look(settings or load_settings(), _mended, limited) as platform:
         yield platform
 
 
@@ -154,17 +165,10 @@ def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> N
     to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap)
 
 
-def counted(number: int, noun: str, does: str = "") -> str:
-    """A number with its noun, and what it does: 1 day, 2,000 days; 1 row waits, 2 rows wait."""
-    if number == 1:
-        return f"1 {noun}{f' {does}s' if does else ''}"
-    return f"{number:,} {noun}s{f' {does}' if does else ''}"
-
-
 def alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:
     """One line for all files of which the same is to be said, with one of them as an example."""
     by_message: dict[str, list[str]] = {}
-    for path, message in files:
+    for path, message in dict.fromkeys(files):  # a file that two tables take is told once
         by_message.setdefault(message, []).append(path)
     for message, paths in by_message.items():
         more = f" (and {counted(len(paths) - 1, 'other file')} likewise)" if len(paths) > 1 else ""

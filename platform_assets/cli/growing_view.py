@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from platform_assets.cli.console import alike, counted
+from platform_assets.cli.console import alike
 from platform_assets.sources.landing import Problem
+from platform_assets.words import counted
 
 
 def growing_lines(growing: Sequence[Problem]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
 from platform_assets.planning.windows import ranges
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.held_days import HeldDay
@@ -51,7 +52,7 @@ def _line(days: Sequence[HeldDay]) -> str:
         return f"{first.hold.table} {first.hold.day} {first.sentence}"
     spans = [f"{a}" if a == b else f"{a}..{b}" for a, b in ranges([day.hold.day for day in days])]
     more = f" and {len(spans) - _SHOWN:,} more ranges" if len(spans) > _SHOWN else ""
-    named = f"{first.hold.table}, {len(days):,} days: {','.join(spans[:_SHOWN])}{more}"
+    named = f"{first.hold.table}, {counted(len(days), 'day')}: {','.join(spans[:_SHOWN])}{more}"
     return f"{named}; each for the like of {first.hold.day}, {first.sentence}"
 
 

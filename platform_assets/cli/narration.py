@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from platform_assets.cli.console import counted
 from platform_assets.progress import Progress
+from platform_assets.words import counted
 
 QUICK_S = 2.0
 """What is done by then leaves no line behind on its way."""

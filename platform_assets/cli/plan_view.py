@@ -10,7 +10,6 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from platform_assets.cli.console import counted
 from platform_assets.cli.grids import new_grid
 from platform_assets.planning.day_states import Blocked
 from platform_assets.planning.estimates import Estimate
@@ -18,6 +17,7 @@ from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import Calendar, day_range, ranges
+from platform_assets.words import counted
 
 _SHOWN = 3
 """Ranges that a line names."""
@@ -99,13 +99,13 @@ def intake_lines(intakes: Iterable[Intake]) -> list[str]:
 def estimate_line(plan: Plan) -> str:
     """What all steps take together."""
     if plan.estimate is None:
-        return "no estimate, since some of these tables have never been computed"
+        return "how long they take is not known before each of these tables was computed once"
     return f"about {_about(plan.estimate)}"
 
 
 def _about(estimate: Estimate | None) -> str:
     if estimate is None:
-        return "no estimate"
+        return "not known yet"
     return f"{counted(estimate.rows, 'row')}, {size(estimate.bytes)}, {estimate.seconds:,.1f} s"
 
 

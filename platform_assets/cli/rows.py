@@ -17,11 +17,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from platform_assets.cli.console import UsageError, console, counted
+from platform_assets.cli.console import UsageError, console
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
+from platform_assets.words import counted
 
 _BATCH_ROWS = 1000
 _SHOWN = 20

@@ -60,6 +60,7 @@ class Part:
         why: what may be wrong where it dies at once, asked for then; empty if it cannot be told.
         started: told its process group, each time it is started.
         output: descriptor for what it writes; where this process writes by default.
+        secrets: variables that only it is started with.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Part:
     why: Callable[[], str] = lambda: ""
     started: Callable[[int], None] = lambda group: None
     output: int | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     _process: subprocess.Popen[bytes] | None = None
     _groups: list[int] = field(default_factory=list)
     _lives_s: list[float] = field(default_factory=list)
@@ -80,7 +82,12 @@ class Part:
             Whether it had been started before.
         """
         self._process = subprocess.Popen(
-            self.command, cwd=folder, env=environment, start_new_session=True, stdout=self.output, stderr=self.output
+            self.command,
+            cwd=folder,
+            env={**environment, **self.secrets},
+            start_new_session=True,
+            stdout=self.output,
+            stderr=self.output,
         )
         self.started(self._process.pid)
         self._groups = [group for group in self._groups if is_there(group)] + [self._process.pid]

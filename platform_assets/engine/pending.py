@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from platform_assets.engine.ingest.listing import landing_problem, list_arrivals, quiet_days
+from platform_assets.engine.ingest.listing import each_once, landing_problem, list_arrivals, quiet_days
 from platform_assets.engine.late.queue import days_due
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -80,10 +80,10 @@ def waiting(platform: Platform, most_files: int) -> Waiting:
         files=_without_empty(files),
         until=until,
         left=len(pending) - sum(map(len, files.values())),
-        growing=tuple(problem for listing in listings.values() for problem in listing.growing),
+        growing=each_once(problem for listing in listings.values() for problem in listing.growing),
         problems=(
             *filter(None, [landing_problem(platform.settings, platform.catalogue)]),
-            *(problem for listing in listings.values() for problem in listing.problems),
+            *each_once(problem for listing in listings.values() for problem in listing.problems),
         ),
         quiet=_without_empty(quiet),
         due=_without_empty({contract.name: days_due(platform, contract) for contract in listings}),
@@ -125,7 +125,7 @@ def delivered(platform: Platform) -> Delivered:
             all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
             growing += listing.growing
     takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
-    return Delivered(takes, tuple(growing))
+    return Delivered(takes, each_once(growing))
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

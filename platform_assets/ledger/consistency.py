@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from platform_assets.lakehouse.errors import MovedLakeError, OtherHistoryError
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.words import counted
 
 _FOLLOW = "let the ledger follow the lake with `platform-assets ledger rebuild`"
 
@@ -46,7 +47,7 @@ def require_one_history(lake: Lake, indexed: Mapping[str, int], released: Mappin
     if first > newest:
         raise OtherHistoryError(
             f"The lake {lake.root} is older than the ledger: its newest release is {newest}, the ledger knows "
-            f"{len(gone):,} publications after it, up to release {last} ({gone[last]}); nothing was written.",
+            f"{counted(len(gone), 'publication')} after it, up to release {last} ({gone[last]}); nothing was written.",
             "If the lake was restored from a backup and the newer one is lost, "
             f"{_FOLLOW}; what was delivered since is then taken again. Else put the newer lake back.",
         )

@@ -24,9 +24,10 @@ from platform_assets.orchestration.assets.outcomes import checks_of_result, days
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.pools import REFRESH_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run
+from platform_assets.orchestration.run_log import told_in_run, warn_of_files
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.words import counted
 
 _DEEP = "deep restatement"
 """Who approves late rows that nobody has to look at."""
@@ -63,7 +64,8 @@ def refresh_tables(
             deep = replace(author, who=_DEEP)
             for done in approve(opened, lambda: spark.session(told), selection, deep, told, by_person=False):
                 rows = sum(arrival.taken for arrival in done.arrivals)
-                context.log.info(f"{done.table}: {rows:,} late rows taken, {len(done.published):,} days changed")
+                changed = counted(len(done.published), "day")
+                context.log.info(f"{done.table}: {counted(rows, 'late row')} taken, {changed} changed")
         held: list[HeldDay] = []
         result = refresh(
             opened,
@@ -75,7 +77,7 @@ def refresh_tables(
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
-            context.log.info(f"{table}: {len(days):,} days struck: their inputs came out as they were")
+            context.log.info(f"{table}: {counted(len(days), 'day')} struck: their inputs came out as they were")
         if result.by_people:
             context.log.warning(describe_by_people(result.by_people))
         log_freshness(context, opened)
@@ -98,6 +100,8 @@ def _report(
     Returns:
         What holds days of it.
     """
+    if isinstance(done, IngestResult):
+        warn_of_files(context.log, done)
     progress(Progress("recording", f"{done.table} in Dagster"))
     contract = platform.catalogue[done.table]
     metadata = illustrated(platform, contract, day_metadata(done, platform.calendar))

@@ -14,7 +14,9 @@ from threading import Event, Lock, Thread
 import dagster as dg
 from dagster._core.events import EngineEventData
 
+from platform_assets.engine.results import IngestResult
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.words import counted
 
 Context = dg.OpExecutionContext | dg.AssetExecutionContext
 
@@ -46,6 +48,15 @@ def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -
         over.set()
         reminder.join()
         log.close()
+
+
+def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
+    """A line for each file that was not taken, with the words and the name that `refresh` and `status` have for it."""
+    for arrival in taken.arrivals:
+        if arrival.reason is not None:
+            log.warning(f"refused {arrival.path} {arrival.reason}")
+    for problem in (*taken.problems, *taken.growing):
+        log.warning(f"not taken{' yet' if problem.is_growing else ''} {problem.path} {problem.message}")
 
 
 class _RunLog:
@@ -93,7 +104,7 @@ class _RunLog:
 
     def _begin(self, name: str, now: Progress) -> None:
         self._doing[name] = time.monotonic()
-        self._mark(f"{name}: {_of(now.total, now.unit)}" if now.total else name, EngineEventData(marker_start=name))
+        self._mark(f"{name}: {counted(now.total, now.unit)}" if now.total else name, EngineEventData(marker_start=name))
 
     def _end(self, name: str, result: str) -> None:
         since = self._doing.pop(name, None)
@@ -118,13 +129,9 @@ def _name(now: Progress) -> str:
 
 
 def _count(now: Progress) -> str:
-    return f"{now.done:,} of {now.total:,} {now.unit}s"
-
-
-def _of(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+    return f"{now.done:,} of {counted(now.total, now.unit)}"
 
 
 def _result(now: Progress) -> str:
-    rows = "" if now.rows is None else f", {now.rows:,} rows"
-    return f"{_of(now.done, now.unit)}{rows}" if now.total else ""
+    rows = "" if now.rows is None else f", {counted(now.rows, 'row')}"
+    return f"{counted(now.done, now.unit)}{rows}" if now.total else ""

@@ -9,6 +9,7 @@ from datetime import date
 from platform_assets.contracts import Contract
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
 from platform_assets.records.manifest import Arrival
+from platform_assets.words import counted
 
 _EXAMPLES = 5
 
@@ -39,28 +40,32 @@ def delivery_checks(
 
 def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> Checked:
     files = [arrival for arrival in arrivals if arrival.reason is not None]
+    taken = sum(arrival.taken for arrival in arrivals)
     rows = sum(arrival.refused for arrival in arrivals)
     late = sum(arrival.late for arrival in arrivals)
     numbers: Numbers = {
         "files": len(arrivals),
         "files refused": len(files),
-        "rows": sum(arrival.taken for arrival in arrivals),
+        "rows": taken,
         "rows refused": rows,
         "rows waiting": late,
     }
     if not files and not rows and not late:
-        sentence = f"{numbers['rows']:,} rows in {len(arrivals):,} files, every field as declared"
+        sentence = f"{counted(taken, 'row')} in {counted(len(arrivals), 'file')}, every field as declared"
         return checked("contract", [], sentence, numbers)
-    what = [f"{len(files):,} of {len(arrivals):,} files"] if files else []
-    what += [f"{rows:,} of {sum(arrival.landed for arrival in arrivals if not arrival.reason):,} rows"] if rows else []
+    what = [f"{len(files):,} of {counted(len(arrivals), 'file')}"] if files else []
+    landed = sum(arrival.landed for arrival in arrivals if not arrival.reason)
+    what += [f"{rows:,} of {counted(landed, 'row')}"] if rows else []
     told = [f"{' and '.join(what)} refused"] if what else []
-    told += [f"{late:,} rows wait in the late queue"] if late else []
+    told += [f"{counted(late, 'row', 'wait')} in the late queue"] if late else []
     summary = ", ".join(told)
     examples = [f"{arrival.path} {arrival.reason}" for arrival in files]
     examples += [
-        f"{arrival.path}: {arrival.refused:,} of {arrival.landed:,} rows" for arrival in arrivals if arrival.refused
+        f"{arrival.path}: {arrival.refused:,} of {counted(arrival.landed, 'row')}"
+        for arrival in arrivals
+        if arrival.refused
     ]
-    examples += [f"{arrival.path}: {arrival.late:,} rows wait" for arrival in arrivals if arrival.late]
+    examples += [f"{arrival.path}: {counted(arrival.late, 'row', 'wait')}" for arrival in arrivals if arrival.late]
     finding = Finding(
         check="contract",
         day=day,

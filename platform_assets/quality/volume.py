@@ -12,6 +12,7 @@ from platform_assets.contracts import Contract, Severity
 from platform_assets.quality.baseline import History, Interval, Undecided
 from platform_assets.quality.findings import Finding
 from platform_assets.quality.seasonality import Rhythm
+from platform_assets.words import counted
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Verdict:
         no_better = "" if self.shown is None else f"; the {self.shown:,} that readers have would be held as well"
         if self.farther is not None:
             no_better = f"; the {self.farther:,} that readers have are farther from that"
-        return f"{self.rows:,} rows; {self.usual}{no_better}"
+        return f"{counted(self.rows, 'row')}; {self.usual}{no_better}"
 
     @property
     def is_known(self) -> bool:
@@ -129,13 +130,13 @@ def volume_finding(contract: Contract, verdict: Verdict) -> Finding | None:
         return None
     what = "too many" if usual.side(verdict.rows) > 0 else "too few"
     of = contract.checks.volume_blocks_after[1]
-    again = f"; {verdict.lately} of the last {of} days had {what}" if verdict.lately > 1 else ""
+    again = f"; {verdict.lately} of the last {counted(of, 'day')} had {what}" if verdict.lately > 1 else ""
     return Finding(
         check="volume",
         day=verdict.day,
         severity=verdict.severity,
         message=f"{contract.name} on {verdict.day}: {what} rows: {verdict}{again}",
         expected=str(usual),
-        actual=f"{verdict.rows:,} rows",
+        actual=counted(verdict.rows, "row"),
         numbers=verdict.numbers,
     )

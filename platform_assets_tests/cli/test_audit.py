@@ -101,7 +101,7 @@ def test_a_lake_older_than_its_ledger_is_refused_by_every_command_and_named_by_d
     [fault] = run("audit", "verify", "--json").json["faults"]
     assert fault["check"] == "ledger"
     said = run("ledger", "rebuild")
-    assert "forgotten 1 publications" in said.out
+    assert "forgotten 1 publication" in said.out
     assert run("audit", "verify").code == 0
 
 

@@ -70,7 +70,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "stage compare": ("trial",),
     "stage drop": ("trial",),
     "stage list": (),
-    "stage publish": ("trial",),
+    "stage publish": ("trial", *DECIDED),
     "stage read": ("trial", TABLE),
     "stage show": ("trial",),
     "stale": (),

@@ -11,7 +11,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
-from platform_assets_tests.support.cli.products import DAY, RAW, SILVER
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, computed, publish_on_paper
 from platform_assets_tests.support.shelf import day, staged_manifest
 
 WHY = ("--reason", "the auditors read it [/b]", "--by", "Zoë")
@@ -65,6 +65,19 @@ def test_a_difference_names_days_figures_and_publications(run: Run, corrected: s
     assert corrected in run("release", "diff", "1", "--table", SILVER, "--days", "2017-01-02").out
     for same in (["1", "1"], ["1", "2", "--table", RAW], ["1", "2", "--days", "2017-01-01,2017-01-03"]):
         assert "show the same" in run("release", "diff", *same).out
+
+
+def test_figures_have_a_column_where_some_differ(run: Run, corrected: str) -> None:
+    def columns() -> list[str]:
+        said = run("release", "diff", "1").out
+        return said[said.index("Day by day") :].splitlines()[2].split()
+
+    assert columns() == ["table", "day", "rows", "bytes", "by", "releases"]
+    with open_platform(load_settings()) as platform:
+        one = computed(platform, SILVER)[DAY]
+        again = {DAY: one.model_copy(update={"digest": "0-2-1-1-1", "figures": one.figures | {"superseded": 3}})}
+        publish_on_paper(platform, SILVER, again)
+    assert columns() == ["table", "day", "rows", "bytes", "figures", "by", "releases"]
 
 
 def test_what_was_put_back_does_not_differ(run: Run, corrected: str) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.history import ROLL_BACK, Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import DAY, SILVER
@@ -36,6 +41,23 @@ def test_a_dry_run_shows_and_a_rollback_does(run: Run, corrected: str) -> None:
     [newest, *_] = run("releases", "--json").json
     assert (newest["kind"], newest["who"], newest["why"]) == ("roll back", "Zoë", "a wrong rule [/b]")
     assert "roll back" in run("why", SILVER, str(DAY)).out
+
+
+def test_of_days_without_content_before_readers_see_nothing(run: Run, corrected: str) -> None:
+    planned = run("rollback", "--to", "0", "--dry-run").out
+    assert "3 days had no content before: readers would see nothing of them, as if never computed." in planned
+    done = run("rollback", "--to", "0", "--days", str(DAY), "--reason", "wrong").out
+    assert "1 day had no content before: readers see nothing of it, as if never computed." in done
+
+
+def test_readers_of_a_day_that_was_put_back_see_what_was(run: Run, corrected: str) -> None:
+    run("rollback", corrected, "--reason", "wrong")
+    with open_platform(load_settings()) as platform:
+        record, now = platform.ledger.current_days(SILVER)[DAY], datetime.now(UTC)
+        hold = Hold(SILVER, DAY, Attempt(record.fingerprint), ROLL_BACK, "wrong", "r", now)
+        # Of days on paper nothing that they are made from is another, so that no hold stands by itself.
+        day = HeldDay(hold, now, record, platform.ledger.head(record.publication), ())
+    assert "; readers see what was put back, 0 rows of release 3 of " in day.sentence
 
 
 @pytest.mark.parametrize(

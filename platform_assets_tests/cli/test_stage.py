@@ -95,7 +95,7 @@ def test_it_is_compared_published_and_closed(run: Run, platform: Platform, trial
     assert [hold.day for hold in platform.ledger.holds(SILVER)] == [BAD]
     newest = run("releases", "--json").json[0]
     assert newest["why"] == "looked at"
-    assert "There is no stage 'trial'" in run("stage", "publish", "trial").err
+    assert "There is no stage 'trial'" in run("stage", "publish", "trial", "--reason", "once more").err
 
 
 def test_it_is_dropped(run: Run, platform: Platform, trial: OpenStage) -> None:
@@ -119,8 +119,11 @@ def test_a_plan_on_a_stage_counts_what_is_staged(run: Run, platform: Platform, t
     [
         (["show", "trail"], "Did you mean trial"),
         (["show", "a/b"], "cannot name a stage"),
-        (["publish", "nobody-s"], "There is no stage 'nobody-s'"),
+        (["publish", "trial"], "A decision needs --reason"),
+        (["publish", "trial", "--reason", " "], "A decision needs --reason"),
+        (["publish", "nobody-s", "--reason", "x"], "There is no stage 'nobody-s'"),
         (["compare", "trial", "--table", "gold.daily_sales"], f"It holds days of {SILVER}"),
+        (["compare", "trial", "--table", "silver.product"], f"Did you mean {SILVER}? It holds"),
         (["compare", "trial", "--days", "2017-02-30"], "is not a day"),
         (["read", "trial", "gold.dayly_sales"], "There is no table"),
         (["read", "trial", SILVER, "--format", "xml"], "Invalid value for '--format'"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.operations.opening import open_platform
@@ -22,6 +24,7 @@ from platform_assets_tests.support.cli.products import (
     publish_arrivals,
     publish_on_paper,
 )
+from platform_assets_tests.support.own_domain import CONTRACTS, PACKAGE, importable, write_domain
 
 
 def test_status_of_a_new_installation_says_what_is_missing(run):
@@ -32,15 +35,42 @@ def test_status_of_a_new_installation_says_what_is_missing(run):
     assert "gold.daily_sales" in run("status").out
 
 
+RAW_SALES = CONTRACTS[CONTRACTS.index("RAW =") : CONTRACTS.index("SILVER =")]
+REFUSED = {"table": "raw.transactions", "path": "transactions/2017-01-01/a[/b].csv", "reason": REASON}
+
+
+def land_refused(published: Settings) -> Path:
+    """The refused file where it was landed, as it was then."""
+    file = published.landing / "transactions" / "2017-01-01" / "a[" / "b].csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("x")
+    os.utime(file, ns=(1, 1))
+    return file
+
+
 def test_status_shows_refused_files_with_their_reasons_whatever_they_contain(run, published):
+    land_refused(published)
     said = run("status", "--json")
     assert said.code == 1
-    assert said.json["refused_files"] == [{"path": "transactions/2017-01-01/a[/b].csv", "reason": REASON}]
+    assert said.json["refused_files"] == [REFUSED]
     [sales] = [table for table in said.json["tables"] if table["table"] == TABLE]
     assert (sales["newest"], sales["days"], sales["missing"]) == ("2017-01-02", 2, 1)
     text = run("status")
     assert text.code == 1
     assert f"refused transactions/2017-01-01/a[/b].csv {REASON}" in text.out
+
+
+def test_a_refused_file_that_was_taken_away_asks_for_no_look_and_is_not_forgotten(run, published):
+    file = land_refused(published)
+    assert run("status", "--json").json["refused_files_gone"] == []
+    shutil.rmtree(file.parent)
+    said = run("status", "--json")
+    assert (said.json["refused_files"], said.json["refused_files_gone"]) == ([], [REFUSED])
+    text = run("status").out
+    assert "taken away 1 refused file, no longer in the landing area" in text
+    assert REASON not in text
+    shutil.rmtree(published.landing)  # perhaps only not mounted
+    assert run("status", "--json").json["refused_files"] == [REFUSED]
 
 
 def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, published):
@@ -62,6 +92,20 @@ def test_status_names_what_lies_in_the_landing_area_and_cannot_be_taken(run, pub
     assert "not taken transactions/2017-01-01/notes [b].txt has the unknown ending '.txt'" in text
     assert "not taken products cannot be listed: Not a directory" in text
     assert "1 file waits" in text
+
+
+def test_a_folder_from_which_two_tables_take_files_is_told_of_once(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLATFORM_DOMAINS", PACKAGE)
+    again = RAW_SALES.replace("RAW", "AGAIN").replace("raw.sales", "raw.again")
+    folder = tmp_path / "state" / "landing" / "sales" / "2017-01-01"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("")
+    with importable(tmp_path):
+        write_domain(tmp_path, contracts=((RAW_SALES, RAW_SALES + again), ("TABLES = (RAW,", "TABLES = (RAW, AGAIN,")))
+        [problem] = run("status", "--json").json["landing"]
+        assert problem["path"] == "sales/2017-01-01/notes.txt"
+        said = run("status").out
+    assert "not taken sales/2017-01-01/notes.txt has the unknown ending" in said
 
 
 def test_status_names_folders_of_the_landing_area_that_no_table_reads(run, published):

@@ -88,6 +88,19 @@ def test_one_that_dies_at_once_again_and_again_is_given_up_with_the_reason(
     end([part])
 
 
+def test_a_secret_is_for_one_part_alone_each_time_it_is_started(tmp_path: Path) -> None:
+    code = "import os, sys; print(os.environ.get('WORD'), os.environ['ALL'], file=open(sys.argv[1], 'a'), flush=True)"
+    parts = [Part(name, [sys.executable, "-c", code, str(tmp_path / name)]) for name in ("one", "other")]
+    parts[0].secrets = {"WORD": "geheim"}
+    for part in (parts[0], *parts):
+        part.start(tmp_path, {"ALL": "common"})
+        while part.died() is None:
+            time.sleep(0.05)
+    assert (tmp_path / "one").read_text() == "geheim common\n" * 2
+    assert (tmp_path / "other").read_text() == "None common\n"
+    assert "geheim" not in repr(parts)
+
+
 def test_what_a_part_left_behind_when_it_was_killed_ends_with_it(tmp_path: Path) -> None:
     """As the runs of a code server that somebody killed."""
     code = (

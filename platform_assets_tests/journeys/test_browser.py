@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date, timedelta
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dagster as dg
 import pytest
-import requests
 from PIL import Image
-from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from pyspark.sql import SparkSession
 
 from platform_assets.cli.dagster_home import dagster_home
@@ -29,71 +19,20 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.orchestration.build import build_definitions
 from platform_assets.orchestration.in_process import materialize_range, run_job
 from platform_assets.settings import load_settings, project_root
-from platform_assets_tests.support.installation import JARS, OWN_PROCESS
+from platform_assets_tests.support.browser import NEEDS_CHROMIUM, WINDOW
+from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import enter_world
 from platform_assets_tests.support.orchestration.readings import GOLD, SENSORS, land
 from platform_assets_tests.support.orchestration.refused import break_gold, land_second_sensor
+from platform_assets_tests.support.orchestration.up import Server, up, wait
 from platform_assets_tests.support.world import World, product, sale
 
 FIRST, DAYS = date(2017, 1, 1), 30
 BAD_DAY = FIRST + timedelta(days=DAYS)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# The daily run would take the files that the test lands for the sensor, if it came in its minutes.
-NEW_YEARS_EVE = "59 23 31 12 *"
 BACKFILL, SENSOR = "dagster/backfill", "dagster/sensor_name"
-WINDOW: ViewportSize = {"width": 1500, "height": 1100}
 SCREENSHOTS = project_root() / ".platform" / "screenshots"
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
-    pytest.mark.timeout(900),
-]
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running `platform-assets up` and the installation it shows."""
-
-    world: World
-    url: str
-
-    def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
-        """Ask the server what no page shows at once."""
-        answer = requests.post(f"{self.url}/graphql", json={"query": query, "variables": variables}, timeout=30)
-        answer.raise_for_status()
-        return dict(answer.json()["data"])
-
-
-@contextmanager
-def up(folder: Path, *options: str, **chosen: Any) -> Iterator[Server]:
-    """An installation and its UI."""
-    settings = load_settings(state=folder / "state", jars=JARS, daily_cron=NEW_YEARS_EVE, **chosen)
-    world = World(settings, cast("SparkSession", None))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    given = {"state": settings.state, "jars": JARS, "daily_cron": NEW_YEARS_EVE, **chosen}
-    environment = os.environ | {f"PLATFORM_{name.upper()}": str(value) for name, value in given.items()}
-    environment["PLATFORM_SPARK_CONF"] = OWN_PROCESS
-    command = [str(Path(sys.executable).parent / "platform-assets"), "up", "--port", str(port), *options]
-    with (folder / "up.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=project_root())
-        url = f"http://127.0.0.1:{port}"
-        try:
-            wait(lambda: answers(f"{url}/server_info"), "the server", 120)
-            yield Server(world, url)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A browser window."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page(viewport=WINDOW)
-        browser.close()
+pytestmark = [NEEDS_CHROMIUM, pytest.mark.timeout(900)]
 
 
 def land_thirty_days(world: World) -> None:
@@ -101,20 +40,6 @@ def land_thirty_days(world: World) -> None:
     for n in range(DAYS):
         day = str(FIRST + timedelta(days=n))
         world.deliver_rows("transactions", day, "t.jsonl", [sale(100 * n + i, 1, day) for i in range(10 + n % 3)])
-
-
-def answers(url: str) -> bool:
-    try:
-        return requests.get(url, timeout=5).ok
-    except requests.RequestException:
-        return False
-
-
-def wait(happened: Callable[[], bool], what: str, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, f"{what} did not happen within {seconds} s"
-        time.sleep(1)
 
 
 def picture(page: Page, name: str) -> None:

@@ -125,7 +125,7 @@ def test_sync_indexes_what_is_missing_and_reads_nothing_else(ledger: Ledger, rel
 @pytest.mark.parametrize(
     ("shown", "says", "todo"),
     [
-        ({1: 1, 2: 2}, "is older than the ledger: its newest release is 2, the ledger knows 1 publications", "put the"),
+        ({1: 1, 2: 2}, "is older than the ledger: its newest release is 2, the ledger knows 1 publication", "put the"),
         ({1: 1, 2: 2, 3: 4}, "have parted: release 3 shows publication", "One of them was restored"),
         ({1: 5, 2: 6}, "has none of these releases but others", "name its folder in PLATFORM_LAKE"),
         ({}, "has no release", "name its folder in PLATFORM_LAKE"),

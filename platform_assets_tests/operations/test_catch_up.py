@@ -163,7 +163,7 @@ def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
     else:
         said = noticed(settings)
         assert "The ledger lacked releases" in said[0]
-    assert "1 days of silver.transactions are held again as Zoë had rolled them back: a wrong till." in said
+    assert "Held again, as Zoë had rolled back: 1 day of silver.transactions; a wrong till." in said
     assert noticed(settings) == []
     with story.world.open() as platform:
         [hold] = platform.ledger.holds()

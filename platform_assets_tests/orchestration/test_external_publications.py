@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import text
 
+from platform_assets.cli.commands.up import show_published
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.ledger import sync as index
@@ -144,7 +145,7 @@ def test_an_event_that_dagster_refuses_keeps_no_other_from_being_shown(readings:
         )
     tick = daemon.tick("published_elsewhere")
     assert tick.skip_reason is not None
-    assert "9 over all tables; 1 events were not taken by Dagster" in tick.skip_reason
+    assert "9 over all tables; Dagster did not take 1 event" in tick.skip_reason
     assert list(shown(daemon)) == DAYS[:3]
     assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
 
@@ -200,3 +201,35 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
         assert found[-1].told == Cursor(since + 2)
         told = {event.asset_key for part in found for event in part.events}
         assert SILVER in told, "or its page shows what was rolled back for ever"
+
+
+def test_a_lake_that_no_daemon_ever_looked_at_is_shown_before_its_pages_are_only_looked_at(
+    readings: World, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `up --read-only` does before it opens them; the sensor goes on from there."""
+    for day in DAYS[:3]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    home = tmp_path / "dagster" / "home"
+    monkeypatch.setattr("platform_assets.cli.commands.up._KEPT_EVERY_S", 0.0)
+    show_published(readings.settings, home)
+    assert list(shown(daemon)) == DAYS[:3]
+    assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
+    land(readings, DAYS[3], DAYS[3])
+    refresh(readings, "refresh-2")
+    assert "shown now" in str(daemon.tick("published_elsewhere").skip_reason)
+    before = daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id
+    show_published(readings.settings, home)
+    assert daemon.instance.get_asset_records([SILVER])[0].asset_entry.last_materialization_storage_id == before
+
+
+def test_days_of_the_command_line_have_the_charts_of_a_run(readings: World, daemon: Daemon) -> None:
+    for day in DAYS[:3]:
+        land(readings, day, day)
+    refresh(readings, "refresh-1")
+    daemon.tick("published_elsewhere")
+    for event in shown(daemon).values():
+        assert "rows of silver.readings" in str(event.metadata["rows by day"].value)
+    gold = shown(daemon, dg.AssetKey(["gold", "sensor_week"]))
+    assert "preview" in gold[DAYS[2]].metadata
+    assert "preview" not in gold[DAYS[1]].metadata

@@ -245,7 +245,7 @@ def test_a_person_gets_no_further_with_a_single_table(shop: Shop, table: str, da
     [failure] = [event for event in done.all_events if event.is_step_failure]
     assert failure.step_failure_data.user_failure_data is not None
     told = str(failure.step_failure_data.user_failure_data.description)
-    assert told.startswith(f"{table}: 1 of 1 days not published.\n{table} {day}: ")
+    assert told.startswith(f"{table}: 1 of 1 day not published.\n{table} {day}: ")
     assert why in told
     assert todo in told
     shop.check_that_nothing_failing_is_visible()

@@ -1,14 +1,18 @@
 """How far a run is, on its page: a mark on the bar for each table, and lines that come while it works."""
 
 import time
+from datetime import date
 
 import dagster as dg
 import pytest
 from dagster import DagsterEventType as Event
 from dagster._core.events import EngineEventData
 
+from platform_assets.engine.results import IngestResult
 from platform_assets.orchestration import run_log
 from platform_assets.progress import Progress, no_progress
+from platform_assets.records.manifest import Arrival
+from platform_assets.sources.landing import Problem
 
 
 def logged(instance: dg.DagsterInstance, op: dg.OpDefinition) -> tuple[list[str], list[EngineEventData]]:
@@ -60,6 +64,32 @@ def test_every_table_is_a_mark_from_its_begin_to_its_end() -> None:
     assert lines[0] == "taking raw.sales: 3 files"
     assert lines[3] == "raw.sales: 2 of 3 files"
     assert lines[4].startswith("taking raw.sales: 1 day, 1,200 rows, ")
+
+
+def test_files_that_were_not_taken_have_the_words_of_the_command_line() -> None:
+    def arrival(name: str, reason: str | None) -> Arrival:
+        when = date(2017, 1, 1)
+        return Arrival(
+            table="raw.sales", path=name, arrival_date=when, size=1, sha256="0" * 64, modified_ns=1, reason=reason
+        )
+
+    @dg.op
+    def work(context: dg.OpExecutionContext) -> None:
+        taken = IngestResult(
+            "raw.sales",
+            arrivals=(arrival("s/2017-01-01/a.csv", None), arrival("s/2017-01-01/b.csv", "is empty")),
+            problems=(Problem("s/2017-01-01/c.txt", "has the unknown ending '.txt'"),),
+            growing=(Problem("s/2017-01-01/d.csv", "is still growing", is_growing=True),),
+        )
+        run_log.warn_of_files(context.log, taken)
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        lines, _ = logged(instance, work)
+    assert lines == [
+        "refused s/2017-01-01/b.csv is empty",
+        "not taken s/2017-01-01/c.txt has the unknown ending '.txt'",
+        "not taken yet s/2017-01-01/d.csv is still growing",
+    ]
 
 
 def test_what_goes_on_for_long_says_so_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

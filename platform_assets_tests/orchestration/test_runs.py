@@ -61,7 +61,7 @@ def test_a_range_turns_green_day_by_day_and_a_late_row_mends_only_its_days(
     refreshed = run_job(definitions, instance, "refresh", {"platform/why": "late row"})
     assert refreshed.failures == ()
     logged = [entry.user_message for entry in instance.all_logs(refreshed.run_id)]
-    assert "silver.transactions: 1 of 1 days" in logged
+    assert "silver.transactions: 1 of 1 day" in logged
     assert "gold.household_28d: 2 of 2 days" in logged
     changed = {
         table: {day.day for day, digest in days.items() if before[table][day] != digest}

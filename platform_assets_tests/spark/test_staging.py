@@ -8,7 +8,14 @@ from pyspark.sql import SparkSession
 
 from platform_assets.lakehouse.layout import located
 from platform_assets.spark.tables.reading import read_staged
+from platform_assets.spark.tables.schemas import declared_types, schema_of
 from platform_assets.spark.tables.staging import stage
+
+
+def test_types_are_told_in_the_words_of_contracts() -> None:
+    """What Spark calls a bigint, nobody has declared."""
+    declared = {"id": "long", "number": "int", "at": "timestamp", "paid": "decimal(12,2)", "note": "string"}
+    assert declared_types(schema_of(**declared)) == declared | {"event_date": "date"}
 
 
 def test_there_is_one_zero(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
     console,
-    counted,
     opened_platform,
     parse_day,
     print_json,
@@ -29,6 +28,7 @@ from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.progress import meanwhile
 from platform_assets.settings import Settings, load_settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.audit.installation import Audit

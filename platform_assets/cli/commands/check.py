@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_FAILED, console, counted, print_json, say
+from platform_assets.cli.console import EXIT_FAILED, console, print_json, say
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
@@ -17,6 +17,7 @@ from platform_assets.engine.functions import function_mistakes
 from platform_assets.engine.mistake import Mistake, mistakes_in
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings
+from platform_assets.words import counted
 
 
 def check(

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from platform_assets.cli.console import console, counted, say
+from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import which
 from platform_assets.contracts import AllHistory, AsOf, Input, MonthToDate, Span
@@ -20,6 +20,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.readers import read
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult

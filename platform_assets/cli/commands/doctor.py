@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, print_json
+from platform_assets.cli.console import EXIT_LOOK, console, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
 from platform_assets.engine.catalogue import load_catalogue
@@ -26,6 +26,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.readers import released
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import Finding, check_spark
+from platform_assets.words import counted
 
 _ENOUGH_FREE_GB = 5
 _PACKAGES = ("dagster", "pyspark", "delta-spark", "deltalake", "sqlalchemy")
@@ -128,7 +129,8 @@ def _history(settings: Settings) -> Finding:
     except OSError as error:
         return Finding(name, False, f"{error.strerror}: {error.filename}.", "Check the lake's folder.")
     lacking = len(shown) - len(indexed)
-    said = f"The ledger lacks {lacking:,} publications; the next command indexes them." if lacking else "In step"
+    lacks = f"The ledger lacks {counted(lacking, 'publication')}, which the next command indexes."
+    said = lacks if lacking else "In step"
     last = f"; on {mended[-1].created_at:%Y-%m-%d}: {mended[-1].text}" if mended else ""
     return Finding(name, True, said + last)
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, counted, parse_day, print_json
+from platform_assets.cli.console import UsageError, console, parse_day, print_json
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.domains.retail.sample import Rates

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from platform_assets.cli.console import (
-    UsageError,
-    console,
-    counted,
-    opened_platform,
-    parse_days,
-    platform_to_look,
-    print_json,
-)
+from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, platform_to_look, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Days, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.late.approvals import Approval

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from platform_assets.cli.console import console, counted, print_json, say
+from platform_assets.cli.console import console, print_json, say
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.lakehouse.layout import Lake
@@ -18,6 +18,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import rebuild as rebuild_index
 from platform_assets.operations.recovery.catch_up import held_again
 from platform_assets.settings import load_settings
+from platform_assets.words import counted
 
 app = typer.Typer(help="The index of what was published, rebuilt from the lake where it differs.", no_args_is_help=True)
 
@@ -64,7 +65,7 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
             }
         )
         return
-    console.print(f"Rebuilt the ledger from {len(result.publications)} publications in {seconds:.1f} s.")
+    console.print(f"Rebuilt the ledger from {counted(len(result.publications), 'publication')} in {seconds:.1f} s.")
     if aside:
         say("[yellow]set aside[/]", f"the damaged ledger is {aside} now.")
         kept = sum(rows or 0 for rows in salvaged.values())
@@ -74,7 +75,8 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
             say("  [bold]What to do:[/]", "Restore them from a backup, or decide again.")
     if result.forgotten:
         first, last = result.forgotten[0], result.forgotten[-1]
-        say("[yellow]forgotten[/]", f"{len(result.forgotten):,} publications that the lake has not: {first} to {last}")
+        forgotten = counted(len(result.forgotten), "publication")
+        say("[yellow]forgotten[/]", f"{forgotten} that the lake has not: {first} to {last}")
     for hold in result.lifted:
         say("[yellow]lifted[/]", f"{hold.table} {hold.day}, held by {hold.gate}: {hold.reason}")
     for sentence in held:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.console import console, counted, say
+from platform_assets.cli.console import console, say
 from platform_assets.quality.findings import ACCEPTED
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.day_history import Content, Event, Published

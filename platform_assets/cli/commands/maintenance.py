@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, DryRun
 from platform_assets.cli.plan_view import size, which
@@ -19,6 +19,7 @@ from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.retention import TASKS, Deletion, Task
 from platform_assets.progress import meanwhile
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.refresh_view import outcome_of
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    UsageError,
-    console,
-    counted,
-    opened_platform,
-    parse_days,
-    print_json,
-    say,
-)
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, Days
@@ -47,6 +38,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Problem
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.refresh import RefreshResult
@@ -105,7 +97,7 @@ def refresh(
         shown = {"result": outcome.json(), "held": [held_json(day) for day in held]}
         print_json({"plan": plan_json(plan)} | planned_anew | shown | landing)
     else:
-        if anew:
+        if anew and (anew.days or plan.days):
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
         outcome.print()
         print_held(held)

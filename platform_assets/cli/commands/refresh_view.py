@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.console import alike, console, counted, say
+from platform_assets.cli.console import alike, console, say
 from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.meanwhile import PublishedMeanwhile
@@ -112,8 +113,8 @@ class Outcome:
             say("[yellow]quarantined[/]", f"{next(iter(days.values()))}{more}")
         if self.stage:
             console.print(
-                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage}` or `stage drop "
-                f"{self.stage}`. Done in {self.seconds:.1f} s.",
+                f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage} --reason …` or `stage "
+                f"drop {self.stage}`. Done in {self.seconds:.1f} s.",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from platform_assets.cli.console import console, counted
+from platform_assets.cli.console import console
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.lakehouse.releases import Release
 from platform_assets.records.history import DayRecord, PublicationRecord
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.lineage.release_diff import DayDifference
@@ -92,19 +93,17 @@ def _print_changes(changes: Sequence[DayDifference], limit: int, title: str) -> 
         rows, stored = _became(*_total(of_it, _rows)), _became(*_total(of_it, _bytes), size)
         sums.add_row(table, f"{len(of_it):,}", which([change.day for change in of_it]), rows, stored)
     console.print(sums)
-    right = ("rows", "bytes")
-    grid = new_grid(
-        "Day by day", ("table", "day", "rows", "bytes", "figures", "by releases"), right, ("figures", "by releases")
-    )
-    for change in changes[:limit]:
-        grid.add_row(
-            change.table,
-            str(change.day),
-            _became(*_total([change], _rows)),
-            _became(*_total([change], _bytes), size),
-            "\n".join(f"{name} {_became(*pair)}" for name, pair in change.figures.items() if any(pair)),
-            ", ".join(map(str, change.releases)),
-        )
+    figures = [
+        "\n".join(f"{name} {_became(*pair)}" for name, pair in change.figures.items() if any(pair))
+        for change in changes[:limit]
+    ]
+    # Of most corrections none differs, and a column of nothing would only ask what it is for.
+    last = ("figures", "by releases") if any(figures) else ("by releases",)
+    grid = new_grid("Day by day", ("table", "day", "rows", "bytes", *last), ("rows", "bytes"), last)
+    for change, counted_anew in zip(changes, figures, strict=False):
+        cells = [change.table, str(change.day), _became(*_total([change], _rows))]
+        cells += [_became(*_total([change], _bytes), size), *([counted_anew] if any(figures) else [])]
+        grid.add_row(*cells, ", ".join(map(str, change.releases)))
     console.print(grid)
     if len(changes) > limit:
         console.print(f"and {len(changes) - limit:,} more days: --limit {len(changes)}", highlight=False)
@@ -119,7 +118,7 @@ def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]
 
 def _became(then: int | None, now: int | None, shown: Callable[[int], str] = "{:,}".format) -> str:
     before, after = ("not there" if number is None else shown(number) for number in (then, now))
-    return after if then == now else f"{before} → {after}"
+    return after if before == after else f"{before} → {after}"
 
 
 def release_json(

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, counted, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import telling
 from platform_assets.settings import load_settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.backup.generations import BackupFolder, Generation

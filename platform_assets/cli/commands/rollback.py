@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, counted, opened_platform, parse_days, print_json
+from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason
 from platform_assets.cli.plan_view import which
 from platform_assets.cli.progress import telling
 from platform_assets.planning.windows import day_range
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.rollback.rollback import Rollback
@@ -63,8 +64,11 @@ def _print(done: Rollback) -> None:
         grid.add_row(table, which(days), f"{sum(record.rows for record in undone):,}", f"{rows:,}")
     console.print(grid)
     never = sum(back is None for _, back in done.records.values())
+    see, them = "see" if done.release is not None else "would see", "it" if never == 1 else "them"
     lines = [
-        f"{counted(never, 'day')} had no content before and are as if never computed." if never else "",
+        f"{counted(never, 'day')} had no content before: readers {see} nothing of {them}, as if never computed."
+        if never
+        else "",
         f"{', '.join(done.raw)}: raw is append-only and stays; `withdraw` takes a delivery out." if done.raw else "",
         *(
             f"{table}: days that read these are stale then; the next refresh takes up those whose input is there."

@@ -23,6 +23,7 @@ from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, Tabl
 from platform_assets.cli.progress import telling
 from platform_assets.cli.rows import AsFormat, Limit, Rows, print_rows
 from platform_assets.cli.session import session_on_demand
+from platform_assets.errors import did_you_mean
 
 app = typer.Typer(
     help="Days computed over a release with `refresh --stage NAME`, which nobody sees until they are published.",
@@ -115,7 +116,9 @@ def compare(
         stage = opened_stage(platform, name)
         if table is not None and table not in stage.staged.days:
             holds = f"It holds days of {', '.join(stage.staged.days)}." if stage.staged.days else "It holds no day."
-            raise UsageError(f"The stage {name} holds no day of {table}.", holds)
+            raise UsageError(
+                f"The stage {name} holds no day of {table}.", f"{did_you_mean(table, stage.staged.days)}{holds}"
+            )
         only = selected(table, days, platform.settings)
         with telling(context, "comparing") as progress:
             comparison = list(compared(platform, stage, only, progress))
@@ -139,12 +142,10 @@ def publish(
     """
     from platform_assets.engine.state.planner import plan_steps
     from platform_assets.operations.stages.stages import publish_stage
-    from platform_assets.operations.stages.store import read_stage
     from platform_assets.planning.selection import BY_PERSON
 
+    author = replace(decided_by(reason, by), run=f"stage-{name}-{os.getpid()}")
     with opened_platform() as platform:
-        decided = decided_by(read_stage(platform.lake, name).why if reason is None else reason, by)
-        author = replace(decided, run=f"stage-{name}-{os.getpid()}")
         with (
             telling(context, "stage publish") as progress,
             session_on_demand(platform.settings, progress, brief=True) as spark,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from platform_assets.cli.console import console, counted, say
+from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.planning.reasons import Reasons
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.operations.stages.compare import Number, StagedDay

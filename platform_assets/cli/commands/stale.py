@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, platform_to_look, print_json, say, selected
+from platform_assets.cli.console import EXIT_LOOK, console, platform_to_look, print_json, say, selected
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.plan_view import (
@@ -29,6 +29,7 @@ from platform_assets.planning.configuration import ContractChange, need_of
 from platform_assets.planning.plan import PlannedStep
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.windows import Calendar
+from platform_assets.words import counted
 
 
 def stale(

@@ -9,12 +9,13 @@ from datetime import date
 from rich.markup import escape
 
 from platform_assets.cli.commands.demo_story import SALES, Story, print_story
-from platform_assets.cli.console import console, counted, say
+from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.late_queue import LateCounts
+from platform_assets.words import counted
 
 _DAYS_IN = 15
 

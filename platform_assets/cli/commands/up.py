@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import UsageError, console, errors, print_json, say
+from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
 from platform_assets.cli.dagster_home import dagster_home
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import hush, telling
@@ -25,6 +25,7 @@ from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
+from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings, project_root
 
 _LOADED_WITHIN_S = 60.0
@@ -34,6 +35,12 @@ _QUIET_DAEMON = ("--log-level", "error")
 """Every tick would be told otherwise, and at the first start that there was none before; the UI has them all."""
 
 _QUIET_WEBSERVER = ("--dagster-log-level", "warning")
+
+_KEPT_EVERY_S = 2.0
+"""Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
+
+_PASSWORD = "PLATFORM_UI_PASSWORD"  # noqa: S105
+"""The variable; only the webserver gets it."""
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -49,13 +56,17 @@ def up(
     """Open the Dagster UI on loopback with the daemon running, until Ctrl-C."""
     _require_free(port)
     settings = load_settings()
+    password = os.environ.pop(_PASSWORD, "")
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
     environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
-    if not read_only:
+    if read_only:
+        with telling(context, "showing Dagster what was published without it"):
+            show_published(settings, home)
+    else:
         with telling(context, "preparing Dagster"):
             _create_pools(home)
     hush(context)
@@ -64,7 +75,11 @@ def up(
         sys.stdout.flush()
     else:
         console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
-        if not read_only:
+        if settings.ui_password:
+            console.print("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
+        if read_only:
+            console.print("What commands publish from now on is shown once `up` runs, or this is started again.")
+        else:
             console.print(f"By itself: {describe_automation(settings)}.")
             console.print("Each can be switched off there, under Automation; docs/automation.md says more.")
     for number in _STOPS:
@@ -78,7 +93,8 @@ def up(
             workspace = project_root() / "workspace.yaml"
             if not read_only:
                 workspace = _start_code_servers(parts, new_part, Path(folder), environment)
-            parts.append(new_part(*_webserver(port, workspace, read_only=read_only)))
+            served = webserver(port, workspace, read_only=read_only)
+            parts.append(new_part(*served, secrets={_PASSWORD: password}))
             if not read_only:
                 daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
                 parts.append(new_part("the daemon", daemon))
@@ -131,7 +147,7 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
+def webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, list[str], Callable[[], str]]:
     """Name, command, and what may be wrong where it dies at once."""
     only_look = ("--read-only",) if read_only else ()
     place = ("--host", "127.0.0.1", "--port", str(port), "--workspace", str(workspace))
@@ -143,7 +159,8 @@ def _webserver(port: int, workspace: Path, *, read_only: bool) -> tuple[str, lis
             return error.what.rstrip(".")
         return ""
 
-    return "the webserver", _module("dagster_webserver", *only_look, *place, *_QUIET_WEBSERVER), why
+    command = _module("platform_assets.orchestration.webserver", *only_look, *place, *_QUIET_WEBSERVER)
+    return "the webserver", command, why
 
 
 def _module(name: str, *arguments: str) -> list[str]:
@@ -158,6 +175,32 @@ def _create_pools(home: Path) -> None:
 
     with dg.DagsterInstance.from_config(str(home)) as instance:
         create_pools(instance)
+
+
+def show_published(settings: Settings, home: Path) -> None:
+    """Else a lake that no daemon ever looked at seems empty: the pages show what Dagster was told.
+
+    It is Dagster's own storage that is written, nothing of the lake. Where that cannot be, the pages are opened as they
+    are.
+    """
+    import dagster as dg
+
+    from platform_assets.orchestration.assets.external_publications import show_since_last
+    from platform_assets.orchestration.instance.runless import is_for_all
+
+    try:
+        with platform_to_look(settings) as platform, dg.DagsterInstance.from_config(str(home)) as instance:
+            more = True
+            while more:
+                shown = show_since_last(instance, platform, _KEPT_EVERY_S)
+                more = shown.more
+                for failed in shown.failed:
+                    say("[yellow]note[/]", f"Dagster does not take {failed}", to=errors)
+    except Exception as error:
+        if not (isinstance(error, PlatformError) or is_for_all(error)):
+            raise
+        why = error.what if isinstance(error, PlatformError) else str(error).partition("\n")[0]
+        say("[yellow]note[/]", f"pages may lack what was published without Dagster: {why}", to=errors)
 
 
 def _require_free(port: int) -> None:

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.console import (
-    EXIT_LOOK,
-    UsageError,
-    console,
-    counted,
-    opened_platform,
-    print_json,
-    say,
-    selected,
-)
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say, selected
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, Days
 from platform_assets.cli.progress import telling
@@ -30,6 +21,7 @@ from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.planning.sampling import Draw
 from platform_assets.progress import OnProgress, meanwhile
 from platform_assets.settings import Settings, load_settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,9 +140,9 @@ def _print(tables: Sequence[TableVerified], seed: int | None) -> None:
 
 def _print_difference(table: str, day: Verified) -> None:
     say("[red]different[/]", f"{table} {day.day}: {day.reason}")
-    say("  published", f"{day.expected.rows:,} rows, digest {day.expected}")
+    say("  published", f"{counted(day.expected.rows, 'row')}, digest {day.expected}")
     if day.actual is not None:
-        say("  found    ", f"{day.actual.rows:,} rows, digest {day.actual}")
+        say("  found    ", f"{counted(day.actual.rows, 'row')}, digest {day.actual}")
     for example in day.examples:
         say("   ", example)
 

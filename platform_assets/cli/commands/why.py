@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from platform_assets.cli.console import EXIT_LOOK, console, counted, parse_day, platform_to_look, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause, which
@@ -22,6 +22,7 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
+from platform_assets.words import counted
 
 _SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
 _SHOWN = 5

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, counted, opened_platform, print_json
+from platform_assets.cli.console import console, opened_platform, print_json
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.words import counted
 
 
 def withdraw(

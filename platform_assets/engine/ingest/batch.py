@@ -40,6 +40,7 @@ from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.spark.tables.staging import stage
+from platform_assets.words import counted
 
 
 class IngestError(PlatformError):
@@ -211,7 +212,7 @@ def _arrival(
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
-        file: f"holds {arrival.landed:,} rows, of which {arrival.taken + arrival.late:,} were read as rows and "
+        file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late:,} were read as rows and "
         f"{arrival.refused:,} refused"
         for file, arrival in arrivals.items()
         if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late

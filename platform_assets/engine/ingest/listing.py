@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.loaded import empty_days
+from platform_assets.quality.set_aside import much_refused
+from platform_assets.records.history import ArrivalRecord
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Known, Listing, Problem, list_landing
 
@@ -51,6 +54,53 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
             if entry.is_dir() and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
                 unread[path] = next(iter(get_close_matches(path, sources, 1)), "")
     return unread
+
+
+@dataclass(frozen=True)
+class RefusedFiles:
+    """Files that stand refused, whole or in large part, by what there is to do about them.
+
+    Args:
+        there: that lie in the landing area, or may, where it cannot be looked at: to be repaired, or taken away.
+        gone: that somebody took away since. The ledger keeps that they came, and why they were refused.
+        in_large_part: that were taken, but for so many rows that the file seems to be broken, and not withdrawn since.
+    """
+
+    there: tuple[ArrivalRecord, ...] = ()
+    gone: tuple[ArrivalRecord, ...] = ()
+    in_large_part: tuple[ArrivalRecord, ...] = ()
+
+
+def refused_files(platform: Platform) -> RefusedFiles:
+    """Files of which no row was taken, or few, and that were not delivered in order since."""
+    catalogue, ledger = platform.catalogue, platform.ledger
+    standing = [file for file in ledger.arrivals(refused_only=True) if file.table in catalogue.names]
+    refused = [file for file in standing if file.reason is not None]
+    taken = [file for file in standing if file.reason is None and much_refused(catalogue[file.table], file)]
+    withdrawn = {table: ledger.withdrawn(table) for table in {file.table for file in taken}}
+    root = platform.settings.landing
+    # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
+    gone = {file.path for file in refused if root.is_dir() and _is_gone(root / file.path)}
+    return RefusedFiles(
+        there=tuple(file for file in refused if file.path not in gone),
+        gone=tuple(file for file in refused if file.path in gone),
+        in_large_part=tuple(file for file in taken if file.path not in withdrawn[file.table]),
+    )
+
+
+def _is_gone(file: Path) -> bool:
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems of several tables, of which some may take files from one folder."""
+    return tuple({problem.path: problem for problem in problems}.values())
 
 
 def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from difflib import get_close_matches
 
 from pyspark.sql import SparkSession
 
@@ -16,7 +15,7 @@ from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
 from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.errors import PlatformError
+from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.windows import within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
@@ -29,6 +28,7 @@ from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
+from platform_assets.words import counted
 
 
 class WithdrawalError(PlatformError):
@@ -98,10 +98,9 @@ def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
     arrivals = platform.ledger.arrivals()
     newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
     if not newest:
-        close = get_close_matches(path, {arrival.path for arrival in arrivals}, 1)
         raise WithdrawalError(
             f"No arrival {path!r} was ever taken.",
-            (f"Did you mean {close[0]}? " if close else "")
+            did_you_mean(path, {arrival.path for arrival in arrivals})
             + "Name a file as <folder>/<arrival date>/<file>, as it lies in the landing area.",
         )
     gone = {arrival.table: arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
@@ -204,7 +203,7 @@ def _arrival(part: ArrivalRecord, publication: str, rows: int) -> Arrival:
         size=part.size,
         sha256=part.sha256,
         modified_ns=part.modified_ns,
-        notes=(f"{rows:,} rows of {part.path} count no more",),
+        notes=(f"{counted(rows, 'row')} of {part.path} count no more",),
         kind="withdrawal",
         origin=part.path,
     )

@@ -25,6 +25,7 @@ from platform_assets.records.differences import Differences
 from platform_assets.spark.compare.examples import Keys, keys_not_as_expected, keys_of_several_rows, keys_without
 from platform_assets.spark.compare.reconciliation import differences
 from platform_assets.spark.windows import History
+from platform_assets.words import counted
 
 _NONE: Keys = {}
 ByDay = Mapping[date, Checked]
@@ -99,7 +100,7 @@ def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByD
         much = quarantine_finding(contract, day, staged.figures(day))
         findings = (*findings, much) if much else findings
         passed = (
-            f"{profile.digest.rows:,} rows in {len(contract.columns)} columns as declared, key "
+            f"{counted(profile.digest.rows, 'row')} in {len(contract.columns)} columns as declared, key "
             f"({', '.join(contract.key)}) unique, no null in {required} columns that may have none"
         )
         result[day] = checked("contract", findings, passed, {"rows": profile.digest.rows})

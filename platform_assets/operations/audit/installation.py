@@ -18,6 +18,7 @@ from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.settings import Settings
+from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -74,7 +75,8 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, findings: Findings
         except (MovedLakeError, OtherHistoryError) as error:
             findings.fault("ledger", error.what, error.todo)
     if lacking := [name for name in released if name not in indexed]:
-        findings.notes.append(f"The ledger lacks {len(lacking):,} publications; the next command indexes them.")
+        lacks = counted(len(lacking), "publication")
+        findings.notes.append(f"The ledger lacks {lacks}, which the next command indexes.")
     record_of = recorder(lake, released.__getitem__)
     for number, (name, release) in enumerate(indexed.items() if not scope.fast else ()):
         progress(Progress("comparing", "the ledger", number + 1, len(indexed), "publication"))

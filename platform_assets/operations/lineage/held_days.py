@@ -18,6 +18,7 @@ from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
 from platform_assets.records.refused import TiedTo
+from platform_assets.words import counted
 
 _SHOWN = 5
 """Arrivals that are named; somebody who has more of them begins with `why`."""
@@ -50,8 +51,8 @@ class HeldDay:
         if self.shown is None or self.shown_by is None:
             return "readers see nothing of it"
         made = f"release {self.shown_by.release} of {self.shown_by.created_at:%Y-%m-%d %H:%M} UTC"
-        kind = "put back" if self.hold.is_of_good_content else "last good content"
-        return f"readers see its {kind}, {self.shown.delivered:,} rows of {made}"
+        kind = "what was put back" if self.hold.is_of_good_content else "its last good content"
+        return f"readers see {kind}, {counted(self.shown.delivered, 'row')} of {made}"
 
     @property
     def reason(self) -> str:

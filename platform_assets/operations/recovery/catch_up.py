@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import SyncResult
 from platform_assets.records.notes import CatchUp
+from platform_assets.words import counted
 
 _MEANWHILE = timedelta(minutes=1)
 """What another process published since is indexed by that process, in less than that."""
@@ -57,7 +58,7 @@ def held_again(ledger: Ledger, publications: Collection[str]) -> tuple[str, ...]
             tables = sorted({hold.table for hold in its})
             days = {(hold.table, hold.day) for hold in its}
             said.append(
-                f"{len(days):,} days of {', '.join(tables)} are held again as {head.who} had rolled them back: "
+                f"Held again, as {head.who} had rolled back: {counted(len(days), 'day')} of {', '.join(tables)}; "
                 f"{head.why}."
             )
     return tuple(said)

@@ -40,6 +40,7 @@ from platform_assets.spark.compare.row_diff import Disagreement, disagreements
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import no_rows, read_days
 from platform_assets.spark.tables.schemas import spark_schema
+from platform_assets.words import counted
 
 
 class VerifyError(PlatformError):
@@ -238,7 +239,7 @@ def _with_examples(day: Verified, contract: Contract, published: DataFrame, comp
 def _described(difference: Disagreement) -> str:
     in_files, computed = difference.rows
     if in_files != computed:
-        return f"{in_files:,} rows in the files, {computed:,} when computed again"
+        return f"{counted(in_files, 'row')} in the files, {computed:,} when computed again"
     return f"differs in {', '.join(difference.columns)}"
 
 

@@ -21,6 +21,7 @@ from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
+from platform_assets.words import counted
 
 CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",
@@ -176,7 +177,7 @@ def _severity(checks: Collection[Checked]) -> dg.AssetCheckSeverity:
 def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
         return "No day was computed: what is up to date was checked when it was published."
-    days = f"{len(by_day):,} days, {min(by_day)} to {max(by_day)}"
+    days = f"{counted(len(by_day), 'day')}, {min(by_day)} to {max(by_day)}"
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     if not wrong:
         unknown = sum(checked.outcome == "not judged" for checked in by_day.values())

@@ -16,10 +16,15 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.errors import PlatformError
 from platform_assets.orchestration.assets.checks import passed_events
-from platform_assets.orchestration.assets.events import asset_key, day_event, figures
+from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
+from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+
+_KEPT_AS = "platform_assets.published_elsewhere"
+"""The key under which Dagster keeps how far it has been told, whoever told it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -76,6 +81,28 @@ class Shown:
     more: bool = False
 
 
+def show_since_last(instance: dg.DagsterInstance, platform: Platform, within_s: float) -> Shown:
+    """Show Dagster what was published without it since it was last told, each day once.
+
+    How far that is belongs to the instance: its sensor tells it every half minute, and so does who opens its pages
+    while no daemon runs.
+
+    Args:
+        instance: to tell.
+        platform: what to look at.
+        within_s: seconds after which the rest is left for the next time.
+
+    Raises:
+        Exception: Dagster's storage takes nothing at all now.
+    """
+    kept = instance.daemon_cursor_storage
+    since = Cursor.parse(kept.get_cursor_values({_KEPT_AS}).get(_KEPT_AS))
+    shown = show(instance, published_elsewhere(instance, platform, since), since, within_s)
+    if shown.told != since:
+        kept.set_cursor_values({_KEPT_AS: str(shown.told)})
+    return shown
+
+
 def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since: Cursor) -> Iterator[Elsewhere]:
     """Days that no run of Dagster published and that still are as they were published, in the order of releases.
 
@@ -94,10 +121,12 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
             continue
         head = platform.ledger.head(publication)
         if head is not None and head.kind != COMPACTION and not instance.has_run(head.run):
-            for number, contract, record in _current(platform, publication):
-                told = Cursor(before, number, record.day)
-                if told > since:
-                    yield Elsewhere(told, tuple(_events(contract, record, head)))
+            for number, contract, records in _current(platform, publication):
+                left = [record for record in records if Cursor(before, number, record.day) > since]
+                metadata = _metadata(platform, contract, left, head)
+                for record in left:
+                    events = tuple(_events(contract, record, metadata[record.day], head))
+                    yield Elsewhere(Cursor(before, number, record.day), events)
         before = release
         yield Elsewhere(Cursor(before))
 
@@ -160,10 +189,10 @@ def come_since(
             yield day_event(contract.name, day, record.digest, shown)
 
 
-def _current(platform: Platform, publication: str) -> Iterator[tuple[int, Contract, DayRecord]]:
+def _current(platform: Platform, publication: str) -> Iterator[tuple[int, Contract, list[DayRecord]]]:
     """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets.
 
-    Each with its table's number in the catalogue, in that order, and of a table the oldest first.
+    By table, each with its number in the catalogue, in that order, and of a table the oldest first.
     """
     published = platform.ledger.publication(publication)
     made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
@@ -174,17 +203,36 @@ def _current(platform: Platform, publication: str) -> Iterator[tuple[int, Contra
     for number, contract in enumerate(platform.catalogue):
         mine = made.get(contract.name, {})
         now = platform.ledger.current_days(contract.name, among=mine) if mine else {}
+        current: list[DayRecord] = []
         for day, record in now.items():
             by = head(record.publication)
             compacted = by is not None and by.kind == COMPACTION and record.digest == mine[day].digest
             if compacted or record.publication == publication:
-                yield number, contract, mine[day]
+                current.append(mine[day])
+        yield number, contract, current
 
 
-def _events(contract: Contract, record: DayRecord, head: PublicationRecord) -> Iterator[Event]:
-    said = f"{head.who} by `{head.why}`" if head.why else head.who
-    shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-    shown["published by"] = dg.MetadataValue.md(f"{said}, not by a run of Dagster ({head.run})")
+def _metadata(
+    platform: Platform, contract: Contract, records: Iterable[DayRecord], head: PublicationRecord
+) -> dict[date, Metadata]:
+    """What is shown of some days of a table: as after a run, but for what only the run knew."""
+    shown: dict[date, Metadata] = {}
+    for record in records:
+        counted = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
+        by = dg.MetadataValue.md(f"{_said(head)}, not by a run of Dagster ({head.run})")
+        shown[record.day] = {**counted, "published by": by}
+    try:
+        return illustrated(platform, contract, shown)
+    except PlatformError as error:  # files are gone, say; the days are shown all the same
+        left_out = dg.MetadataValue.text(error.what)
+        return {day: {**metadata, "without pictures": left_out} for day, metadata in shown.items()}
+
+
+def _said(head: PublicationRecord) -> str:
+    return f"{head.who} by `{head.why}`" if head.why else head.who
+
+
+def _events(contract: Contract, record: DayRecord, shown: Metadata, head: PublicationRecord) -> Iterator[Event]:
     yield day_event(contract.name, record.day, record.digest, shown)
-    judged = f"Kept nothing of the day back when it was published, by {said}, not by a run of Dagster."
+    judged = f"Kept nothing of the day back when it was published, by {_said(head)}, not by a run of Dagster."
     yield from passed_events(contract, record.day, judged)

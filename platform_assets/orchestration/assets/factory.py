@@ -33,12 +33,13 @@ from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.check_results import forget_results
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
-from platform_assets.orchestration.run_log import told_in_run
+from platform_assets.orchestration.run_log import told_in_run, warn_of_files
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
+from platform_assets.words import counted
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
 
@@ -204,7 +205,7 @@ class _Run:
         seen = set(self.days) - good.keys() if reasons else asked
         self._forget(without_judgement(self.contract, seen, asked), asked)
         if reasons:
-            title = f"{self.contract.name}: {len(reasons):,} of {len(self.days):,} days not published."
+            title = f"{self.contract.name}: {len(reasons):,} of {counted(len(self.days), 'day')} not published."
             raise days_left(title, {self.contract.name: reasons}, held.values())
 
     def _work(self) -> IngestResult | StepResult:
@@ -219,9 +220,9 @@ class _Run:
                 self.days,
                 self.progress,
             )
-            log.info(f"{name}: {len(taken.arrivals):,} arrivals, {len(taken.published):,} days with new content")
-            for problem in (*taken.problems, *taken.growing):
-                log.warning(f"{problem.path} {problem.message}")
+            days = counted(len(taken.published), "day")
+            log.info(f"{name}: {counted(len(taken.arrivals), 'arrival')}, {days} with new content")
+            warn_of_files(log, taken)
             return taken
         done = recompute_step(
             self.platform,
@@ -233,11 +234,11 @@ class _Run:
             accept=[cast("Check", name) for name in self.config.accept],
         )
         log.info(
-            f"{name}: {len(done.published):,} days published, {len(done.up_to_date):,} already up to date, "
+            f"{name}: {counted(len(done.published), 'day')} published, {len(done.up_to_date):,} already up to date, "
             f"{len(done.held):,} held, {len(done.blocked):,} blocked"
         )
         for table, read in done.read.items():
-            log.info(f"{name}: {read.files:,} files of {read.days:,} days of {table} were read")
+            log.info(f"{name}: {counted(read.files, 'file')} of {counted(read.days, 'day')} of {table} read")
         for day, notes in done.notes.items():
             log.warning(f"{name} {day} {'; '.join(notes)}")
         return done

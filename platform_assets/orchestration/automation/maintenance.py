@@ -9,6 +9,7 @@ from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.planning.retention import TASKS, Task
+from platform_assets.words import counted
 
 _DOES: dict[Task, str] = {
     "compaction": "Make one file of the small files of days that have many; their content stays equal.",
@@ -29,7 +30,8 @@ def _step(task: Task) -> dg.OpDefinition:
             done = maintain(opened, lambda: spark.spark_session, task, author)
         context.add_output_metadata(_metadata(task, done))
         for table, days in done.busy.items():
-            context.log.info(f"{table}: {len(days):,} days left for the next time: {next(iter(days.values()))}")
+            left = counted(len(days), "day")
+            context.log.info(f"{table}: {left} left for the next time: {next(iter(days.values()))}")
         if done.differing:
             # The steps after this one are not done: what they would delete may be what mends those days.
             named = "; ".join(f"{table} {days[0]} and {len(days) - 1:,} more" for table, days in done.differing.items())

@@ -18,6 +18,7 @@ from platform_assets.orchestration.jobs import describe_by_people, refresh_job
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
 from platform_assets.planning.windows import ranges
 from platform_assets.records.code_version import Version
+from platform_assets.words import counted
 
 WORK_TAG = "platform/work"
 """What a run was requested for, as a hash: finished runs with the same one are earlier tries."""
@@ -124,17 +125,17 @@ def describe(pending: Waiting) -> str:
     if pending.files:
         count = sum(map(len, pending.files.values()))
         dates = {table: [file.arrival_date for file in files] for table, files in pending.files.items()}
-        parts.append(f"{_count(count, 'file')} landed ({_by_table(dates)})")
+        parts.append(f"{counted(count, 'file')} landed ({_by_table(dates)})")
     if pending.left:
         parts.append(f"{pending.left:,} more of newer dates, left for the next run")
     if pending.due:
         parts.append(f"rows that arrived far ahead of their day are due ({_by_table(pending.due)})")
     if pending.stale and not pending.files:
         count = sum(map(len, pending.stale.values()))
-        parts.append(f"{_count(count, 'day')} stale ({_by_table(pending.stale)})")
+        parts.append(f"{counted(count, 'day')} stale ({_by_table(pending.stale)})")
     if pending.quiet and not pending.files:
         count = sum(map(len, pending.quiet.values()))
-        parts.append(f"{_count(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
+        parts.append(f"{counted(count, 'day')} to load on which nothing had to come ({_by_table(pending.quiet)})")
     if not parts:
         parts.append("nothing to do")
     if pending.growing:
@@ -157,12 +158,12 @@ def describe_waiting(plan: Plan) -> str:
     parts: list[str] = []
     if count:
         parts.append(
-            f"{_count(count, 'day')} {'waits' if count == 1 else 'wait'} for a person "
+            f"{counted(count, 'day', 'wait')} for a person "
             f"({describe_reasons(plan.waiting)}): `platform-assets refresh` or a backfill takes them"
         )
     if blocked := sum(map(len, plan.blocked.values())):
         parts.append(
-            f"{_count(blocked, 'day')} cannot be computed, because an input is held or not there: "
+            f"{counted(blocked, 'day')} cannot be computed, because an input is held or not there: "
             "`platform-assets stale` says which"
         )
     if plan.by_people:
@@ -192,7 +193,3 @@ def _some(texts: Iterable[str]) -> str:
     every = list(texts)
     more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

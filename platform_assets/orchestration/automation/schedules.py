@@ -25,6 +25,7 @@ from platform_assets.orchestration.jobs import refresh_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.planning.late_queue import counts_of, open_to
 from platform_assets.settings import Settings, SettingsError
+from platform_assets.words import counted
 
 
 def build_schedules(settings: Settings) -> tuple[dg.ScheduleDefinition, ...]:
@@ -104,7 +105,7 @@ def maintenance(context: dg.ScheduleEvaluationContext, platform: PlatformResourc
     if not (due.compaction or due.checkpoints or due.deletions):
         return dg.SkipReason("nothing to do: no day has too many files, and everything on disk is needed")
     size = sum(deletion.bytes for deletion in due.deletions)
-    message = f"maintenance: {len(due.compaction):,} days to compact, {size:,} bytes to delete"
+    message = f"maintenance: {counted(len(due.compaction), 'day')} to compact, {size:,} bytes to delete"
     context.log.info(message)
     return dg.RunRequest(tags={WHY_TAG: message})
 

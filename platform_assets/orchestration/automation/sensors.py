@@ -11,7 +11,7 @@ import dagster as dg
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.held_days import held_days
-from platform_assets.orchestration.assets.external_publications import Cursor, Shown, published_elsewhere, show
+from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
 from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
 from platform_assets.orchestration.automation.announcements import (
@@ -39,6 +39,7 @@ from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.notes import Channel, Told
+from platform_assets.words import counted
 
 _EVERY_S = 30
 _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
@@ -93,17 +94,15 @@ def show_published_elsewhere(
     context: dg.SensorEvaluationContext, platform: PlatformResource
 ) -> dg.RunRequest | dg.SkipReason:
     """A materialization and its checks for every published or healed day, each once; a run for the held ones."""
-    since = Cursor.parse(context.cursor)
     instance, asked = context.instance, None
     with platform.open() as opened:
-        shown = show(instance, published_elsewhere(instance, opened, since), since, _SENDING_S)
+        shown = show_since_last(instance, opened, _SENDING_S)
         healed = Shown(shown.told)
         if not shown.more:
             # Only once all is told: what is published would make a day green that is shown as held before.
             if not unfinished_refreshes(instance):
                 healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SENDING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
-    context.update_cursor(str(shown.told))
     failed = (*shown.failed, *healed.failed)
     for event in failed:
         context.log.error(f"Dagster does not take {event}")
@@ -114,7 +113,7 @@ def show_published_elsewhere(
     if healed.days:
         told.append(f"days that are held no more, {healed.days:,} over all tables")
     if failed:
-        told.append(f"{len(failed):,} events were not taken by Dagster, see the tick's log")
+        told.append(f"Dagster did not take {counted(len(failed), 'event')}, see the tick's log")
     message = f"shown now: {'; '.join(told)}" if told else "nothing was published without Dagster"
     if asked is None:
         return dg.SkipReason(message)

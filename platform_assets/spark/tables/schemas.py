@@ -7,6 +7,12 @@ from pyspark.sql.types import StructType
 from platform_assets.contracts import DAY, Contract
 
 
+def declared_types(schema: StructType) -> dict[str, str]:
+    """The type of every field, by name and in the words of a contract, for people."""
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    return {name: {"bigint": "long"}.get(type_, type_) for name, type_ in types.items()}
+
+
 def schema_of(**columns: str) -> StructType:
     """A schema of nullable columns from names and contract types, followed by the day."""
     fields = [

@@ -17,6 +17,7 @@ from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.schemas import declared_types
 
 _WRITER = {
     # Texts are told apart by their beginnings; the log holds the smallest and greatest of every file
@@ -39,8 +40,7 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
         raise TransformError(
             f"The transform of {table} returns {frame!r:.80}, not a frame.", "Return the DataFrame that it describes."
         )
-    got = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-    wanted = {field.name: field.dataType.simpleString() for field in expected.fields}
+    got, wanted = declared_types(frame.schema), declared_types(expected)
     problems = [f"{name} is missing" for name in wanted if name not in got]
     problems += [f"{name} is not declared" for name in got if name not in wanted]
     problems += [f"{n} is {got[n]}, declared {wanted[n]}" for n in wanted if n in got and got[n] != wanted[n]]

@@ -1,0 +1,48 @@
+"""Addresses of the web: what others cannot read on its way, and how a browser says where a page comes from."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_ORIGIN = re.compile(r"(https?)://((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)")
+_PORTS = {"http": ":80", "https": ":443"}
+"""Which browsers leave out."""
+
+
+def nobody_can_listen(url: str) -> bool:
+    """Whether what is sent there is encrypted, or stays on this machine."""
+    try:
+        parts = urlsplit(url)
+        name = parts.hostname
+    except ValueError:
+        return False
+    return bool(name) and (parts.scheme == "https" or (parts.scheme == "http" and name in _LOOPBACK))
+
+
+def origin_of(url: str) -> str | None:
+    """Scheme, host and port of a page, as a browser names where a request comes from.
+
+    Args:
+        url: with or without a path.
+
+    Returns:
+        As in `https://dagster.example.com`; None if it has none that could be told by these rules.
+    """
+    found = _ORIGIN.match(url.lower())
+    if found is None or url[found.end() : found.end() + 1] not in {"", "/"}:
+        return None
+    scheme, place = found.groups()
+    return f"{scheme}://{place.removesuffix(_PORTS[scheme])}"
+
+
+def hosts_of(origin: str) -> frozenset[str]:
+    """What a request to a page may have for `Host`: the port can be left out where it is the usual one.
+
+    Args:
+        origin: as `origin_of` gives it.
+    """
+    scheme, _, place = origin.partition("://")
+    has_port = ":" in place.rpartition("]")[2]
+    return frozenset({place} if has_port else {place, place + _PORTS[scheme]})
