@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +27,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
+from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.errors import PlatformError
 from platform_assets.sql_settings import problems_of
 
@@ -62,6 +64,10 @@ class Settings(BaseSettings):
     state: Path = Field(
         default=Path(".platform"),
         description="Folder of all state of a default installation; relative paths are below the project.",
+    )
+    state_mode: StateMode = Field(default="700", description="Who may look into the state folder, as `chmod` says it.")
+    lake_mode: LakeMode = Field(
+        default="", description="Who may read a lake that lies elsewhere; empty for those of `state_mode`."
     )
     lake: Path = Field(
         default=Path("lake"),
@@ -198,6 +204,11 @@ class Settings(BaseSettings):
             set_(self, name, self.state / getattr(self, name).expanduser())
         if not self.ledger_url.get_secret_value():
             set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))
+        if self.access.lake_is_wider and self.lake.is_relative_to(self.state):
+            raise ValueError(
+                f"lake_mode {self.lake_mode} lets others into {self.lake}, which lies in the state folder, where "
+                f"state_mode {self.state_mode} does not: name a folder elsewhere in lake"
+            )
         if self.calendar_last is not None and self.calendar_last < self.calendar_first:
             raise ValueError(f"calendar_last {self.calendar_last} is before calendar_first {self.calendar_first}")
         return self
@@ -232,6 +243,16 @@ class Settings(BaseSettings):
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
+
+    @property
+    def access(self) -> Access:
+        """Who may look into what the platform writes."""
+        return Access.of(self.state_mode, self.lake_mode)
+
+    def make_state(self) -> None:
+        """Make the state folder, for those who may look into it; whoever writes there says why that cannot be."""
+        with suppress(OSError):
+            make_folder(self.state, self.access.state)
 
     @property
     def batch_bytes(self) -> int:

@@ -25,7 +25,7 @@ from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.jars import delta_jars
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
+from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, scratch_of_jvm, start_jvm
 from platform_assets.spark.session.logs import log_file
 from platform_assets.sql_settings import REQUIRED
 
@@ -56,6 +56,8 @@ TUNING: Mapping[str, str] = {
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Others on this machine reach these ports, too; Spark makes a secret of its own for every session
+    "spark.authenticate": "true",
     # Driver and executor are one process. After two minutes in which the machine slept, Spark took it for dead, forgot
     # its blocks for good, and ended it ten minutes later.
     "spark.storage.blockManagerHeartbeatTimeoutMs": "3650d",
@@ -196,9 +198,13 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
         "spark.log.level": settings.log_level,
+        # Hadoop sets modes by itself, whatever the process's own umask is
+        "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
     }
     if is_local(settings):
         conf |= _LOCAL
+        if scratch := scratch_of_jvm():
+            conf["spark.local.dir"] = str(scratch)
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
     conf |= settings.spark_conf
