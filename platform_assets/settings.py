@@ -11,13 +11,11 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -29,6 +27,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 
 from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.errors import PlatformError
+from platform_assets.settings_words import describe, misspelt
 from platform_assets.sql_settings import problems_of
 
 
@@ -50,9 +49,6 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
-_NEARLY = 0.85
-"""How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -85,12 +81,14 @@ class Settings(BaseSettings):
     spark_master: str = Field(
         default="local[*]", pattern=r"^(local(-cluster)?(\[.+\])?|yarn|(spark|k8s)://.+)$", description="Spark master."
     )
-    spark_remote: str | None = Field(default=None, description="Spark Connect URL; wins over the master.")
+    spark_remote: SecretStr | None = Field(default=None, description="Spark Connect URL; wins over the master.")
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
     spark_conf: dict[str, str] = Field(
-        default_factory=dict, description="Extra Spark configuration, but for what changes the results of SQL."
+        default_factory=dict,
+        repr=False,
+        description="Extra Spark configuration, but for what changes the results of SQL.",
     )
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
     calendar_last: date | None = Field(default=date(2018, 1, 1), description="Last day; empty for an open end.")
@@ -277,11 +275,13 @@ def load_settings(**overrides: Any) -> Settings:
         SettingsError: a value is missing, malformed or contradicts another, or its variable is misspelt; the message
             names it.
     """
-    _refuse_misspelt()
+    fields = Settings.model_fields
+    if slip := misspelt(os.environ, fields):
+        raise SettingsError(f"There is no setting {slip[0]}.", f"Did you mean {slip[1]}? Correct the variable.")
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        problems = "; ".join(_describe(problem) for problem in error.errors())
+        problems = "; ".join(describe(problem, fields) for problem in error.errors())
         raise SettingsError(
             f"The settings are not usable: {problems}.",
             "Correct the PLATFORM_… variable, or the line in platform.toml or in settings.toml of the state folder.",
@@ -296,23 +296,3 @@ def load_settings(**overrides: Any) -> Settings:
             f"A settings file cannot be read: {error}.",
             f"Correct {project_root() / 'platform.toml'}, or settings.toml in the state folder.",
         ) from error
-
-
-def _refuse_misspelt() -> None:
-    """A variable that is nearly a setting's: whoever wrote it would wait in vain for what it does."""
-    for variable in os.environ:
-        name = variable.removeprefix("PLATFORM_").lower()
-        if not variable.startswith("PLATFORM_") or name in Settings.model_fields:
-            continue
-        if close := get_close_matches(name, Settings.model_fields, 1, _NEARLY):
-            raise SettingsError(
-                f"There is no setting {variable}.", f"Did you mean PLATFORM_{close[0].upper()}? Correct the variable."
-            )
-
-
-def _describe(problem: ErrorDetails) -> str:
-    """One problem: the field, what is expected, and what came unless that may hold a secret."""
-    field = str(problem["loc"][0]) if problem["loc"] else ""
-    name = ".".join(map(str, problem["loc"])) or "settings"
-    shown = "" if field in {"", *_MAY_HOLD_SECRETS} else f" (got {str(problem['input'])[:80]!r})"
-    return f"{name}: {problem['msg']}{shown}"

@@ -20,12 +20,12 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.pool import StaticPool
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.errors import (
     LedgerError,
     LedgerUnreachableError,
     explained,
     is_full,
-    masked,
     read_only_error,
 )
 

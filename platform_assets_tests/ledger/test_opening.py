@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from platform_assets.lakehouse.database_url import said
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.errors import (
@@ -21,7 +22,6 @@ from platform_assets.ledger.errors import (
     LedgerError,
     LedgerReadOnlyError,
     LedgerUnreachableError,
-    said,
 )
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.notes import Told
