@@ -36,6 +36,7 @@ def place(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def fill(run: Run) -> None:
     """Rows in a table, and in those of what broke a rule, as a command's process writes them."""
     assert run("status").code in (0, 1)
+    os.umask(load_settings().access.umask)
     lake = Lake.at(load_settings().lake)
     publish(lake, staged_manifest(lake, {table: {day(0): [("key", 1)]} for table in ("gold.stores", *HIDDEN)}))
     assert run("status").code in (0, 1)
