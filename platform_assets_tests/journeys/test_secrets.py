@@ -119,11 +119,12 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
         monkeypatch.setenv("PLATFORM_WEBHOOK_URL", f"http://127.0.0.1:9/{PATH}?token={QUERY}")
         daemon.reload()
         said += [str(daemon.tick("announcements", fails=True).error)]
+        land(world, DAYS[2], DAYS[2])
         daemon.tick()
         good = daemon.launch()
         runs = {run.run_id: run.status for run in daemon.instance.get_runs()}
         assert runs[failed.run_id] == dg.DagsterRunStatus.FAILURE
-        assert [run for run in good if runs[run.run_id] == dg.DagsterRunStatus.SUCCESS]
+        assert dg.DagsterRunStatus.SUCCESS in {runs[run.run_id] for run in good}, (good, runs)
         said += [str(entry) for run_id in runs for entry in daemon.instance.all_logs(run_id)]
         said += [repr(load_settings()), str(build_definitions(load_settings()).resources)]
 
