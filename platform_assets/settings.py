@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -26,8 +25,10 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
+from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
+from platform_assets.settings_words import describe, misspelt
 from platform_assets.sql_settings import problems_of
 
 
@@ -49,15 +50,12 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "ui_password", "webhook_url"}
 _ONLY_AS_VARIABLES = {
     "ui_password": "whoever can read it could use Dagster",
     "webhook_url": "whoever can read it could write to that address",
 }
 _SHORTEST_PASSWORD = 12
 """Nothing keeps a program from trying one after the other."""
-_NEARLY = 0.85
-"""How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 
 
 class Settings(BaseSettings):
@@ -68,6 +66,10 @@ class Settings(BaseSettings):
     state: Path = Field(
         default=Path(".platform"),
         description="Folder of all state of a default installation; relative paths are below the project.",
+    )
+    state_mode: StateMode = Field(default="700", description="Who may look into the state folder, as `chmod` says it.")
+    lake_mode: LakeMode = Field(
+        default="", description="Who may read a lake that lies elsewhere; empty for those of `state_mode`."
     )
     lake: Path = Field(
         default=Path("lake"),
@@ -85,12 +87,14 @@ class Settings(BaseSettings):
     spark_master: str = Field(
         default="local[*]", pattern=r"^(local(-cluster)?(\[.+\])?|yarn|(spark|k8s)://.+)$", description="Spark master."
     )
-    spark_remote: str | None = Field(default=None, description="Spark Connect URL; wins over the master.")
+    spark_remote: SecretStr | None = Field(default=None, description="Spark Connect URL; wins over the master.")
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
     spark_conf: dict[str, str] = Field(
-        default_factory=dict, description="Extra Spark configuration, but for what changes the results of SQL."
+        default_factory=dict,
+        repr=False,
+        description="Extra Spark configuration, but for what changes the results of SQL.",
     )
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
     calendar_last: date | None = Field(default=date(2018, 1, 1), description="Last day; empty for an open end.")
@@ -217,6 +221,11 @@ class Settings(BaseSettings):
             set_(self, name, self.state / getattr(self, name).expanduser())
         if not self.ledger_url.get_secret_value():
             set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))
+        if self.access.lake_is_wider and self.lake.is_relative_to(self.state):
+            raise ValueError(
+                f"lake_mode {self.lake_mode} lets others into {self.lake}, which lies in the state folder, where "
+                f"state_mode {self.state_mode} does not: name a folder elsewhere in lake"
+            )
         if self.calendar_last is not None and self.calendar_last < self.calendar_first:
             raise ValueError(f"calendar_last {self.calendar_last} is before calendar_first {self.calendar_first}")
         return self
@@ -253,6 +262,16 @@ class Settings(BaseSettings):
         return self.today or datetime.now(UTC).date()
 
     @property
+    def access(self) -> Access:
+        """Who may look into what the platform writes."""
+        return Access.of(self.state_mode, self.lake_mode)
+
+    def make_state(self) -> None:
+        """Make the state folder, for those who may look into it; whoever writes there says why that cannot be."""
+        with suppress(OSError):
+            make_folder(self.state, self.access.state)
+
+    @property
     def batch_bytes(self) -> int:
         """What should be read for a batch before it ends."""
         return self.batch_mib * 1024 * 1024
@@ -275,11 +294,13 @@ def load_settings(**overrides: Any) -> Settings:
         SettingsError: a value is missing, malformed or contradicts another, or its variable is misspelt; the message
             names it.
     """
-    _refuse_misspelt()
+    fields = Settings.model_fields
+    if slip := misspelt(os.environ, fields):
+        raise SettingsError(f"There is no setting {slip[0]}.", f"Did you mean {slip[1]}? Correct the variable.")
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        problems = "; ".join(_describe(problem) for problem in error.errors())
+        problems = "; ".join(describe(problem, fields) for problem in error.errors())
         raise SettingsError(
             f"The settings are not usable: {problems}.",
             "Correct the PLATFORM_… variable, or the line in platform.toml or in settings.toml of the state folder.",
@@ -294,23 +315,3 @@ def load_settings(**overrides: Any) -> Settings:
             f"A settings file cannot be read: {error}.",
             f"Correct {project_root() / 'platform.toml'}, or settings.toml in the state folder.",
         ) from error
-
-
-def _refuse_misspelt() -> None:
-    """A variable that is nearly a setting's: whoever wrote it would wait in vain for what it does."""
-    for variable in os.environ:
-        name = variable.removeprefix("PLATFORM_").lower()
-        if not variable.startswith("PLATFORM_") or name in Settings.model_fields:
-            continue
-        if close := get_close_matches(name, Settings.model_fields, 1, _NEARLY):
-            raise SettingsError(
-                f"There is no setting {variable}.", f"Did you mean PLATFORM_{close[0].upper()}? Correct the variable."
-            )
-
-
-def _describe(problem: ErrorDetails) -> str:
-    """One problem: the field, what is expected, and what came unless that may hold a secret."""
-    field = str(problem["loc"][0]) if problem["loc"] else ""
-    name = ".".join(map(str, problem["loc"])) or "settings"
-    shown = "" if field in {"", *_MAY_HOLD_SECRETS} else f" (got {str(problem['input'])[:80]!r})"
-    return f"{name}: {problem['msg']}{shown}"

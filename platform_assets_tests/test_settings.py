@@ -275,3 +275,10 @@ def test_settings_cannot_be_changed_in_place() -> None:
         Settings.__setattr__(settings, "batch_days", 1)
     assert isinstance(settings, Settings)
     assert "PLATFORM_STATE" not in os.environ
+
+
+def test_a_secret_under_a_name_that_is_no_settings_is_not_shown(project: Path) -> None:
+    (project / "platform.toml").write_text('ledger_ulr = "postgresql://ada:s3cret@host/x"\n')
+    with pytest.raises(SettingsError, match="ledger_ulr") as caught:
+        load_settings()
+    assert "s3cret" not in str(caught.value)

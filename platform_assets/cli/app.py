@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -116,6 +117,7 @@ def main() -> None:
 
 def _main() -> None:
     asked = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
+    _keep_private(asked)
     try:
         with never_lost(), speaking(asked or "platform-assets") as voice:
             alone = [asked] if asked in COMMANDS else None
@@ -136,6 +138,18 @@ def _main() -> None:
         if error.errno in _DISK_FULL:
             _fail(what, "Free some disk space and run the same command again; what was published stays.", EXIT_FAILED)
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
+
+
+def _keep_private(command: str | None) -> None:
+    """What a command writes, and what it starts, is for those whom the settings name."""
+    if command not in COMMANDS or command == "init":  # whose files are the user's own
+        return
+    from platform_assets.access import PRIVATE_UMASK
+    from platform_assets.settings import load_settings  # which a list of commands needs not
+
+    os.umask(PRIVATE_UMASK)
+    with suppress(PlatformError):  # which the command itself tells
+        os.umask(load_settings().access.umask)
 
 
 def _for_programs() -> bool:

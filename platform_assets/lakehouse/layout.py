@@ -14,6 +14,8 @@ from platform_assets.lakehouse.storage.location import Location
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
 LAYERS = (*DELIVERED, "silver", "gold", "quarantine")
+NO_READERS = ("quarantine", "refused", "late", "_publications", "_locks", "_stages", "_private", "_deletions")
+"""Folders of a lake that whoever reads tables at a release does without."""
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 GIVEN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
 """What people may call a stage or a pinned release."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
+from platform_assets.lakehouse.database_url import masked, said
 from platform_assets.lakehouse.errors import LakeError, LockLostError, LockTimeoutError
 
 _CONNECT_TIMEOUT_S = 10
@@ -88,10 +89,11 @@ def _session(url: str) -> Iterator[Connection]:
     try:
         session = engine.connect()
     except DBAPIError as error:
-        shown = parsed.render_as_string(hide_password=True)
+        # Not chained: drivers quote what they were given.
+        reason = said(error.orig or error, parsed)
         raise LakeError(
-            f"The database {shown} that holds the locks cannot be reached.",
+            f"The database {masked(parsed)} that holds the locks cannot be reached: {reason}.",
             "Start it, or correct PLATFORM_LEDGER_URL.",
-        ) from error
+        ) from None
     with session:
         yield session

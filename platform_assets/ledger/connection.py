@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -20,12 +20,12 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.pool import StaticPool
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.errors import (
     LedgerError,
     LedgerUnreachableError,
     explained,
     is_full,
-    masked,
     read_only_error,
 )
 
@@ -128,6 +128,9 @@ def prepare_folder(url: URL) -> None:
     for path in (file, file.parent):
         if path.exists() and not _is_writable(path):
             raise read_only_error(url, f"no right to write {path}")
+    if not file.exists():
+        with suppress(OSError):  # which SQLite will meet, too, and tell
+            file.touch()  # SQLite would make a file that no group can write, whatever the umask allows
 
 
 def switch_to_wal(url: URL) -> None:

@@ -7,9 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from secrets import token_hex
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.connection import connect_reader, parse_url, sqlite_file
 from platform_assets.ledger.damaged import require_intact
-from platform_assets.ledger.errors import LedgerUnreachableError, explained, masked
+from platform_assets.ledger.errors import LedgerUnreachableError, explained
 
 
 def copy_ledger(url: str, target: Path) -> bool:

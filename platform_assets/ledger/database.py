@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Select
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import schema
 from platform_assets.ledger.connection import (
     connect_reader,
@@ -20,7 +21,7 @@ from platform_assets.ledger.connection import (
     writing,
 )
 from platform_assets.ledger.damaged import require_intact
-from platform_assets.ledger.errors import LedgerVersionError, corrupt, explained, masked, read_only_error
+from platform_assets.ledger.errors import LedgerVersionError, corrupt, explained, read_only_error
 from platform_assets.ledger.migrate import schema_state, upgrade
 
 

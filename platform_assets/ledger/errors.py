@@ -1,14 +1,12 @@
-"""What can be wrong with a ledger, and passwords kept out of every message."""
+"""What can be wrong with a ledger."""
 
 from __future__ import annotations
-
-from urllib.parse import quote, quote_plus
 
 from sqlalchemy import URL
 
 from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.database_url import masked, said
 
-_SECRETS = ("password", "sslpassword", "passfile")
 _CORRUPT = ("not a database", "malformed", "file is encrypted", "could not decode to utf-8")
 _READ_ONLY = ("readonly database", "read-only transaction")
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -40,22 +38,6 @@ class LedgerReadOnlyError(LedgerError):
 
 class LedgerFullError(LedgerReadOnlyError):
     """Something had to be written where there is no room left."""
-
-
-def masked(url: URL) -> str:
-    """The URL as a person may see it: neither the password before the host nor one among the options."""
-    shown = url.update_query_dict({name: "***" for name in _SECRETS if name in url.query})
-    return shown.render_as_string(hide_password=True)
-
-
-def said(error: BaseException, url: URL) -> str:
-    """The first line of what a driver said, without any password it may have quoted."""
-    text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-    given = [url.password, *(url.query.get(name) for name in _SECRETS)]
-    for secret in (str(part) for part in given if part):
-        for spelling in (secret, quote(secret, safe=""), quote_plus(secret)):
-            text = text.replace(spelling, "***")
-    return text
 
 
 def is_full(error: BaseException) -> bool:

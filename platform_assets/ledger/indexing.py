@@ -12,8 +12,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from platform_assets.failpoints import failpoint
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
-from platform_assets.ledger.errors import LedgerError, masked
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import drop_contradicted, hold_put_back
 from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
 from platform_assets.records.history import COMPACTION, Hold, PublicationRecord

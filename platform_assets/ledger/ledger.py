@@ -10,9 +10,10 @@ from typing import Any, Self
 
 from sqlalchemy import Select, Table, delete, insert, select
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
 from platform_assets.ledger.database import Database, copied_database, open_database
-from platform_assets.ledger.errors import LedgerError, masked
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
 from platform_assets.ledger.notes import Notes

@@ -12,8 +12,9 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 
+from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger.connection import reading, switch_to_wal, writing
-from platform_assets.ledger.errors import LedgerVersionError, masked
+from platform_assets.ledger.errors import LedgerVersionError
 from platform_assets.ledger.schema import VERSION_TABLE
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -11,6 +11,7 @@ from platform_assets.engine.platform import Platform, lake_to_write
 from platform_assets.ledger.errors import LedgerReadOnlyError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
+from platform_assets.operations.folders import make_folders
 from platform_assets.operations.recovery.catch_up import caught_up
 from platform_assets.settings import Settings
 
@@ -30,6 +31,7 @@ def open_platform(settings: Settings, notice: Callable[[str], None] = _log.warni
     """
     catalogue = load_catalogue(settings)
     lake = lake_to_write(settings)
+    make_folders(settings)
     ledger = Ledger.open(settings.ledger_url.get_secret_value())
     try:
         platform = Platform(settings, catalogue, lake, ledger)

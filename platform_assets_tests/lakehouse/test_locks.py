@@ -163,3 +163,7 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_pat
         pass
     assert "secret" not in repr(lake)
     assert "secret" not in str(caught.value)
+    lake = Lake.at(tmp_path / "lake", "postgresql://me@127.0.0.1:1/none?password=secret")
+    with pytest.raises(LakeError, match="cannot be reached") as caught, publish_lock(lake):
+        pass
+    assert "secret" not in str(caught.value)

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
+from platform_assets.lakehouse.database_url import masked, said
 from platform_assets.ledger.connection import parse_url
 from platform_assets.ledger.copying import copy_ledger
 from platform_assets.ledger.errors import (
@@ -21,7 +22,6 @@ from platform_assets.ledger.errors import (
     LedgerError,
     LedgerReadOnlyError,
     LedgerUnreachableError,
-    said,
 )
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.notes import Told
@@ -199,6 +199,22 @@ def test_a_password_among_the_options_is_hidden_as_well() -> None:
     with pytest.raises(LedgerUnreachableError, match=r"password=%2A%2A%2A|password=\*\*\*") as caught:
         Ledger.open("postgresql://ada@127.0.0.1:1/x?password=s3cr%2Ft%25pw")
     assert _shows_no_password(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada@h/x?sslkey=s3cr%2Ft%25pw&connect_timeout=1",
+        "postgresql://ada@h/x?options=-c%20x%3Ds3cr%2Ft%25pw",
+        "postgresql://ada:pw@s3cr@h/x",
+        "postgresql://ada/p:s3cr@h/x",
+        "sqlite:////x/ledger.db?key=s3cr",
+    ],
+)
+def test_no_option_and_no_sign_left_unescaped_shows_a_secret(url: str) -> None:
+    assert "s3cr" not in masked(make_url(url))
+    assert "s3cr" not in said(ValueError(f"refused {make_url(url).host} {url.partition('s3cr')[2]}"), make_url(url))
+    assert "connect_timeout=1" in masked(make_url("postgresql://ada@h/x?connect_timeout=1&sslmode=require"))
 
 
 def test_a_database_that_does_not_exist_is_named(postgres_server: object) -> None:

@@ -295,3 +295,22 @@ def test_what_a_killed_jvm_recorded_by_half_is_thrown_away_and_the_whole_is_take
     recording.write_bytes(b"header and regions")
     assert "SharedArchiveFile" in class_archive(own_jars, java, record=True).jvm_options
     assert file.read_bytes() == b"header and regions"
+
+
+def test_a_class_archive_that_somebody_changed_or_could_have_written_is_not_used(own_jars: Settings) -> None:
+    java = find_java()
+    file = archive_path(own_jars, java)
+
+    def used() -> bool:
+        return "SharedArchiveFile" in class_archive(own_jars, java, record=False).jvm_options
+
+    file.with_suffix(".recording").write_bytes(b"header and regions")
+    assert used()
+    file.chmod(0o666)
+    assert not used()
+    file.chmod(0o444)
+    assert used()
+    file.chmod(0o644)
+    file.write_bytes(b"header and Regions")
+    assert not used()
+    assert not file.exists(), "the next session records it anew"

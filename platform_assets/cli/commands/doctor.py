@@ -23,6 +23,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.operations.folders import open_folders
 from platform_assets.operations.readers import released
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import Finding, check_spark
@@ -54,6 +55,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield from check_spark(settings)
     for name, folder in (("State", settings.state), ("Lake", settings.lake)):
         yield _folder(name, folder)
+    yield _who_may_look(settings)
     yield _landing(settings)
     yield _disk(settings.state)
     yield _ledger(settings)
@@ -73,6 +75,22 @@ def _folder(name: str, folder: Path) -> Finding:
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
     return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _who_may_look(settings: Settings) -> Finding:
+    """Whether others of this machine can look into what is not for them."""
+    name = "Who may look"
+    found = list(open_folders(settings))
+    if found:
+        told = "; ".join(f"{each.folder} is open to {_whom(each.given)}" for each in found)
+        return Finding(name, False, f"{told}.", " && ".join(each.close for each in found))
+    access = settings.access
+    lake = f", the lake {access.lake:o}" if access.lake_is_wider else ""
+    return Finding(name, True, f"the state folder has the mode {access.state:o}{lake}")
+
+
+def _whom(given: int) -> str:
+    return "every user of this machine" if given & 0o007 else "its group"
 
 
 def _landing(settings: Settings) -> Finding:

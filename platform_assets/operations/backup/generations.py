@@ -19,6 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from platform_assets.access import make_folder
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import LAYERS, Lake, located
 from platform_assets.lakehouse.releases import newest_release
@@ -26,6 +27,8 @@ from platform_assets.lakehouse.storage.location import sync
 
 _COPIED = (*LAYERS, "_releases", "_publications", "_horizon.json")
 """What a backup has of a lake; locks and stages of those who worked in the backup itself are not passed on."""
+_MODE = 0o700
+"""It has what the state folder has, whoever may read the disk that it lies on."""
 _SHOWN = ("lake", "ledger.db")
 _NAME = re.compile(r"(\d{5,})-\d{8}T\d{6}Z-release-\d+")
 _LEFT = re.compile(rf"\.(begun|rehearsal-\w+|{_NAME.pattern})")
@@ -148,7 +151,8 @@ class BackupFolder:
         """
         lock = FileLock(self.folder / ".lock", timeout=0)
         try:
-            self._every.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder, _MODE)
+            self._every.mkdir(exist_ok=True)
             lock.acquire()
         except Timeout as error:
             raise BackupError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,13 +29,14 @@ class WebhookError(PlatformError):
 def post(url: SecretStr, payload: dict[str, Any]) -> None:
     """Post JSON, trying a few times.
 
-    The address is a secret: whoever knows it can write there. It is never part of a message.
+    The address is a secret: whoever knows it can write there. It is never part of a message, nor of what the libraries
+    log that send it.
 
     Raises:
         WebhookError: it could not be reached, or did not answer with success.
     """
     address = url.get_secret_value()
-    with requests.Session() as session:
+    with _kept_out_of_logs(address), requests.Session() as session:
         session.trust_env = urlsplit(address).hostname not in _LOOPBACK  # no proxy on the way to this machine
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=_RETRIES))
@@ -43,6 +47,28 @@ def post(url: SecretStr, payload: dict[str, Any]) -> None:
             raise WebhookError(f"The webhook cannot be reached ({type(error).__name__}).", _TODO) from None
     if not 200 <= answer.status_code < 300:
         raise WebhookError(f"The webhook answered {answer.status_code}.", _TODO)
+
+
+@contextmanager
+def _kept_out_of_logs(address: str) -> Iterator[None]:
+    """Within it, urllib3 warns of every new try without the path, by which everybody could write there."""
+    parts = urlsplit(address)
+    secrets = [part for part in (parts.path.rstrip("/"), parts.query) if part]
+
+    def mask(record: logging.LogRecord) -> bool:
+        for part in secrets:
+            if part in (text := record.getMessage()):
+                record.msg, record.args = text.replace(part, "***"), ()
+        return True
+
+    loggers = [logging.getLogger(name) for name in ("urllib3.connectionpool", "urllib3.util.retry")]
+    for logger in loggers:
+        logger.addFilter(mask)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(mask)
 
 
 _TODO = "Check PLATFORM_WEBHOOK_URL; what could not be sent is sent with the next tick."

@@ -23,6 +23,8 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData, serialize_value
 from sqlalchemy import Connection, Engine, create_engine, event
 
+from platform_assets.settings import load_settings
+
 _log = logging.getLogger(__name__)
 
 _BATCH = 500
@@ -48,7 +50,13 @@ class LocalStorage(DagsterSqliteStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> LocalStorage:
-        """Made by Dagster from `dagster.yaml`; `base_dir` is the folder of the files."""
+        """Made by Dagster from `dagster.yaml`; `base_dir` is the folder of the files.
+
+        Webserver and daemon begin here, and may have been started without `up`.
+        """
+        settings = load_settings()
+        os.umask(settings.access.umask)
+        settings.make_state()
         return cls.from_local(inst_data=inst_data, **config_value)
 
 

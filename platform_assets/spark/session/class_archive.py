@@ -4,6 +4,9 @@ The first session of an installation records which classes it loads, and its JVM
 when it ends. That takes some fifteen seconds of one core, so nobody waits for it: the session's process can be gone
 meanwhile. Later sessions map the file and start about a third faster.
 
+Its sha256 is noted beside it when it is taken into use, and looked at before every start, as that of the jars is: an
+archive that is not as it was noted, or that another user could have written, is not used.
+
 Nothing depends on it. A JVM that cannot use the archive starts without it, and one that does not even start with it is
 started again without.
 """
@@ -19,8 +22,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from platform_assets.access import is_ours_alone
 from platform_assets.settings import Settings
-from platform_assets.spark.session.jars import NEEDED
+from platform_assets.spark.session.jars import NEEDED, sha256_of
 from platform_assets.spark.session.java import Java
 
 _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -35,17 +39,19 @@ class ClassArchive:
         file: the finished archive, whether it exists or not.
         lock: while this JVM is to record the archive: an open lock file, which the JVM must inherit, so that the
             operating system holds the lock exactly as long as the JVM lives.
+        is_used: whether the archive is there and is as it was recorded.
     """
 
     file: Path
     lock: int | None = None
+    is_used: bool = False
 
     @property
     def jvm_options(self) -> str:
         """Options for the JVM; none when there is nothing to use or to record."""
         if self.lock is not None:
             return f'"-XX:ArchiveClassesAtExit={_recording(self.file)}" {_QUIET}'
-        return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}' if self.file.is_file() else ""
+        return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}' if self.is_used else ""
 
     def handed_over(self) -> ClassArchive:
         """The archive after the JVM was started (or was not): from now on only the JVM holds the lock."""
@@ -55,7 +61,7 @@ class ClassArchive:
 
     def discard(self) -> None:
         """Remove an archive that a JVM would not start with."""
-        for path in (self.file, _recording(self.file)):
+        for path in (self.file, _recording(self.file), _note(self.file)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -67,6 +73,17 @@ def archive_path(settings: Settings, java: Java) -> Path:
     return settings.jars / f"classes-{key[:16]}.jsa"
 
 
+def is_as_recorded(file: Path) -> bool:
+    """Whether an archive is there, is what a JVM of ours recorded, and nobody else can have written it or its note."""
+    note = _note(file)
+    try:
+        if not (is_ours_alone(file) and is_ours_alone(note)):
+            return False
+        return note.read_text(encoding="ascii") == sha256_of(file)
+    except (OSError, ValueError):
+        return False
+
+
 def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchive:
     """What the next JVM should do: use the archive, record it, or neither while another one records it.
 
@@ -76,8 +93,8 @@ def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchi
         record: whether this JVM may record an archive if there is none.
     """
     file = archive_path(settings, java)
-    if file.is_file():
-        return ClassArchive(file)
+    if is_as_recorded(file):
+        return ClassArchive(file, is_used=True)
     try:
         lock = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
     except OSError:
@@ -89,7 +106,7 @@ def class_archive(settings: Settings, java: Java, *, record: bool) -> ClassArchi
         adopted = True  # another JVM records it at this moment
     if adopted or not record:
         os.close(lock)
-        return ClassArchive(file)
+        return ClassArchive(file, is_used=adopted and is_as_recorded(file))
     return ClassArchive(file, lock)
 
 
@@ -97,16 +114,25 @@ def _adopt(file: Path) -> bool:
     """Take what an earlier JVM recorded into use, if it finished; to be called under the lock."""
     recording = _recording(file)
     if file.is_file():
-        return True
+        if is_as_recorded(file) or not is_ours_alone(file):
+            return True
+        file.unlink()  # damaged, or from before there was a note of it
     if not recording.is_file():
         return False
     with recording.open("rb") as recorded:
-        finished = any(recorded.read(_HEADER_BYTES))  # a JVM writes the header after everything else
+        finished = is_ours_alone(recording) and any(
+            recorded.read(_HEADER_BYTES)
+        )  # a JVM writes the header after everything else
     if finished:
+        _note(file).write_text(sha256_of(recording), encoding="ascii")
         recording.replace(file)
     else:
         recording.unlink()
     return finished
+
+
+def _note(file: Path) -> Path:
+    return file.with_suffix(".sha256")
 
 
 def _recording(file: Path) -> Path:

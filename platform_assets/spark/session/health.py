@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from platform_assets.settings import Settings
-from platform_assets.spark.session.class_archive import archive_path
+from platform_assets.spark.session.class_archive import archive_path, is_as_recorded
 from platform_assets.spark.session.jars import NEEDED, faults
 from platform_assets.spark.session.java import Java, JavaError, find_java
 
@@ -62,4 +62,10 @@ def check_class_archive(settings: Settings, java: Java) -> Finding:
     file = archive_path(settings, java)
     if not file.is_file():
         return Finding("Class archive", True, "Not there yet; the first session records it for the later ones.")
+    if not is_as_recorded(file):
+        return Finding(
+            "Class archive",
+            True,
+            f"{file} is not as it was recorded and is not used; the next session records it anew.",
+        )
     return Finding("Class archive", True, f"{file.stat().st_size / 1e6:.0f} MB at {file}.")

@@ -97,7 +97,7 @@ def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
         path = folder / jar.file
         if not path.is_file():
             problems.append(f"{path} is missing")
-        elif _sha256(path) != jar.sha256:
+        elif sha256_of(path) != jar.sha256:
             problems.append(f"{path} has another content than the release it is named after")
     return tuple(problems)
 
@@ -201,6 +201,7 @@ def _ivy_jar() -> Path:
     )
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

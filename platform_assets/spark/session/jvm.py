@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from py4j.java_gateway import JavaClass, JavaGateway
 from pyspark import SparkConf, SparkContext
@@ -23,6 +23,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import ClassArchive
 from platform_assets.spark.session.logs import last_words, log_file
+from platform_assets.spark.session.scratch import Scratch, new_scratch
 
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -32,6 +33,8 @@ OPTIONS = (
     "-XX:MaxMetaspaceSize=384m",
     "-XX:MaxDirectMemorySize=256m",
     "-XX:ReservedCodeCacheSize=160m",
+    # No file of counters in the system's folder for temporary files, which a JVM that is killed leaves there
+    "-XX:+PerfDisableSharedMem",
     "-Duser.timezone=UTC",
     f'"-Dlog4j2.configurationFile={Path(__file__).parent / "log4j2.properties"}"',
 )
@@ -39,6 +42,7 @@ OPTIONS = (
 
 _END_WITHIN_S = 60
 _RECORDING: WeakSet[JavaGateway] = WeakSet()
+_SCRATCHES: WeakKeyDictionary[JavaGateway, Scratch] = WeakKeyDictionary()
 
 
 class SessionError(PlatformError):
@@ -97,7 +101,9 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
     said_before = log.stat().st_size if log.is_file() else 0
     options = archive.jvm_options
     try:
-        gateway = _launch(settings, class_path, (options, *(BRIEF_OPTIONS if brief else ())), archive.lock)
+        with new_scratch(settings) as scratch:
+            more = (options, scratch.jvm_option, *(BRIEF_OPTIONS if brief else ()))
+            gateway = _launch(settings, class_path, more, (archive.lock, scratch.lock))
     except PySparkException as error:
         if options:
             archive.handed_over().discard()
@@ -110,6 +116,7 @@ def start_jvm(settings: Settings, class_path: tuple[Path, ...], archive: ClassAr
         ) from error
     remember_classes(gateway)
     archive.handed_over()
+    _SCRATCHES[gateway] = scratch
     SparkContext._gateway = gateway
     SparkContext._jvm = gateway.jvm
     if archive.lock is not None:
@@ -138,6 +145,15 @@ def end_jvm() -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if scratch := _SCRATCHES.pop(gateway, None):
+        scratch.remove()
+
+
+def scratch_of_jvm() -> Path | None:
+    """The folder of this process's JVM for what it needs only while it lives; none where another process started it."""
+    gateway = SparkContext._gateway
+    scratch = None if gateway is None else _SCRATCHES.get(gateway)
+    return scratch.folder.resolve() if scratch else None
 
 
 def kill_jvm() -> None:
@@ -149,7 +165,7 @@ def kill_jvm() -> None:
 
 
 def _launch(
-    settings: Settings, class_path: tuple[Path, ...], more_options: tuple[str, ...], inherited: int | None
+    settings: Settings, class_path: tuple[Path, ...], more_options: tuple[str, ...], inherited: tuple[int | None, ...]
 ) -> JavaGateway:
     """Start the JVM through Spark's own launcher.
 
@@ -170,7 +186,8 @@ def _launch(
         extra.get("spark.driver.extraJavaOptions", ""),
     )
     conf.set("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
-    popen: dict[str, object] = {"pass_fds": () if inherited is None else (inherited,)}
+    popen: dict[str, object] = {"pass_fds": tuple(lock for lock in inherited if lock is not None)}
+    popen["umask"] = settings.access.umask  # also in somebody's notebook, whose own files are as they were
     with log_file(settings).open("ab") as log, _default_environment():
         gateway: JavaGateway = launch_gateway(conf, popen | {"stdout": log, "stderr": log})
     return gateway

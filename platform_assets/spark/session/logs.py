@@ -12,6 +12,7 @@ _ROTATE_AT_BYTES = 20_000_000
 def log_file(settings: Settings) -> Path:
     """The file that Spark, its JVM and Ivy append to; what it grew to before is kept beside it once."""
     path = settings.state / "logs" / "spark.log"
+    settings.make_state()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and path.stat().st_size > _ROTATE_AT_BYTES:
         path.replace(path.with_suffix(".log.1"))

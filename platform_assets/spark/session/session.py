@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread, current_thread, main_thread
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -23,9 +24,10 @@ from pyspark.sql import SparkSession
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import class_archive
+from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import delta_jars
 from platform_assets.spark.session.java import find_java
-from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, start_jvm
+from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, scratch_of_jvm, start_jvm
 from platform_assets.spark.session.logs import log_file
 from platform_assets.sql_settings import REQUIRED
 
@@ -56,6 +58,8 @@ TUNING: Mapping[str, str] = {
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Others on this machine reach these ports, too; Spark makes a secret of its own for every session
+    "spark.authenticate": "true",
     # Driver and executor are one process. After two minutes in which the machine slept, Spark took it for dead, forgot
     # its blocks for good, and ended it ten minutes later.
     "spark.storage.blockManagerHeartbeatTimeoutMs": "3650d",
@@ -131,12 +135,13 @@ def _start(
             context = SparkContext(conf=conf, gateway=SparkContext._gateway)
         spark = SparkSession.builder.getOrCreate()
     except (Py4JError, PySparkException, ValueError, OSError) as error:
-        reason = _reason(error)  # the JVM is asked for it, so before it ends
+        reason = without_secrets(_reason(error), settings)  # the JVM is asked for it, so before it ends
+        cause = _cause(error, settings)
         end_jvm()
         raise SessionError(
             f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
             "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
-        ) from error
+        ) from cause
     if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
     return spark
@@ -196,9 +201,13 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     conf = dict(TUNING) | {
         "spark.sql.warehouse.dir": str(settings.state / "spark-warehouse"),
         "spark.log.level": settings.log_level,
+        # Hadoop sets modes by itself, whatever the process's own umask is
+        "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
     }
     if is_local(settings):
         conf |= _LOCAL
+        if scratch := scratch_of_jvm():
+            conf["spark.local.dir"] = str(scratch)
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
     conf |= settings.spark_conf
@@ -210,8 +219,8 @@ def is_local(settings: Settings) -> bool:
     return settings.spark_master == "local" or settings.spark_master.startswith("local[")
 
 
-def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
-    builder = SparkSession.builder.remote(remote).appName(app_name)
+def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
+    builder = SparkSession.builder.remote(remote.get_secret_value()).appName(app_name)
     for name, value in {**REQUIRED, **settings.spark_conf}.items():
         builder = builder.config(name, value)
     try:
@@ -222,10 +231,17 @@ def _connect(settings: Settings, remote: str, app_name: str) -> SparkSession:
             "Install them: uv sync --extra connect.",
         ) from error
     except PySparkException as error:
+        reason = without_secrets(_reason(error), settings)
         raise SessionError(
-            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {_reason(error)}.",
+            f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {reason}.",
             "Check that it runs and that the address and port are right.",
-        ) from error
+        ) from _cause(error, settings)
+
+
+def _cause(error: Exception, settings: Settings) -> Exception | None:
+    """The error itself, where whoever looks into it finds no secret."""
+    text = str(error)
+    return error if without_secrets(text, settings) == text else None
 
 
 def _reason(error: Exception) -> str:

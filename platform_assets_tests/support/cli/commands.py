@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,11 +55,14 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Captur
     def command(*args: str) -> Said:
         monkeypatch.setattr(sys, "argv", ["platform-assets", *args])
         capfdbinary.readouterr()
+        umask = os.umask(0o022)
         try:
             main()
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(bool(end.code))
+        finally:
+            os.umask(umask)
         out, err = capfdbinary.readouterr()
         said = Said(code, out.decode(), err.decode())
         assert "Traceback" not in said.out + said.err

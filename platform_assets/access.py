@@ -1,0 +1,89 @@
+"""Who besides this user may look into what the platform writes: modes of folders, and of the files in them.
+
+A mode is written as `chmod` takes it. A file has that of its folder without the right to execute; a process writes both
+through its umask, which everything that it starts inherits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+_ALL = 0o777
+PRIVATE_UMASK = 0o077
+"""As long as the settings are not known."""
+
+
+def _without_zeros(value: object) -> object:
+    return value.strip().removeprefix("0o").lstrip("0") if isinstance(value, str) else value
+
+
+StateMode = Annotated[Literal["700", "750", "770"], BeforeValidator(_without_zeros)]
+"""Of the state folder: this user alone, a group that reads, a group that works with it."""
+LakeMode = Annotated[Literal["", "700", "750", "755", "770", "775"], BeforeValidator(_without_zeros)]
+"""Of a lake, which may be meant for readers; empty for that of the state folder."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Modes of an installation's folders.
+
+    Args:
+        state: of the state folder, and of what nobody reads in a lake.
+        lake: of what is read in a lake.
+    """
+
+    state: int
+    lake: int
+
+    @classmethod
+    def of(cls, state: str, lake: str) -> Access:
+        """As settings say it."""
+        return cls(int(state, 8), int(lake or state, 8))
+
+    @property
+    def umask(self) -> int:
+        """What a process is never to give; what one folder gives and another one must not, that folder keeps back."""
+        return _ALL & ~(self.state | self.lake)
+
+    @property
+    def lake_is_wider(self) -> bool:
+        """Whether there is somebody who may read the lake and not the state folder."""
+        return bool(self.lake & ~self.state)
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays.
+
+    What lies in it belongs to its group, where the group may look into it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if folder.is_dir():
+        return
+    if not folder.parent.is_dir():
+        make_folder(folder.parent, mode)
+    with suppress(FileExistsError):  # somebody else was faster
+        folder.mkdir(mode)
+        folder.chmod(mode | (stat.S_ISGID if mode & stat.S_IRWXG else 0))
+
+
+def given_beyond(path: Path, mode: int) -> int:
+    """What a folder gives to others that a mode does not; 0 where there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & _ALL & ~mode
+    except FileNotFoundError:
+        return 0
+
+
+def is_ours_alone(path: Path) -> bool:
+    """Whether nobody but this user and the administrator can have written a file or can write it."""
+    seen = path.stat(follow_symlinks=False)
+    return seen.st_uid in (0, os.geteuid()) and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

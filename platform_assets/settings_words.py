@@ -1,0 +1,37 @@
+"""What is said of a setting that is wrong: the field and what is expected, and nothing that may be a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from pydantic_core import ErrorDetails
+
+PREFIX = "PLATFORM_"
+_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "ui_password", "webhook_url"}
+_NEARLY = 0.85
+"""How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
+
+
+def misspelt(variables: Iterable[str], fields: Mapping[str, object]) -> tuple[str, str] | None:
+    """A variable that is nearly a setting's, and the one that was meant; none where all are right.
+
+    Whoever wrote it would wait in vain for what it does.
+    """
+    for variable in variables:
+        name = variable.removeprefix(PREFIX).lower()
+        if not variable.startswith(PREFIX) or name in fields:
+            continue
+        if close := get_close_matches(name, fields, 1, _NEARLY):
+            return variable, f"{PREFIX}{close[0].upper()}"
+    return None
+
+
+def describe(problem: ErrorDetails, fields: Mapping[str, object]) -> str:
+    """One problem: the field, what is expected, and what came unless that may hold a secret."""
+    field = str(problem["loc"][0]) if problem["loc"] else ""
+    name = ".".join(map(str, problem["loc"])) or "settings"
+    # A name that is no setting's may have been meant for one that holds a secret.
+    is_shown = field in fields and field not in _MAY_HOLD_SECRETS
+    shown = f" (got {str(problem['input'])[:80]!r})" if is_shown else ""
+    return f"{name}: {problem['msg']}{shown}"

@@ -1,0 +1,152 @@
+"""What other users of this machine see of an installation: nothing, or what its settings say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from platform_assets.access import is_ours_alone
+from platform_assets.lakehouse.layout import NO_READERS, Lake
+from platform_assets.lakehouse.locks import publish_lock
+from platform_assets.lakehouse.publish import publish
+from platform_assets.settings import SettingsError, load_settings, project_root
+from platform_assets_tests.support.cli.commands import Run
+from platform_assets_tests.support.other_user import NOBODY, a_place_for_all, as_other_user, needs_root, readable
+from platform_assets_tests.support.shelf import day, staged_manifest
+
+HIDDEN = ("quarantine.stores", "refused.stores", "late.stores")
+OWN_GROUP = os.getegid()
+
+
+@pytest.fixture
+def place(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that everybody reaches, with an installation in it; its processes begin as a shell's do."""
+    before = os.umask(0o022)
+    with a_place_for_all() as folder:
+        monkeypatch.setenv("PLATFORM_STATE", str(folder / "state"))
+        yield folder
+    os.umask(before)
+
+
+def fill(run: Run) -> None:
+    """Rows in a table, and in those of what broke a rule, as a command's process writes them."""
+    assert run("status").code in (0, 1)
+    os.umask(load_settings().access.umask)
+    lake = Lake.at(load_settings().lake)
+    publish(lake, staged_manifest(lake, {table: {day(0): [("key", 1)]} for table in ("gold.stores", *HIDDEN)}))
+    assert run("status").code in (0, 1)
+
+
+@needs_root
+def test_nobody_else_reads_a_default_installation_or_opens_its_locks(place: Path, run: Run) -> None:
+    fill(run)
+    state = place / "state"
+    assert [path.stat().st_mode & 0o777 for path in (state, state / "ledger.db")] == [0o700, 0o600]
+    lock = state / "lake" / "_locks" / "publish.lock"
+    assert is_ours_alone(lock)
+    assert readable(place) == ["control"]
+    looked = "print(json.dumps([can(os.O_RDONLY, place / 'control'), can(os.O_RDONLY, Path(sys.argv[1]))]))"
+    assert as_other_user(place, looked.replace("sys.argv[1]", repr(str(lock)))) == [True, False]
+
+
+@needs_root
+@pytest.mark.parametrize(("mode", "writes"), [("750", False), ("0770", True)])
+def test_a_group_reads_or_works_with_the_state_where_the_setting_says_so(
+    mode: str, writes: bool, place: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_STATE_MODE", mode)
+    fill(run)
+    assert readable(place) == ["control"]
+    assert "state/ledger.db" in readable(place, [OWN_GROUP])
+    tried = "can(os.O_RDWR, place / 'state/ledger.db'), can(os.O_RDWR | os.O_CREAT, place / 'state/new')"
+    probe = f"print(json.dumps([{tried}]))"
+    assert as_other_user(place, probe, groups=[OWN_GROUP]) == [writes, writes]
+    if writes:
+        assert (place / "state/new").stat().st_gid == OWN_GROUP != NOBODY
+
+
+@needs_root
+def test_a_lake_for_all_shows_its_tables_and_neither_what_was_set_aside_nor_its_locks(
+    place: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_LAKE", str(place / "lake"))
+    monkeypatch.setenv("PLATFORM_LAKE_MODE", "755")
+    fill(run)
+    seen = readable(place)
+    assert {path.split("/")[1] for path in seen if path.startswith("lake/")} == {"gold", "_releases"}
+    assert not [path for path in seen if path.startswith("state/")]
+    read = "print(json.dumps(read_arrow(Lake.at(place / 'lake'), 'gold.stores').column('key').to_pylist()))"
+    imports = (
+        "import deltalake, pyarrow.dataset, pyarrow.parquet\n"
+        "from platform_assets.lakehouse.layout import Lake\nfrom platform_assets.lakehouse.reading import read_arrow"
+    )
+    assert as_other_user(place, read, imports=imports) == ["key"]
+    (place / "lake" / "quarantine").chmod(0o755)  # as a copy or another tool leaves it
+    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    assert not found["ok"]
+    assert run("status").code in (0, 1)
+    assert not [path for path in readable(place) if "quarantine" in path]
+
+
+def test_a_lake_in_the_state_folder_cannot_be_open_to_more_people(
+    place: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_LAKE_MODE", "755")
+    said = run("status")
+    assert said.code == 3
+    assert "lies in the state folder, where state_mode 700 does not" in said.err
+    monkeypatch.setenv("PLATFORM_LAKE_MODE", "777")
+    with pytest.raises(SettingsError, match="lake_mode"):
+        load_settings()
+
+
+def test_doctor_tells_an_open_state_folder_with_the_command_that_closes_it(place: Path, run: Run) -> None:
+    state = place / "state"
+    state.mkdir(mode=0o755)
+    (state / "old").write_text("from before")
+    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    assert not found["ok"]
+    assert found["message"] == f"{state} is open to every user of this machine."
+    subprocess.run(["bash", "-c", found["todo"]], check=True)
+    assert [path.stat().st_mode & 0o077 for path in (state, state / "old")] == [0, 0]
+    [found] = [finding for finding in run("doctor", "--json").json if finding["name"] == "Who may look"]
+    assert found["ok"]
+
+
+def test_a_state_folder_made_by_dagster_alone_is_private(place: Path) -> None:
+    """Webserver or daemon started by hand, before any command of ours."""
+    home = place / "home"
+    home.mkdir()
+    text = (project_root() / "dagster.yaml").read_text().replace(".platform/", f"{place}/state/")
+    (home / "dagster.yaml").write_text(text)
+    program = f"import dagster as dg\nwith dg.DagsterInstance.from_config({str(home)!r}) as i: i.get_runs()"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    made = [place / "state", *(place / "state").rglob("*.db")]
+    assert len(made) > 2
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
+def test_a_backup_is_private_wherever_it_lies(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_LAKE", str(place / "lake"))
+    monkeypatch.setenv("PLATFORM_LAKE_MODE", "755")
+    fill(run)
+    assert run("backup", str(place / "backup")).code == 0
+    assert (place / "backup").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_init_writes_is_the_users_own_and_as_other_files_of_theirs(place: Path, run: Run) -> None:
+    assert run("init", "shop", "--into", str(place / "code")).code == 0
+    assert (place / "code" / "shop" / "contracts.py").stat().st_mode & 0o777 == 0o644
+
+
+def test_the_lock_cannot_be_opened_by_others_while_it_is_held(place: Path, run: Run) -> None:
+    fill(run)
+    lake = Lake.at(load_settings().lake)
+    with publish_lock(lake):
+        assert [path for path in Path(str(lake.locks_path)).iterdir() if path.stat().st_mode & 0o077] == []
+    assert set(NO_READERS) >= {"_locks", "quarantine", "refused", "late"}
