@@ -127,8 +127,8 @@ class Heads:
         decisions: of the ledger.
     """
 
-    releases: Head
-    decisions: Head
+    releases: Head = Head()
+    decisions: Head = Head()
 
     def __str__(self) -> str:
         """As one value without a space."""
