@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, insert, select
 
@@ -30,7 +30,7 @@ from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, Publica
 
 _D = TypeVar("_D", LateDecision, PinDecision)
 _MOST_PARAMETERS = 500
-_NEWEST: Select[int, str] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)
+_NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)
 
 
 def append(connection: Connection, decided: Iterable[Decision]) -> None:
@@ -56,8 +56,8 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
         new: that are indexed now, oldest first.
         lifted: holds of people that ended with it.
     """
-    carried_out = [decision for record in new if (decision := of_publication(record))]
-    by_content = {to_content(decision): decision for decision in (*carried_out, *_lifts(new, lifted))}
+    carried_out: list[Decision] = [decision for record in new if (decision := of_publication(record))]
+    by_content = {to_content(decision): decision for decision in [*carried_out, *_lifts(new, lifted)]}
     query = select(decisions.c.content)
     if len(by_content) <= _MOST_PARAMETERS:
         query = query.where(decisions.c.content.in_(sorted(by_content)))

@@ -169,14 +169,14 @@ def from_content(content: str) -> Decision:
     """
     try:
         said = json.loads(content)
-        return _adapter(_ABOUT[said.pop("about")]).validate_python(said)
+        return _adapter(said.pop("about")).validate_python(said)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{content[:80]!r} is no decision") from error
 
 
 @cache
-def _adapter(type_: type[Decision]) -> TypeAdapter[Decision]:
-    return TypeAdapter(type_)
+def _adapter(about: str) -> TypeAdapter[Decision]:
+    return TypeAdapter(_ABOUT[about])
 
 
 def _plain(value: object) -> object:

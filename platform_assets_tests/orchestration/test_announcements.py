@@ -335,6 +335,7 @@ def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: Worl
     with readings.open() as platform:
         refresh_on_paper(platform, None, Author("a run", "a test"))
     tick(daemon)  # tells where the chains stand
+    hook.taken.clear()
     fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
     assert tick(daemon).skip_reason == "nothing to announce"
     land(readings, "2017-01-02", "2017-01-01", name="later.jsonl")

@@ -61,8 +61,7 @@ class DecisionAudit:
             released: publications that it has.
         """
         for number, decision in self._found.items():
-            of_publications = isinstance(decision, PublicationDecision | LiftDecision)
-            if of_publications and decision.publication not in released:
+            if isinstance(decision, PublicationDecision | LiftDecision) and decision.publication not in released:
                 self._findings.notes.append(
                     f"{self._named(number)} was carried out by publication {decision.publication}, which the lake does "
                     "not have: an older lake was put back since, or nobody decided so."
