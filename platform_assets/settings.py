@@ -28,7 +28,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
-from platform_assets.settings_words import describe, misspelt
+from platform_assets.settings_words import ONLY_AS_VARIABLES, describe, misspelt
 from platform_assets.sql_settings import problems_of
 
 
@@ -50,10 +50,6 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_ONLY_AS_VARIABLES = {
-    "ui_password": "whoever can read it could use Dagster",
-    "webhook_url": "whoever can read it could write to that address",
-}
 _SHORTEST_PASSWORD = 12
 """Nothing keeps a program from trying one after the other."""
 
@@ -142,6 +138,9 @@ class Settings(BaseSettings):
     webhook_url: SecretStr | None = Field(
         default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
     )
+    webhook_secret: SecretStr | None = Field(
+        default=None, description="Signs what is sent to the webhook; only as a PLATFORM_… variable."
+    )
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
@@ -208,7 +207,9 @@ class Settings(BaseSettings):
     def _without_last_slash(cls, value: str) -> str:
         return value.rstrip("/")
 
-    @field_validator("calendar_last", "today", "spark_remote", "ui_password", "webhook_url", mode="before")
+    @field_validator(
+        "calendar_last", "today", "spark_remote", "ui_password", "webhook_secret", "webhook_url", mode="before"
+    )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
@@ -250,9 +251,9 @@ class Settings(BaseSettings):
                 "Write them again, or remove the file if you want the defaults.",
             )
         kept = TomlConfigSettingsSource(settings_cls, file)
-        for name in sorted(_ONLY_AS_VARIABLES.keys() & {*project(), *kept()}):
+        for name in sorted(ONLY_AS_VARIABLES.keys() & {*project(), *kept()}):
             raise SettingsError(
-                f"{name} is in a settings file; {_ONLY_AS_VARIABLES[name]}.",
+                f"{name} is in a settings file; whoever can read it could {ONLY_AS_VARIABLES[name]}.",
                 f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
             )
         return init_settings, env_settings, project, kept

@@ -235,7 +235,12 @@ def test_a_webhook_is_encrypted_or_on_this_machine_and_never_shown(
 
 @pytest.mark.parametrize("file", ["platform.toml", ".platform/settings.toml"])
 @pytest.mark.parametrize(
-    ("name", "value"), [("webhook_url", "https://hooks.example.com/t0ken"), ("ui_password", "a long t0ken")]
+    ("name", "value"),
+    [
+        ("webhook_url", "https://hooks.example.com/t0ken"),
+        ("webhook_secret", "a long t0ken"),
+        ("ui_password", "a long t0ken"),
+    ],
 )
 def test_a_secret_in_a_file_is_refused(name: str, value: str, file: str, project: Path) -> None:
     (project / file).parent.mkdir(exist_ok=True)

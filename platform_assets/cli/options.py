@@ -17,6 +17,6 @@ OneDay = Annotated[str, typer.Argument(metavar="DAY", help="YYYY-MM-DD.")]
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
 OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides; the user of this machine by default.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides; the user by default, who is recorded in any case.")]
 """Both understood by `decisions.decided_by`."""
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done and change nothing.")]

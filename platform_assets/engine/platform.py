@@ -12,6 +12,7 @@ from inspect import Parameter, signature
 from logging import getLogger
 from typing import TYPE_CHECKING, cast
 
+from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.commits import commit_of
 from platform_assets.engine.user_code import (
@@ -32,6 +33,7 @@ from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.code_version import Version, hand_set
+from platform_assets.records.manifest import Decides
 from platform_assets.settings import Settings
 
 _log = getLogger(__name__)
@@ -47,12 +49,18 @@ class Author:
     Args:
         run: id of the run, Dagster's where there is one.
         why: reason, for a person.
-        who: user.
+        who: whoever says so; the user by default.
+        as_user: the operating system's user that the process belongs to.
+        on_host: the machine on which it runs.
+        decides: what a person decides with the work, where its kind does not say so.
     """
 
     run: str
     why: str
     who: str = field(default_factory=getpass.getuser)
+    as_user: str = field(default_factory=own_user)
+    on_host: str = field(default_factory=own_host)
+    decides: Decides = ""
 
 
 def lake_to_write(settings: Settings) -> Lake:

@@ -106,6 +106,9 @@ def publish_changes(
         platform_version=platform_version(),
         on_release=on_release,
         on_versions=dict(on_versions),
+        as_user=author.as_user,
+        on_host=author.on_host,
+        decides=author.decides,
     )
     release = publish(platform.lake, manifest)
     record(platform.lake, platform.ledger, manifest, release)

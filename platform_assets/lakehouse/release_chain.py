@@ -6,9 +6,8 @@ the chain. Whoever finishes a dead publication writes the same values, because a
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from platform_assets.lakehouse.delta import commits
+from platform_assets.records.chain import hash_of, linked
 from platform_assets.records.manifest import Manifest
 
 _MOST_WHY = 200
@@ -28,21 +27,6 @@ def commit_metadata(manifest: Manifest) -> dict[str, str]:
         "platform.version": manifest.platform_version,
     }
     return {name: value for name, value in said.items() if value}
-
-
-def hash_of(content: bytes) -> str:
-    """The sha256 of a manifest's stored bytes."""
-    return sha256(content).hexdigest()
-
-
-def linked(before: str, manifest_hash: str) -> str:
-    """The chain up to a release: a hash of the chain before it and of its manifest.
-
-    Args:
-        before: chain of the release before; empty where the chain starts.
-        manifest_hash: of this release's manifest.
-    """
-    return sha256(f"{before}{manifest_hash}".encode()).hexdigest()
 
 
 def link(before: commits.Commit | None, content: bytes) -> dict[str, str]:

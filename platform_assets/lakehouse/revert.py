@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from getpass import getuser
 from os import getpid
 
+from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import TableSnapshot, table_snapshot
@@ -24,7 +25,7 @@ from platform_assets.lakehouse.release_chain import commit_metadata
 from platform_assets.lakehouse.releases import current_release, foreign_commits, manifest_file, write_release
 from platform_assets.lakehouse.replace import check_file
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.records.manifest import Manifest, new_publication, platform_version
+from platform_assets.records.manifest import Decides, Manifest, new_publication, platform_version
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def undo_unreleased(lake: Lake, why: str = "", who: str | None = None) -> list[s
         begun = {table: pending for table in tables if (pending := pending_of(lake, table, now))}
         if not begun:
             return done
-        manifest = _written(lake, why or "publications that could not be finished", who)
+        manifest = _written(lake, "recovery", why or "publications that could not be finished", who)
         versions = dict(now.versions)
         for table, publications in begun.items():
             still_held()
@@ -115,7 +116,7 @@ def revert_foreign(lake: Lake, table: str, why: str = "", who: str | None = None
         if not foreign:
             return None
         good, bad = table_snapshot(path, now.versions[table]), table_snapshot(path)
-        manifest = _written(lake, why or f"{table} was changed by {foreign[0].made_by}", who)
+        manifest = _written(lake, "put back", why or f"{table} was changed by {foreign[0].made_by}", who)
         still_held()
         lost = _lost(path, good)
         version = _put_back(lake, table, good, bad, manifest, {file for files in lost.values() for file in files})
@@ -151,7 +152,7 @@ def remove_foreign_releases(lake: Lake, why: str = "", who: str | None = None) -
         foreign = foreign_commits(lake)
         if not foreign:
             return None
-        manifest = _written(lake, why or f"_releases was changed by {foreign[0].made_by}", who)
+        manifest = _written(lake, "put back", why or f"_releases was changed by {foreign[0].made_by}", who)
         log = path / "_delta_log"
         # The newest first: whoever dies in between leaves no gap.
         for commit in reversed(foreign):
@@ -196,7 +197,7 @@ def _entry(snapshot: TableSnapshot, path: str) -> Entry:
     return snapshot.files[path], {DAY: None if day is None else day.isoformat()}
 
 
-def _written(lake: Lake, why: str, who: str | None) -> Manifest:
+def _written(lake: Lake, decides: Decides, why: str, who: str | None) -> Manifest:
     """The manifest of what is put back, stored."""
     manifest = Manifest(
         publication=new_publication(),
@@ -208,6 +209,9 @@ def _written(lake: Lake, why: str, who: str | None) -> Manifest:
         git_commit=None,
         tables=(),
         platform_version=platform_version(),
+        as_user=own_user(),
+        on_host=own_host(),
+        decides=decides,
     )
     manifest_file(lake, manifest.publication).replace(manifest.model_dump_json().encode())
     return manifest

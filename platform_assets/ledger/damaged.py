@@ -17,11 +17,11 @@ from platform_assets.ledger.errors import corrupt, explained
 
 _HEADER = b"SQLite format 3\0"
 _OF_PEOPLE = (
-    schema.late_decisions,
-    schema.pin_decisions,
+    schema.decisions,
     schema.holds,
     schema.told_held,
     schema.told_runs,
+    schema.told_heads,
     schema.catch_ups,
 )
 """What the lake cannot give back."""

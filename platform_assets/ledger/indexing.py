@@ -1,7 +1,8 @@
 """Publications enter and leave the index, and with them what keeps the days that a rollback put back: at once.
 
 A rollback says in its manifest what must not be made of its days again. Whoever indexes it, be it the publisher, the
-next command or a rebuild, holds the days in the same transaction, so nobody can know of the one without the other.
+next command or a rebuild, holds the days in the same transaction, so nobody can know of the one without the other. So
+do decisions of people that publications carried out enter the chain of decisions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sqlalchemy import Connection
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
+from platform_assets.ledger.decisions import append_carried_out
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import drop_contradicted, hold_put_back
 from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
@@ -61,7 +63,9 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
             hold_put_back(connection, record, among)
     computed = [record for record in new if record.publication not in known and record.kind != COMPACTION]
     published = {(day.table, day.day) for record in computed for day in record.days}
-    return Indexed(len(new), drop_contradicted(connection, touched, published))
+    lifted = drop_contradicted(connection, touched, published)
+    append_carried_out(connection, new, lifted)
+    return Indexed(len(new), lifted)
 
 
 def _new(

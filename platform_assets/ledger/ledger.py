@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from sqlalchemy import Select, Table, delete, insert, select
+from sqlalchemy import delete, select
 
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
 from platform_assets.ledger.database import Database, copied_database, open_database
+from platform_assets.ledger.decisions import append, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
@@ -21,6 +22,7 @@ from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, 
 from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
+from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision, LateDecision, PinDecision
 from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
 
@@ -283,19 +285,29 @@ class Ledger:
 
     def decide(self, decision: Decision) -> None:
         """Write down what a person decided."""
-        table = schema.late_decisions if isinstance(decision, LateDecision) else schema.pin_decisions
         with self._database.writing() as connection:
-            connection.execute(insert(table).values(**vars(decision)))
+            append(connection, [decision])
 
     def late_decisions(self) -> tuple[LateDecision, ...]:
-        """What was decided about waiting rows, oldest first."""
-        return tuple(LateDecision(**row) for row in self._database.rows(_in_order(schema.late_decisions)))
+        """What was decided about waiting rows, oldest first.
+
+        Raises:
+            LedgerError: an entry of the chain is no decision.
+        """
+        return decided(self._database, LateDecision)
 
     def pin_decisions(self) -> tuple[PinDecision, ...]:
-        """Which releases were pinned and unpinned, oldest first."""
-        return tuple(PinDecision(**row) for row in self._database.rows(_in_order(schema.pin_decisions)))
+        """Which releases were pinned and unpinned, oldest first.
 
+        Raises:
+            LedgerError: an entry of the chain is no decision.
+        """
+        return decided(self._database, PinDecision)
 
-def _in_order(table: Table) -> Select[Any]:
-    """What was written into a table, oldest first, without the numbers that say so."""
-    return select(*(column for column in table.c if column.name != "id")).order_by(table.c.id)
+    def decision_chain(self) -> tuple[Entry, ...]:
+        """Everything that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""
+        return entries(self._database)
+
+    def decision_head(self) -> Head:
+        """Where the chain of decisions stands."""
+        return chain_head(self._database)

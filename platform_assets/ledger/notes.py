@@ -9,8 +9,8 @@ from sqlalchemy import insert, select
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import delete_each, insert_new
 from platform_assets.ledger.refused import with_columns, without_columns
-from platform_assets.ledger.schema import catch_ups, told_held, told_runs
-from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told
+from platform_assets.ledger.schema import catch_ups, told_heads, told_held, told_runs
+from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told, ToldHeads
 
 
 class Notes:
@@ -28,8 +28,13 @@ class Notes:
         of_days = [column for column in told_held.c if column.name != "channel"]
         held = self._database.rows(select(*of_days).where(told_held.c.channel == channel))
         runs = self._database.rows(select(told_runs.c.run).where(told_runs.c.channel == channel))
+        heads = self._database.rows(
+            select(told_heads.c.heads, told_heads.c.told_at).where(told_heads.c.channel == channel)
+        )
         return Told(
-            frozenset(AnnouncedDay(**without_columns(row)) for row in held), frozenset(row["run"] for row in runs)
+            frozenset(AnnouncedDay(**without_columns(row)) for row in held),
+            frozenset(row["run"] for row in runs),
+            ToldHeads(**heads[0]) if heads else None,
         )
 
     def tell(self, channel: Channel, told: Told) -> None:
@@ -39,6 +44,9 @@ class Notes:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
             for run in told.runs:
                 insert_new(connection, told_runs, {"channel": channel, "run": run})
+            if told.heads is not None:
+                delete_each(connection, told_heads, [{"channel": channel}])
+                insert_new(connection, told_heads, {"channel": channel, **vars(told.heads)})
 
     def forget(self, channel: Channel, days: Collection[AnnouncedDay]) -> None:
         """Strike held days that were announced on a channel, so that each may be announced again."""

@@ -189,7 +189,9 @@ def to_day(row: Row) -> DayRecord:
 
 def publication_row(record: PublicationRecord) -> Row:
     """The row of a publication, without its days and arrivals."""
-    return {name: value for name, value in vars(record).items() if name not in ("days", "arrivals", "refuses")}
+    return {
+        name: value for name, value in vars(record).items() if name not in ("days", "arrivals", "refuses", "decides")
+    }
 
 
 def days_of(publication: str) -> Select[Any]:

@@ -78,6 +78,8 @@ publications = Table(
     Column("who", FreeText, nullable=False),
     Column("why", FreeText, nullable=False),
     Column("git_commit", Text),
+    Column("as_user", FreeText, nullable=False, server_default=""),
+    Column("on_host", FreeText, nullable=False, server_default=""),
     UniqueConstraint("release", name="uq_ledger_publications_release"),
 )
 
@@ -166,34 +168,15 @@ holds = Table(
 )
 
 
-def _decided() -> list[Column[Any]]:
-    """Why, by whom and when."""
-    return [
-        Column("reason", FreeText, nullable=False),
-        Column("who", FreeText, nullable=False),
-        Column("created_at", UtcDateTime, nullable=False),
-    ]
-
-
-late_decisions = Table(
-    "ledger_late_decisions",
+decisions = Table(
+    "ledger_decisions",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("kind", Text, nullable=False),
-    Column("table", Text, nullable=False),
-    Column("arrival", Text, nullable=False),
-    Column("day", Date, nullable=False),
-    *_decided(),
-)
-
-pin_decisions = Table(
-    "ledger_pin_decisions",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("kind", Text, nullable=False),
-    Column("publication", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    *_decided(),
+    # Given by hand, by one writer at a time: without a gap.
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    # As it was hashed, so that no database writes it otherwise.
+    Column("content", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("chain", Text, nullable=False),
 )
 
 told_held = Table(
@@ -210,6 +193,14 @@ told_runs = Table(
     metadata,
     Column("channel", Text, primary_key=True),
     Column("run", Text, primary_key=True),
+)
+
+told_heads = Table(
+    "ledger_told_heads",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("heads", Text, nullable=False),
+    Column("told_at", UtcDateTime, nullable=False),
 )
 
 catch_ups = Table(

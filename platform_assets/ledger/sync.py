@@ -199,6 +199,9 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
             for arrival in sorted(manifest.arrivals, key=lambda arrival: (arrival.table, arrival.path))
         ),
         refuses={(change.table, day): refused for change in manifest.tables for day, refused in change.refuses.items()},
+        as_user=kept_text(manifest.as_user),
+        on_host=kept_text(manifest.on_host),
+        decides=manifest.decides,
     )
 
 

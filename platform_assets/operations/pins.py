@@ -156,7 +156,8 @@ def _pins(ledger: Ledger) -> dict[int, Pin]:
 def _decide(
     platform: Platform, kind: Literal["pin", "unpin"], publication: str, author: Author, name: str = ""
 ) -> None:
-    platform.ledger.decide(PinDecision(kind, publication, name, author.why, author.who, datetime.now(UTC)))
+    by = (author.why, author.who, datetime.now(UTC), author.as_user, author.on_host)
+    platform.ledger.decide(PinDecision(kind, publication, name, *by))
 
 
 def _refuse_incomplete(platform: Platform, wanted: Release) -> None:

@@ -1,13 +1,26 @@
-"""What people decided, as the ledger keeps it: nothing else says so, and the platform itself decides nothing here."""
+"""What people decided, as the ledger keeps it in one chain: the platform itself decides nothing here.
+
+Decisions about waiting rows, and which releases are kept, are written down nowhere else. Those that a publication
+carried out are in its manifest, which counts where the two differ.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields
 from datetime import date, datetime
+from functools import cache
 from typing import Literal
+
+from pydantic import TypeAdapter
+
+from platform_assets.records.history import kept_text
 
 Verdict = Literal["approval", "refusal"]
 """What a person can decide about waiting rows."""
+
+_CARRIED_OUT = ("withdrawal", "roll back", "reload")
+"""Kinds of publications that there are because a person decided just that."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +33,10 @@ class LateDecision:
         arrival: path of the arrival.
         day: of the rows.
         reason: for the next person.
-        who: user.
+        who: whoever says so, the user by default.
         created_at: UTC.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
     """
 
     kind: Verdict
@@ -31,6 +46,8 @@ class LateDecision:
     reason: str
     who: str
     created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,8 +59,10 @@ class PinDecision:
         publication: that made the release.
         name: by which it can be read, too; empty without one.
         reason: for the next person.
-        who: user.
+        who: whoever says so, the user by default.
         created_at: UTC.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
     """
 
     kind: Literal["pin", "unpin"]
@@ -52,6 +71,121 @@ class PinDecision:
     reason: str
     who: str
     created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
 
 
-Decision = LateDecision | PinDecision
+@dataclass(frozen=True)
+class PublicationDecision:
+    """What a person decided and a publication carried out: all of it is in its manifest.
+
+    Args:
+        kind: what was decided.
+        publication: that carried it out.
+        reason: for the next person.
+        who: whoever says so, the user by default.
+        created_at: UTC, when the manifest was written.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
+    """
+
+    kind: str
+    publication: str
+    reason: str
+    who: str
+    created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
+
+
+@dataclass(frozen=True)
+class LiftDecision:
+    """That a person had days computed by force, though somebody had put them back and held them.
+
+    Args:
+        kind: always the same.
+        publication: that shows what was refused.
+        table: of the days.
+        days: whose holds ended, oldest first.
+        reason: for the next person.
+        who: whoever says so, the user by default.
+        created_at: UTC, when the manifest was written.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
+    """
+
+    kind: Literal["lift"]
+    publication: str
+    table: str
+    days: tuple[date, ...]
+    reason: str
+    who: str
+    created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
+
+
+Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision
+
+_ABOUT: dict[str, type[Decision]] = {
+    "late rows": LateDecision,
+    "release": PinDecision,
+    "publication": PublicationDecision,
+    "hold": LiftDecision,
+}
+
+
+def decided_by(kind: str, decides: str) -> str:
+    """What a person decided by a publication; empty for work that nobody decided.
+
+    Args:
+        kind: of the publication.
+        decides: as its manifest has it.
+    """
+    return decides or (kind if kind in _CARRIED_OUT else "")
+
+
+def about(decision: Decision) -> str:
+    """What a decision is about."""
+    return next(name for name, type_ in _ABOUT.items() if isinstance(decision, type_))
+
+
+def signed(who: str, as_user: str, on_host: str) -> str:
+    """Who somebody says to be, and whom the operating system knew there."""
+    return f"{who} ({as_user} on {on_host})" if as_user else who
+
+
+def to_content(decision: Decision) -> str:
+    """A decision as text, the same on every database: what the chain hashes."""
+    said = {field.name: _plain(getattr(decision, field.name)) for field in fields(decision)}
+    return json.dumps({"about": about(decision), **said}, sort_keys=True, separators=(",", ":"))
+
+
+def from_content(content: str) -> Decision:
+    """The decision in a text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        said = json.loads(content)
+        return _adapter(said.pop("about")).validate_python(said)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{content[:80]!r} is no decision") from error
+
+
+@cache
+def _adapter(about: str) -> TypeAdapter[Decision]:
+    return TypeAdapter(_ABOUT[about])
+
+
+def _plain(value: object) -> object:
+    match value:
+        case date():
+            return value.isoformat()
+        case tuple():
+            return [_plain(part) for part in value]
+        case str():
+            return kept_text(value)
+        case _:
+            return value

@@ -131,13 +131,17 @@ class PublicationRecord:
         created_at: UTC.
         kind: what kind of work made it.
         run: id of the run that made it.
-        who: user.
+        who: whoever says so, the user by default.
         why: reason, for a person.
         git_commit: of the code, where known.
         days: what it made of which days, by table and day.
         arrivals: files taken or refused with it, by table and path.
         refuses: of a rollback, for each table and day that it put back, what must not be made of it again; nothing
             where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
+        as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
+        on_host: the machine on which it ran; empty likewise.
+        decides: what a person decided by it, where the kind does not say so. The chain of decisions gets an entry of it
+            when the publication is indexed, and it is not kept here.
     """
 
     publication: str
@@ -151,6 +155,9 @@ class PublicationRecord:
     days: tuple[DayRecord, ...] = ()
     arrivals: tuple[ArrivalRecord, ...] = ()
     refuses: Mapping[tuple[str, date], tuple[Attempt, ...]] = field(default_factory=dict, compare=False)
+    as_user: str = ""
+    on_host: str = ""
+    decides: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.records.refused import Attempt
 
+Decides = Literal["", "acceptance", "stage", "put back", "recovery"]
+"""What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
@@ -152,7 +154,7 @@ class Manifest(_Value):
         created_at: UTC.
         kind: what kind of work made it.
         run: id of the run that made it (Dagster's, or the process').
-        who: user.
+        who: whoever says so, the user by default.
         why: reason, for a person.
         git_commit: of the code that computed its tables, where known; several are joined by commas.
         tables: the changes.
@@ -162,6 +164,9 @@ class Manifest(_Value):
             read is then exactly what it leaves behind.
         on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
             to keep everybody else from publishing it.
+        as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
+        on_host: the machine on which it ran; empty likewise.
+        decides: what a person decided by it, where the kind does not say so.
     """
 
     publication: str
@@ -176,6 +181,9 @@ class Manifest(_Value):
     platform_version: str = ""
     on_release: int | None = None
     on_versions: dict[str, int] = {}
+    as_user: str = ""
+    on_host: str = ""
+    decides: Decides = ""
 
 
 @cache

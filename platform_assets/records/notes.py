@@ -28,16 +28,31 @@ class AnnouncedDay:
 
 
 @dataclass(frozen=True)
+class ToldHeads:
+    """Where the chains of releases and decisions stood when somebody was told.
+
+    Args:
+        heads: of both, as one value.
+        told_at: UTC.
+    """
+
+    heads: str
+    told_at: datetime
+
+
+@dataclass(frozen=True)
 class Told:
     """What people were told of.
 
     Args:
         held: days.
         runs: ids of runs that failed.
+        heads: of both chains, last.
     """
 
     held: frozenset[AnnouncedDay] = frozenset()
     runs: frozenset[str] = frozenset()
+    heads: ToldHeads | None = None
 
 
 @dataclass(frozen=True)

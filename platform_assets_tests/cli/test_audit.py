@@ -65,6 +65,12 @@ def test_what_another_tool_wrote_is_put_back(run: Run, published: Settings) -> N
     assert run("audit", "verify").code == 0
     [newest, *_] = run("releases", "--json").json
     assert (newest["who"], newest["why"]) == ("Zoë", "not by the rules")
+    [decided] = run("audit", "decisions", "--json").json
+    assert [decided["decision"][name] for name in ("kind", "who", "publication")] == [
+        "put back",
+        "Zoë",
+        newest["publication"],
+    ]
     assert "nothing to put back" in run("audit", "put-back", TABLE, "--reason", "again").out
 
 

@@ -64,6 +64,28 @@ def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Se
         assert ledger.late_decisions() == decided
 
 
+def test_of_a_chain_that_is_damaged_in_the_middle_the_entries_before_are_kept(
+    run: Run, published: Settings, file: Path
+) -> None:
+    with open_platform(published) as platform:
+        for n in range(60):
+            platform.ledger.decide(approval(f"{n} {'x' * 200}.csv"))
+        head = platform.ledger.decision_head()
+    content = bytearray(file.read_bytes())
+    page = content.index(b'"30 xxx') // 4096 * 4096
+    content[page : page + 4096] = bytes(4096)
+    file.write_bytes(content)
+    for ending in ("-wal", "-shm"):
+        file.with_name(f"{file.name}{ending}").unlink(missing_ok=True)
+    assert run("status").code == 3
+    assert "not all could be read of: decisions" in run("ledger", "rebuild").out
+    assert run("audit", "verify").code == 0
+    kept = run("audit", "head", "--json").json["decisions"]["number"]
+    assert 0 < kept < 32
+    said = run("audit", "verify", "--expect", f"releases=none,decisions={head}")
+    assert (said.code, f"they end at {kept}: history was cut since" in said.out) == (1, True)
+
+
 def test_a_file_that_never_was_a_ledger_is_left_where_it_is(run: Run, published: Settings, file: Path) -> None:
     for beside in published.state.glob("ledger.db*"):
         beside.unlink()

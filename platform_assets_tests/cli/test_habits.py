@@ -16,6 +16,8 @@ MAKE_DAYS = {"demo", "land"}
 """They make so many days of sales; all others choose among days that there are."""
 
 MOMENTARY = {
+    "audit decisions",
+    "audit head",
     "audit show",
     "doctor",
     "init",
@@ -41,6 +43,8 @@ MOMENTARY = {
 DECIDED = ("--reason", "a test")
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "accept": (TABLE, "--days", "2017-01-01", *DECIDED),
+    "audit decisions": (),
+    "audit head": (),
     "audit put-back": (TABLE, *DECIDED),
     "audit show": (TABLE, "2017-01-01"),
     "audit verify": (),
@@ -136,7 +140,7 @@ def test_who_decides_and_why_is_asked_for_in_one_way(name: str) -> None:
     assert ("--reason" in asked) == ("--by" in asked)
     if "--reason" in asked:
         assert asked["--reason"].help == "Why, for the next person."
-        assert asked["--by"].help == "Who decides; the user of this machine by default."
+        assert asked["--by"].help == "Who decides; the user by default, who is recorded in any case."
         assert not asked["--reason"].required  # a missing one is explained in words
 
 

@@ -62,6 +62,7 @@ def test_what_cannot_be_finished_is_undone_where_a_person_says_so(
 
     said = run("recover", "--undo", "--reason", "the file server was restarted")
     assert (said.code, said.err) == (0, "")
+    assert run("audit", "decisions", "--json").json[0]["decision"]["kind"] == "recovery"
     assert f"Undid {dying.publication} in {TABLE}, which no release shows." in said.out
     assert contents(lake, TABLE) == shown
     assert contents(lake, "gold.other") == {day(0): [("z", 3)]}

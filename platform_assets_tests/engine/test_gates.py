@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from decimal import Decimal
@@ -182,6 +183,8 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
     assert accepted.published[day(18)].figures["accepted_volume"] == 1
     assert accepted.checks[day(18)].checks[-1].outcome == "warned"
     assert holds(world, "silver.transactions") == {}
+    with world.open() as platform:
+        assert [json.loads(entry.content)["kind"] for entry in platform.ledger.decision_chain()] == ["acceptance"]
 
 
 @pytest.mark.proof

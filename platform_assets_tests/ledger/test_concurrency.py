@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing as mp
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.records.chain import breaks
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple
 
 PROCESSES = 4
@@ -44,6 +46,14 @@ def _record_the_same(url: str, meeting: str, n: int) -> int:
         return sum(ledger.record(simple(release, *range(50))) for release in range(1, 21))
 
 
+def _decide(url: str, meeting: str, n: int) -> None:
+    with Ledger.open(url) as ledger:
+        _meet(meeting, n)
+        for turn in range(20):
+            ledger.decide(approval(f"{n} {turn}"))
+            ledger.record(replace(simple(1 + turn, 0), kind="withdrawal"))
+
+
 def _write_everything(url: str, meeting: str, n: int) -> None:
     with Ledger.open(url) as ledger, Ledger.open(url, read_only=True) as reader:
         _meet(meeting, n)
@@ -66,6 +76,17 @@ def test_what_four_processes_record_at_once_is_there_once(url: str, tmp_path: Pa
     with Ledger.open(url) as ledger:
         assert ledger.indexed() == {name_of(release): release for release in range(1, 21)}
         assert len(ledger.history(TABLE, nth(0))) == 20
+
+
+def test_what_four_processes_decide_at_once_is_one_chain_with_each_decision_once(url: str, tmp_path: Path) -> None:
+    """Among them withdrawals, each of which all four index."""
+    _all_at_once(_decide, url, tmp_path / "meeting")
+    with Ledger.open(url) as ledger:
+        chain = ledger.decision_chain()
+        assert [entry.number for entry in chain] == list(range(1, 20 * PROCESSES + 20 + 1))
+        assert list(breaks(chain)) == []
+        decided = [decision.arrival for decision in ledger.late_decisions()]
+        assert sorted(decided) == sorted(f"{n} {turn}" for n in range(PROCESSES) for turn in range(20))
 
 
 @pytest.mark.proof

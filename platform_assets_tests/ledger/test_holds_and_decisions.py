@@ -9,7 +9,7 @@ from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.code_version import Version
 from platform_assets.records.decisions import Decision
 from platform_assets.records.history import ROLL_BACK
-from platform_assets.records.notes import AnnouncedDay, CatchUp, Told
+from platform_assets.records.notes import AnnouncedDay, CatchUp, Told, ToldHeads
 from platform_assets.records.refused import Attempt, TiedTo
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, nth, pinned, simple
 
@@ -111,7 +111,11 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
     assert ledger.notes.told("log") == Told(told.held, frozenset({"a run", "another"}))
     assert ledger.notes.told("webhook") == Told()
     assert (ledger.late_decisions(), ledger.pin_decisions()) == ((), ())
-    ledger.notes.tell("webhook", told)
+    for heads in (ToldHeads("first", NOON), ToldHeads("second", NOON + timedelta(days=1))):
+        ledger.notes.tell("webhook", Told(heads=heads))
+        assert ledger.notes.told("webhook") == Told(heads=heads)
+    told = replace(told, heads=heads)
+    ledger.notes.tell("webhook", replace(told, heads=None))
     ledger.notes.forget("log", held[:2])
     assert ledger.notes.told("log").held == {held[2]}
     assert ledger.notes.told("webhook") == told

@@ -20,6 +20,7 @@ from platform_assets.planning.configuration import Configuration
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
+from platform_assets.records.decisions import LiftDecision, from_content
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
@@ -166,6 +167,17 @@ def test_only_the_days_that_are_forced_are_made_again(platform: Platform) -> Non
     state = readiness(platform, contract, [other, DAY], LakeSnapshot.now(platform), forced=[other])
     assert (state.ready, list(state.held)) == ((other,), [DAY])
     assert readiness(platform, contract, [DAY], LakeSnapshot.now(platform), forced=[DAY]).ready == (DAY,)
+
+
+def test_whoever_makes_by_force_what_was_put_back_has_decided_so(platform: Platform) -> None:
+    corrected_and_put_back(platform)
+    publish(platform, SILVER, [DAY], 2)
+    decided = [from_content(entry.content) for entry in platform.ledger.decision_chain()]
+    assert [decision.kind for decision in decided] == ["roll back", "lift"]
+    lift = decided[-1]
+    assert isinstance(lift, LiftDecision)
+    assert (lift.table, lift.days) == (SILVER, (DAY,))
+    assert lift.publication == platform.ledger.current_days(SILVER)[DAY].publication
 
 
 def test_what_was_made_from_a_day_that_is_gone_is_named_until_it_is_there_again(platform: Platform) -> None:

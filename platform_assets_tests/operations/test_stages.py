@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
@@ -121,6 +122,7 @@ def test_nobody_sees_a_stage_until_it_is_published_whole_without_spark(prepared:
     assert total(world.rows(GOLD, DAYS[1]), "net") == gold.sums["net"][1]
     with world.open() as platform:
         assert stage_names(platform.lake) == ()
+        assert [json.loads(entry.content)["kind"] for entry in platform.ledger.decision_chain()] == ["stage"]
 
 
 @pytest.mark.proof

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -31,9 +34,11 @@ from platform_assets.orchestration.automation.announcements import (
 )
 from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.orchestration.automation.webhook import WebhookError, post
+from platform_assets.records.chain import Heads
 from platform_assets.records.history import ArrivalRecord, Hold
-from platform_assets.records.notes import Told
+from platform_assets.records.notes import Told, ToldHeads
 from platform_assets.records.refused import Attempt
+from platform_assets.settings import project_root
 from platform_assets_tests.support.orchestration.daemon import Daemon
 from platform_assets_tests.support.orchestration.paper import ingest_on_paper, refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import SILVER, land
@@ -58,11 +63,14 @@ class Hook:
     def __init__(self) -> None:
         self.refuses: list[str] = []
         self.taken: list[dict[str, Any]] = []
+        self.came: list[tuple[Message, bytes]] = []
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                text = body.decode()
+                hook.came.append((self.headers, body))
                 refused = any(word in text for word in hook.refuses)
                 if not refused:
                     hook.taken.append(json.loads(text))
@@ -331,6 +339,8 @@ def test_a_run_whose_days_healed_before_anybody_looked_is_no_news(readings: Worl
     land(readings, "2017-01-01", "2017-01-01")
     with readings.open() as platform:
         refresh_on_paper(platform, None, Author("a run", "a test"))
+    tick(daemon)  # tells where the chains stand
+    hook.taken.clear()
     fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
     assert tick(daemon).skip_reason == "nothing to announce"
     land(readings, "2017-01-02", "2017-01-01", name="later.jsonl")
@@ -344,3 +354,59 @@ def test_a_run_that_left_days_which_nobody_holds_is_announced(readings: World, d
     fail_a_run(daemon, days_left("1 day was not published.", {SILVER: {date(2017, 1, 1): "held: no rows"}}))
     tick(daemon)
     assert [message["what"] for message in hook.taken] == ["failed"]
+
+
+def test_where_both_chains_stand_is_sent_to_the_webhook_alone_at_most_once_a_day(
+    readings: World, daemon: Daemon, hook: Hook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert tick(daemon).skip_reason == "nothing to announce", "nothing was published yet"
+    land(readings, "2017-01-01", "2017-01-01")
+    with readings.open() as platform:
+        refresh_on_paper(platform, None, Author("a run", "a test"))
+    tick(daemon)
+    [message] = hook.taken
+    assert message["what"] == "head"
+    assert Heads.parse(message["head"]).releases.number >= 0
+    assert message["head"] in message["text"]
+    assert message["head"] not in "".join(capfd.readouterr())
+    land(readings, "2017-01-02", "2017-01-02")
+    with readings.open() as platform:
+        refresh_on_paper(platform, None, Author("another run", "a test"))
+    assert tick(daemon).skip_reason == "nothing to announce", "not a day later"
+
+
+def test_heads_are_told_again_where_they_moved_and_a_day_has_passed() -> None:
+    told, later = Told(heads=ToldHeads("a", NOW)), NOW + timedelta(days=1)
+    for heads, is_told in (
+        (ToldHeads("b", later), True),
+        (ToldHeads("a", later), False),
+        (ToldHeads("b", later - timedelta(seconds=1)), False),
+        (None, False),
+    ):
+        messages = announcements(Present((), heads=heads), told)
+        assert [message.about.heads for message in messages] == ([heads] if is_told else [])
+
+
+def documented_check() -> Any:
+    """The function that docs/automation.md gives to whoever receives announcements."""
+    page = (project_root() / "docs" / "automation.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- example: is_ours -->\n```python\n(.*?)```", page, re.DOTALL)
+    assert found
+    names: dict[str, Any] = {}
+    exec(compile(found[1], "automation.md", "exec"), names)
+    return names["is_ours"]
+
+
+def test_a_signed_message_is_known_by_the_documented_check_and_no_other_is(hook: Hook) -> None:
+    is_ours = documented_check()
+    post(SecretStr(hook.url), {"text": "Zoë"}, SecretStr("s3cret"))
+    [(headers, body)] = hook.came
+    assert json.loads(body) == {"text": "Zoë"}
+    assert is_ours(headers, body, "s3cret")
+    assert not is_ours(headers, body, "another")
+    assert not is_ours(headers, body + b" ", "s3cret")
+    for sent_at in (time.time() - 3600, time.time() + 3600, "soon"):
+        moved = {**headers, "X-Platform-Sent-At": f"{sent_at}".partition(".")[0]}
+        assert not is_ours(moved, body, "s3cret")
+    post(SecretStr(hook.url), {"text": "unsigned"})
+    assert not is_ours(*hook.came[1], "s3cret")

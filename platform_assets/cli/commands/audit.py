@@ -16,6 +16,7 @@ from platform_assets.cli.console import (
     console,
     opened_platform,
     parse_day,
+    platform_to_look,
     print_json,
     say,
     selected,
@@ -27,6 +28,7 @@ from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.progress import meanwhile
+from platform_assets.records.chain import Heads
 from platform_assets.settings import Settings, load_settings
 from platform_assets.words import counted
 
@@ -53,9 +55,12 @@ def verify(
     ] = 200,
     read_all: Annotated[bool, typer.Option("--read-all", help="Read every file page by page.")] = False,
     digests: Annotated[bool, typer.Option("--digests", help="Also compute every day's digest, with Spark.")] = False,
+    expect: Annotated[
+        str | None, typer.Option("--expect", metavar="HEAD", help="A head of before that both chains must go through.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the chain of releases, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
+    """Check both chains, logs, manifests, files, row counts and the ledger; exit code 1 on any fault.
 
     A file that was damaged and is as long as before is found when its pages are read: a part of all files with every
     audit, another one the next day.
@@ -74,11 +79,12 @@ def verify(
         every_release=every_release,
         read_bytes=None if read_all else read_mb * 1_000_000,
     )
+    expected = None if expect is None else _expected(expect)
     with (
         telling(context, "audit") as progress,
         session_on_demand(settings, progress) if digests else nullcontext() as spark,
     ):
-        done = audit_installation(settings, scope, progress, spark)
+        done = audit_installation(settings, scope, progress, spark, expected)
     if as_json:
         print_json(_json(done))
     else:
@@ -103,6 +109,40 @@ def show(
         print_json([life_json(event) for event in events])
     else:
         print_life(table, asked, events)
+
+
+@app.command()
+def head(as_json: AsJson = False) -> None:
+    """Print where both chains stand, as one value: keep it elsewhere, and give it to `audit verify --expect`."""
+    from platform_assets.ledger.ledger import Ledger
+    from platform_assets.operations.audit.anchor import heads_of
+
+    settings = load_settings()
+    with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
+        heads = heads_of(Lake.at(settings.lake), ledger)
+    if as_json:
+        print_json({"head": str(heads), **asdict(heads)})
+    else:
+        print(heads)
+
+
+@app.command()
+def decisions(
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what people decided, newest first: what, about what, by whom and as which user of which machine, why."""
+    from platform_assets.cli.commands.decisions_view import decision_json, print_decisions
+
+    with platform_to_look() as platform:
+        chain = platform.ledger.decision_chain()
+    shown = chain[: -limit - 1 : -1]
+    if as_json:
+        print_json([decision_json(entry) for entry in shown])
+    elif shown:
+        print_decisions(shown, len(chain) - len(shown))
+    else:
+        console.print("Nobody decided anything yet.")
 
 
 @app.command("put-back")
@@ -146,6 +186,16 @@ def put_back(
         raise typer.Exit(EXIT_LOOK)
 
 
+def _expected(text: str) -> Heads:
+    try:
+        return Heads.parse(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text!r} is no head.",
+            "Write it as `audit head` prints it: releases=NUMBER:HASH,decisions=NUMBER:HASH, or none for NUMBER:HASH.",
+        ) from error
+
+
 def _known(settings: Settings, table: str) -> str:
     """A table of the lake or of a contract."""
     from platform_assets.engine.catalogue import load_catalogue
@@ -174,12 +224,17 @@ def _print(done: Audit) -> None:
         say("[yellow]note[/]", note)
     if done.chain.chain:
         say("chain", f"{done.chain.chain} at release {done.chain.release}")
+    if done.decisions.chain:
+        say("decisions", f"{done.decisions.chain} at decision {done.decisions.number}")
+    say("head", str(done.heads))
 
 
 def _json(done: Audit) -> dict[str, object]:
     return {
         "release": done.release,
         "chain": asdict(done.chain),
+        "decisions": asdict(done.decisions),
+        "head": str(done.heads),
         "seen": dict(done.findings.seen),
         "faults": [asdict(fault) for fault in done.findings.faults],
         "notes": done.findings.notes,

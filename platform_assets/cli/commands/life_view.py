@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
 from platform_assets.quality.findings import ACCEPTED
+from platform_assets.records.decisions import LateDecision, signed
+from platform_assets.records.history import PublicationRecord
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def life_json(event: Event) -> dict[str, Any]:
     }
 
 
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "why", "run")
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "as_user", "on_host", "why", "run")
 _OF_A_DAY = (
     "fingerprint",
     "code_version",
@@ -72,7 +74,7 @@ def _lines(event: Event) -> Iterator[str]:
     elif isinstance(event, Decided):
         decision = event.decision
         yield decision.kind
-        yield f"of waiting rows of {decision.arrival} for {decision.table}, by {decision.who}: {decision.reason}"
+        yield f"of waiting rows of {decision.arrival} for {decision.table}, by {_signed(decision)}: {decision.reason}"
     else:
         yield from _published(event)
 
@@ -80,7 +82,7 @@ def _lines(event: Event) -> Iterator[str]:
 def _published(event: Published) -> Iterator[str]:
     head, record = event.head, event.record
     yield head.kind
-    yield f"release {head.release} by {head.who}: {head.why}"
+    yield f"release {head.release} by {_signed(head)}: {head.why}"
     yield f"publication {head.publication}, run {head.run}"
     changed = f"{_said(event.before)} -> {_said(event.after)}"
     yield changed if event.before != event.after else f"{_said(event.after)}, as before"
@@ -101,6 +103,10 @@ def _published(event: Published) -> Iterator[str]:
     for arrival in event.arrivals:
         origin = f" of {arrival.origin}" if arrival.origin else ""
         yield f"{arrival.kind} {arrival.path}{origin}"
+
+
+def _signed(made: PublicationRecord | LateDecision) -> str:
+    return signed(made.who, made.as_user, made.on_host)
 
 
 def _sorted(reads: dict[str, int]) -> list[tuple[str, int]]:

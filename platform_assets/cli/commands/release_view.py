@@ -12,6 +12,7 @@ from platform_assets.cli.console import console
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.lakehouse.releases import Release
+from platform_assets.records.decisions import signed
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.words import counted
 
@@ -39,7 +40,7 @@ def print_release(
         "release": f"{release.number}{', the current one' if is_current else ''}",
         "pin": described(pin) if pin else "",
         "what": f"{made.kind}, publication {made.publication}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
-        "by": f"{made.who}, run {made.run}",
+        "by": f"{signed(made.who, made.as_user, made.on_host)}, run {made.run}",
         "why": made.why,
         "commit": made.git_commit or "",
     }
@@ -158,7 +159,7 @@ def diff_json(
 
 def publication_json(made: PublicationRecord) -> dict[str, Any]:
     """Who published what kind of thing, when and why."""
-    names = ("release", "publication", "created_at", "kind", "run", "who", "why", "git_commit")
+    names = ("release", "publication", "created_at", "kind", "run", "who", "as_user", "on_host", "why", "git_commit")
     return {name: getattr(made, name) for name in names}
 
 

@@ -145,11 +145,11 @@ def refuse(platform: Platform, selection: LateSelection, author: Author) -> tupl
 def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], author: Author) -> None:
     """Write down what a person decided; a decision that stands already is not written twice."""
     standing = _decisions(platform)
-    now = datetime.now(UTC)
+    now, by = datetime.now(UTC), (author.as_user, author.on_host)
     for rows in chosen:
         decision = standing.get(_about(rows))
         if decision is None or decision.kind != verdict:
-            platform.ledger.decide(LateDecision(verdict, *_about(rows), author.why, author.who, now))
+            platform.ledger.decide(LateDecision(verdict, *_about(rows), author.why, author.who, now, *by))
 
 
 def _queue(platform: Platform, contract: Contract, release: Release) -> list[LateRows]:

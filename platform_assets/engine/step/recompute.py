@@ -69,6 +69,7 @@ def recompute_step(
     now = Progress("computing", step.table, 0, len(step.days))
     progress(now)
     forced = step.days if force else ()
+    author = replace(author, decides="acceptance") if accept else author
     work = begin(LakeSnapshot.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
     if looked_at is not None:
         work = replace(work, looked_at=looked_at)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.release_chain import hash_of, linked
 from platform_assets.lakehouse.releases import (
     foreign_commits,
     in_its_file,
@@ -18,6 +17,7 @@ from platform_assets.lakehouse.releases import (
     release,
 )
 from platform_assets.operations.audit.faults import Findings
+from platform_assets.records.chain import hash_of, linked
 from platform_assets.records.manifest import Manifest
 
 _FROM_BACKUP = "Restore the file from a backup."
@@ -68,6 +68,7 @@ class ChainAudit:
         self._newest = newest
         self._findings = findings
         self.head = ChainHead()
+        self.chains: dict[int, str] = {}
 
     def walk(self, *, parse: bool) -> Iterator[Shown]:
         """Every release that can be read.
@@ -82,6 +83,7 @@ class ChainAudit:
             self._findings.seen["chain"] += 1
             shown = None
             if commit := self._commit(number):
+                self.chains[number] = commit.chain
                 content = self._manifest(commit)
                 self._check_link(before, commit)
                 # What a release that cannot be read changed is not held against the manifest of the next.

@@ -9,7 +9,7 @@ from typing import Literal
 
 from platform_assets.planning.selection import Selection
 
-Check = Literal["chain", "logs", "commits", "files", "rows", "contents", "digests", "ledger"]
+Check = Literal["chain", "logs", "commits", "files", "rows", "contents", "digests", "ledger", "decisions", "anchor"]
 CHECKS: dict[Check, str] = {
     "chain": "releases and their manifests",
     "logs": "commits of tables",
@@ -19,6 +19,8 @@ CHECKS: dict[Check, str] = {
     "contents": "files read",
     "digests": "days hashed",
     "ledger": "publications indexed",
+    "decisions": "decisions of people",
+    "anchor": "heads compared",
 }
 """Every check, in the order it is made, with what it counts."""
 

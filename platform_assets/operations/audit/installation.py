@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,10 +14,13 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import recorder
+from platform_assets.operations.audit.anchor import compare_heads
 from platform_assets.operations.audit.chain import ChainHead
+from platform_assets.operations.audit.decisions import DecisionAudit
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.records.chain import Entry, Head, Heads
 from platform_assets.settings import Settings
 from platform_assets.words import counted
 
@@ -31,16 +35,27 @@ class Audit:
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
         chain: where the chain of releases stands.
+        decisions: where the chain of decisions stands.
         findings: faults, notes, and how much was looked at.
     """
 
     release: int
     chain: ChainHead
+    decisions: Head
     findings: Findings
+
+    @property
+    def heads(self) -> Heads:
+        """Of both chains, to be kept elsewhere."""
+        return Heads(Head(self.chain.release, self.chain.chain) if self.chain.chain else Head(), self.decisions)
 
 
 def audit_installation(
-    settings: Settings, scope: Scope, progress: OnProgress, spark: SparkOnDemand | None = None
+    settings: Settings,
+    scope: Scope,
+    progress: OnProgress,
+    spark: SparkOnDemand | None = None,
+    expected: Heads | None = None,
 ) -> Audit:
     """Look at lake and ledger as they are; nothing is written, mended or caught up.
 
@@ -48,28 +63,43 @@ def audit_installation(
         scope: how much of it.
         progress: told what is looked at.
         spark: gives the session to compute digests with; none leaves them out.
+        expected: heads of before, which somebody kept elsewhere.
     """
     lake, findings = Lake.at(settings.lake), Findings()
     audited = audit(lake, scope, findings, progress)
+    decisions: tuple[Entry, ...] | None = None
     try:
         with Ledger.open(settings.ledger_url.get_secret_value(), read_only=True) as ledger:
-            _compare_ledger(lake, ledger, scope, findings, progress)
+            indexed = ledger.indexed()  # before the decisions: what is indexed has entered their chain
+            decisions = ledger.decision_chain()
+            _compare_ledger(lake, ledger, indexed, DecisionAudit(decisions, findings), scope, findings, progress)
     except PlatformError as error:
         findings.fault("ledger", error.what, error.todo)
+    if expected is not None:
+        chains = None if decisions is None else {entry.number: entry.chain for entry in decisions}
+        compare_heads(expected, audited.chains, chains, findings)
     if spark is not None:
         from platform_assets.operations.audit.digests import hash_days
 
         hash_days(lake, audited, spark, settings.batch_days, findings, progress)
-    return Audit(audited.release, audited.chain, findings)
+    return Audit(audited.release, audited.chain, decisions[-1].head if decisions else Head(), findings)
 
 
-def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, findings: Findings, progress: OnProgress) -> None:
-    """Whether the index says what the manifests say; what is not indexed yet, the next command indexes."""
-    indexed = ledger.indexed()
+def _compare_ledger(
+    lake: Lake,
+    ledger: Ledger,
+    indexed: Mapping[str, int],
+    decisions: DecisionAudit,
+    scope: Scope,
+    findings: Findings,
+    progress: OnProgress,
+) -> None:
+    """Whether the ledger says what the manifests say; what is not indexed yet, the next command indexes."""
     released: dict[str, int] = {}
     # A release that cannot be read was told already: what follows it cannot be compared.
     with suppress(PlatformError):
         released.update((publication, number) for number, publication in published(lake))
+        decisions.note_unknown(released)
         try:
             require_one_history(lake, indexed, released)
         except (MovedLakeError, OtherHistoryError) as error:
@@ -84,7 +114,9 @@ def _compare_ledger(lake: Lake, ledger: Ledger, scope: Scope, findings: Findings
             continue
         findings.seen["ledger"] += 1
         with suppress(PlatformError):
-            if record_of(name) != ledger.publication(name):
+            record = record_of(name)
+            decisions.compare(record)
+            if record != ledger.publication(name):
                 findings.fault(
                     "ledger",
                     f"The ledger says something else of publication {name} (release {release}) than its manifest.",

@@ -24,11 +24,13 @@ class Audited:
     Args:
         release: the newest, up to which everything was looked at; -1 without any.
         chain: where the chain stands.
+        chains: the chain up to every release that can be read.
         tables: every table that was looked at, followed up to that release.
     """
 
     release: int
     chain: ChainHead
+    chains: Mapping[int, str]
     tables: Mapping[str, TableAudit]
 
 
@@ -67,7 +69,7 @@ def audit(lake: Lake, scope: Scope, findings: Findings, progress: OnProgress) ->
             f"Publication {publication} has begun to change {begun[publication]} and is not released: if its process "
             "is dead, whoever publishes next finishes it."
         )
-    return Audited(newest, chain.head, tables)
+    return Audited(newest, chain.head, chain.chains, tables)
 
 
 def _released_after(lake: Lake, number: int) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from platform_assets.engine.platform import Author, Platform
@@ -114,7 +114,7 @@ def publish_stage(
             raise StageError(
                 f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
             )
-        stage = Stage(platform, author, before, _keep(platform, before))
+        stage = Stage(platform, replace(author, decides="stage"), before, _keep(platform, before))
         _settle_within(stage, spark, progress)
         number = stage.publish(spark, progress)
         forget_stage(platform.lake, name)

@@ -1,11 +1,14 @@
-"""What people are told of: days that are held, that these healed, runs that failed. Each once, on every channel."""
+"""What people are told of: days that are held, that these healed, runs that failed. Each once, on every channel.
+
+And once a day, where both chains stand, on the channel that leads away from this machine.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
@@ -13,10 +16,11 @@ from platform_assets.orchestration.assets.outcomes import TableDay
 from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.planning.windows import ranges
 from platform_assets.records.history import Hold
-from platform_assets.records.notes import AnnouncedDay, Told
+from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
 
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
+_HEADS_EVERY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Present:
         details: of held days, those at least that are not announced.
         known_runs: ids of the runs that Dagster can show.
         ui_url: of Dagster.
+        heads: of both chains, with the moment, where they are told; None where they are not, or nothing is chained.
     """
 
     holds: Collection[Hold]
@@ -38,6 +43,7 @@ class Present:
     details: Mapping[TableDay, HeldDay] = field(default_factory=dict)
     known_runs: Collection[str] = ()
     ui_url: str = ""
+    heads: ToldHeads | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,7 @@ def announcements(now: Present, told: Told) -> list[Announcement]:
         *of_holds,
         *_of_healed(now, told),
         *(_of_run(run, now.ui_url) for run in now.failed if run.run_id not in silent),
+        *_of_heads(now.heads, told.heads),
     ]
 
 
@@ -172,6 +179,16 @@ def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     payload = {"text": text, "what": "failed", "job": run.job, "reason": run.reason[:_MOST_TEXT]}
     about = Told(runs=frozenset({run.run_id}))
     return Announcement(about, frozenset(), title, text, payload | {"run": run.run_id, "link": link})
+
+
+def _of_heads(now: ToldHeads | None, told: ToldHeads | None) -> Iterator[Announcement]:
+    """Where both chains stand, unless that was told within the last day, or they stand there still."""
+    if now is None or (told and (told.heads == now.heads or now.told_at - told.told_at < _HEADS_EVERY)):
+        return
+    title = "The chains of releases and decisions go on."
+    text = f"{title}\nKeep this head: `platform-assets audit verify --expect {now.heads}`"
+    payload = {"text": text, "what": "head", "head": now.heads, "at": now.told_at.isoformat()}
+    yield Announcement(Told(heads=now), frozenset(), title, text, payload)
 
 
 def _several(days: Sequence[date]) -> str:

@@ -4,12 +4,13 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 
 import dagster as dg
 
 from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Platform
+from platform_assets.operations.audit.anchor import heads_of
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.orchestration.assets.external_publications import Shown, show, show_since_last
 from platform_assets.orchestration.assets.good_days import good_days
@@ -38,7 +39,8 @@ from platform_assets.orchestration.automation.refresh_requests import (
 from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
-from platform_assets.records.notes import Channel, Told
+from platform_assets.records.chain import Heads
+from platform_assets.records.notes import Channel, Told, ToldHeads
 from platform_assets.words import counted
 
 _EVERY_S = 30
@@ -128,7 +130,7 @@ def show_published_elsewhere(
     description="Says once, in the log and to a webhook if one is set, that a day is held or healed, or a run failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
-    """Held days with what may be to blame, those that healed, and failed runs, each with its reason and a link.
+    """Held days with what may be to blame, those that healed, failed runs, each with its reason and a link; and heads.
 
     Raises:
         WebhookError: something could not be sent; it is sent with a later tick.
@@ -145,7 +147,7 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
             # What healed is good news; all else wants a look.
             (context.log.info if announcement.over else context.log.error)(announcement.text)
             _note(opened, "log", announcement)
-        to_send = announcements(now, sent) if has_webhook else []
+        to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
         _send(opened, to_send)
     news = to_log or to_send
     if not news:
@@ -173,6 +175,12 @@ def _present(instance: dg.DagsterInstance, platform: Platform, logged: Told, sen
     )
 
 
+def _heads(platform: Platform) -> ToldHeads | None:
+    """Of both chains; None where there is nothing in either."""
+    heads = heads_of(platform.lake, platform.ledger)
+    return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
+
+
 def _note(platform: Platform, channel: Channel, announcement: Announcement) -> None:
     platform.ledger.notes.tell(channel, announcement.about)
     platform.ledger.notes.forget(channel, announcement.over)
@@ -188,7 +196,7 @@ def _send(platform: Platform, to_send: Sequence[Announcement]) -> None:
         if time.monotonic() > stop:
             break
         try:
-            post(url, announcement.payload)
+            post(url, announcement.payload, platform.settings.webhook_secret)
         except WebhookError as error:
             failures.append(error)
         else:

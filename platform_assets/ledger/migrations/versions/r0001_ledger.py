@@ -23,6 +23,8 @@ def upgrade() -> None:
         sa.Column("who", sa.Text, nullable=False),
         sa.Column("why", sa.Text, nullable=False),
         sa.Column("git_commit", sa.Text),
+        sa.Column("as_user", sa.Text, nullable=False, server_default=""),
+        sa.Column("on_host", sa.Text, nullable=False, server_default=""),
         sa.UniqueConstraint("release", name="uq_ledger_publications_release"),
     )
     op.create_table(
@@ -80,21 +82,11 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_table(
-        "ledger_late_decisions",
-        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("table", sa.Text, nullable=False),
-        sa.Column("arrival", sa.Text, nullable=False),
-        sa.Column("day", sa.Date, nullable=False),
-        *_decided(),
-    )
-    op.create_table(
-        "ledger_pin_decisions",
-        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("publication", sa.Text, nullable=False),
-        sa.Column("name", sa.Text, nullable=False),
-        *_decided(),
+        "ledger_decisions",
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("content", sa.Text, nullable=False),
+        sa.Column("before", sa.Text, nullable=False),
+        sa.Column("chain", sa.Text, nullable=False),
     )
     op.create_table(
         "ledger_told_held",
@@ -107,6 +99,12 @@ def upgrade() -> None:
         "ledger_told_runs",
         sa.Column("channel", sa.Text, primary_key=True),
         sa.Column("run", sa.Text, primary_key=True),
+    )
+    op.create_table(
+        "ledger_told_heads",
+        sa.Column("channel", sa.Text, primary_key=True),
+        sa.Column("heads", sa.Text, nullable=False),
+        sa.Column("told_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_table(
         "ledger_catch_ups",
@@ -124,14 +122,6 @@ def _refused() -> list[sa.Column[Any]]:
         sa.Column("fingerprint", sa.Text, primary_key=True),
         sa.Column("code_version", sa.Text, primary_key=True),
         sa.Column("configuration", sa.Text, primary_key=True),
-    ]
-
-
-def _decided() -> list[sa.Column[Any]]:
-    return [
-        sa.Column("reason", sa.Text, nullable=False),
-        sa.Column("who", sa.Text, nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     ]
 
 

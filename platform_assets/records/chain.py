@@ -1,0 +1,152 @@
+"""Chains of hashes: each entry carries the hash of all before it, so that nothing in the middle changes unseen.
+
+Releases and people's decisions have one each, made in the same way. A chain proves nothing to somebody who can write
+all of it anew: its head has to be known elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Self
+
+
+def hash_of(content: bytes) -> str:
+    """The sha256 of what an entry says, as it is stored."""
+    return sha256(content).hexdigest()
+
+
+def linked(before: str, content_hash: str) -> str:
+    """The chain up to an entry: a hash of the chain before it and of its content.
+
+    Args:
+        before: chain of the entry before; empty where the chain starts.
+        content_hash: of this entry.
+    """
+    return sha256(f"{before}{content_hash}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A link of a chain that is kept as rows.
+
+    Args:
+        number: from 1, without a gap.
+        content: what it says.
+        before: the chain before it; empty for the first.
+        chain: up to it.
+    """
+
+    number: int
+    content: str
+    before: str
+    chain: str
+
+    @classmethod
+    def after(cls, last: Head, content: str) -> Self:
+        """The entry that follows a head."""
+        return cls(last.number + 1, content, last.chain, linked(last.chain, hash_of(content.encode())))
+
+    @property
+    def head(self) -> Head:
+        """Where the chain stands with it."""
+        return Head(self.number, self.chain)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says what it said when it was written, or whoever changed it made the hash again."""
+        return self.chain == linked(self.before, hash_of(self.content.encode()))
+
+
+@dataclass(frozen=True)
+class Break:
+    """A place where a chain is not as it was written.
+
+    Args:
+        number: of the entry that shows it.
+        what: the rest of a sentence about that entry.
+    """
+
+    number: int
+    what: str
+
+
+def breaks(entries: Iterable[Entry]) -> Iterator[Break]:
+    """Everything that shows that entries were changed, removed, moved or put in; nothing of what was cut off the end.
+
+    Args:
+        entries: of the whole chain, by number.
+    """
+    last = Head(0, "")
+    for entry in entries:
+        follows = last.number + 1
+        if entry.number > follows:
+            gone = f"{follows} is" if entry.number == follows + 1 else f"{follows} to {entry.number - 1} are"
+            yield Break(entry.number, f"does not follow the one before: {gone} gone")
+        elif entry.number < follows:
+            yield Break(entry.number, "has a number that no entry was given")
+        if not entry.is_whole:
+            yield Break(entry.number, "says something else than what was written")
+        if entry.before != last.chain and entry.number == follows:
+            yield Break(entry.number, "does not follow the one before, which was rewritten, moved or put in")
+        last = entry.head
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a chain stands.
+
+    Args:
+        number: of its newest entry.
+        chain: the hash up to it; empty where there is no entry.
+    """
+
+    number: int = 0
+    chain: str = ""
+
+    def __str__(self) -> str:
+        """As it is written down: number and hash."""
+        return f"{self.number}:{self.chain}" if self.chain else "none"
+
+    def is_in(self, chain: Mapping[int, str]) -> bool:
+        """Whether a chain, the hash of each entry by its number, goes through it; where none was, any chain does."""
+        return not self.chain or chain.get(self.number) == self.chain
+
+
+_WRITTEN = re.compile(r"releases=(none|(\d+):([0-9a-f]{64})),decisions=(none|(\d+):([0-9a-f]{64}))")
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of both chains at one moment, to be kept elsewhere as an anchor.
+
+    Args:
+        releases: of the lake.
+        decisions: of the ledger.
+    """
+
+    releases: Head = Head()
+    decisions: Head = Head()
+
+    def __str__(self) -> str:
+        """As one value without a space."""
+        return f"releases={self.releases},decisions={self.decisions}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Both heads as `str` writes them.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        found = _WRITTEN.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(f"{text!r} is no head of two chains")
+        _, release, of_releases, _, decision, of_decisions = found.groups()
+        return cls(_head(release, of_releases), _head(decision, of_decisions))
+
+
+def _head(number: str | None, chain: str | None) -> Head:
+    return Head(int(number), chain) if number and chain else Head()
