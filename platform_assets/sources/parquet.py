@@ -1,14 +1,21 @@
-"""Which Parquet types can be read, and which can become a column of a contract without guessing."""
+"""What a Parquet file says of itself: how much is in it, and which types can be read, or become a column's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from platform_assets.contracts.columns import MOST_DIGITS
+from platform_assets.sources.limits import Limits
 from platform_assets.sources.names import repeated_names
+
+_MOST_FOOTER = 1 << 26
+"""Bytes of a footer, which has to be held whole to see anything of the file, and many times over."""
+_ENDING = 8
+"""Bytes after the footer: its length, and four letters."""
 
 _Is = Callable[[pa.DataType], bool]
 
@@ -31,6 +38,31 @@ _BECOMES: dict[str, tuple[_Is, ...]] = {
     "string": (*_NUMBERS, _IS.is_boolean, _IS.is_date, _IS.is_timestamp),
 }
 """Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
+
+
+def too_large_footer(file: Path, size: int) -> str | None:
+    """That a footer is longer than anybody should have to read, if so."""
+    with file.open("rb") as stream:
+        stream.seek(max(size - _ENDING, 0))
+        said = int.from_bytes(stream.read(4), "little")
+    if _MOST_FOOTER < said < size:
+        return f"has a footer of {said:,} bytes, more than {_MOST_FOOTER:,}; write fewer columns or row groups"
+    return None
+
+
+def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
+    """Which bound a file passes by what its footer says is in it, if it does."""
+    unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    return (
+        limits.too_many_rows(metadata.num_rows)
+        or limits.too_many_columns(metadata.num_columns)
+        or limits.unpacks_too_far(unpacked, size)
+    )
+
+
+def depth(type_: pa.DataType) -> int:
+    """How deep fields lie in each other: 1 for a plain one."""
+    return 1 + max((depth(type_.field(n).type) for n in range(type_.num_fields)), default=0)
 
 
 def unusable_type(type_: pa.DataType, wanted: str) -> str | None:

@@ -16,6 +16,7 @@ from platform_assets.quality.set_aside import much_refused
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Known, Listing, Problem, list_landing
+from platform_assets.sources.limits import Limits
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
@@ -123,6 +124,7 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
         known,
         until=today if until is None else min(today, until),
         settle_s=settings.settle_s,
+        limits=Limits.of(settings),
     )
 
 
