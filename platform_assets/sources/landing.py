@@ -123,13 +123,12 @@ def list_landing(
     delivered: set[date] = set()
     folder = source.folder
     base = root / folder
-    inside = root.resolve()
-    for entry in _entries(base, folder, problems) if base.exists() else ():
+    for entry in _entries(base, folder, problems):
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
-        is_inside = entry.resolve().is_relative_to(inside)
+        is_inside = entry.resolve().is_relative_to(root.resolve())
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
@@ -178,6 +177,8 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
     """What lies in a folder, without what is left to its writer; an unreadable folder or name is a problem."""
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+    except FileNotFoundError:
+        return []  # nobody delivered yet, or somebody took it away
     except OSError as error:
         problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
