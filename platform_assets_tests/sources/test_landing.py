@@ -176,6 +176,21 @@ def test_a_folder_that_may_be_listed_and_not_looked_into_keeps_no_other_from_bei
     assert [path for path in said(listing) if DAY in path]
 
 
+@pytest.mark.parametrize("closed", ["", "sales", f"sales/{DAY}"])
+@pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
+def test_a_folder_that_may_not_be_listed_is_named_and_stops_nothing(
+    open_root: Path, complete: str | None, closed: str
+) -> None:
+    deliver(open_root, "a.csv")
+    (open_root / closed).chmod(0)
+    with as_somebody_else():
+        listing = look(open_root, complete=complete)
+    (open_root / closed).chmod(0o755)
+    assert (listing.pending, listing.delivered) == ((), frozenset())
+    named = closed or "sales"
+    assert said(listing)[named] == "cannot be listed: Permission denied; give this user the right to read it"
+
+
 def test_a_file_dated_in_the_future_is_taken(root):
     deliver(root, "a.csv", age_s=-3600)
     assert len(look(root).pending) == 1

@@ -202,7 +202,7 @@ ROWS: dict[str, tuple[Callable[[], bytes], int, int]] = {
     "twice.jsonl": (lambda: lines(OBJECT, OBJECT + OBJECT, OBJECT + "]"), 1, 2),
     "long_text.csv": (lambda: csv(f"{'x' * 200_000},2017-01-01T10:00:00Z,1"), 1, 0),
     "many_lines.csv": (lambda: csv('"' + "a\n" * 5000 + '",2017-01-01T10:00:00Z,1'), 1, 0),
-    "quotes.csv": (lambda: csv(ROW, *['"' * n for n in range(1, 60)]), 1, 59),
+    "quotes.csv": (lambda: csv(ROW, *['"' * n for n in range(1, 60)]), 1, 29),
     "years.csv": (lambda: csv(*(f"a,{y}-01-01T10:00:00Z,1" for y in ("0000", "10000", "292278994", "-0001"))), 0, 4),
     "zone.csv": (lambda: csv("a,2017-01-01T10:00:00+99:99,1", "a,2017-01-01T25:61:61Z,1", "a,NaN,inf"), 0, 3),
     "formula.csv": (
