@@ -189,6 +189,7 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
         "overflow",
     ),
     "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
+    "padded.csv.gz": (lambda: packed(csv(ROW)) + b"\0" * 512, "not a gzip file"),
     "broken_page.parquet": (_broken_page, "is corrupt"),
 }
 """Refused because Spark fails with them, each with a word of the reason."""
@@ -211,7 +212,7 @@ ROWS: dict[str, tuple[Callable[[], bytes], int, int]] = {
         0,
     ),
     "carriage.csv": (lambda: csv(ROW).replace(b"\n", b"\r"), 1, 0),
-    "members.csv.gz": (lambda: packed(csv(ROW)[:30]) + packed(b"") + packed(csv(ROW)[30:]) + b"\0" * 512, 1, 0),
+    "members.csv.gz": (lambda: packed(csv(ROW)[:30]) + packed(b"") + packed(csv(ROW)[30:]), 1, 0),
     "groups.parquet": (_many_groups, 2000, 0),
     "no_rows.parquet": (lambda: parquet(rows=0), 0, 0),
     "no_value.parquet": (lambda: parquet(sensor=pa.nulls(1)), 0, 1),

@@ -29,6 +29,9 @@ _OF_THE_MACHINE = re.compile(
 _SAYS_WHERE = re.compile(r"FAILED_READ_FILE|Job aborted|\bfile:/")
 """What only tells that a task or a file failed, or where it lies; why, says a cause of it."""
 
+_CLASS = re.compile(r"^[a-z][\w.$]*\.\w*(?:Exception|Error): ")
+"""Java's name for an error, before what it says."""
+
 _MOST_CAUSES = 30
 _SHOWN = 300
 """Characters of what Spark says, which may repeat what is in a file."""
@@ -76,7 +79,7 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    return text.split("\n")[0].rstrip(".")
+    return _CLASS.sub("", text.split("\n")[0]).rstrip(".")
 
 
 def causes(error: Exception) -> Iterator[str]:
