@@ -21,13 +21,14 @@ from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
     beyond,
     depth,
-    repeated_fields,
     too_large_footer,
+    unknown_codec,
     unreadable_column,
-    unusable_type,
+    wrong_types,
 )
 from platform_assets.sources.records import Records
 from platform_assets.sources.text import EncodingError, Lines, Scan, scan
+from platform_assets.sources.unpacked import becomes_too_much
 
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
@@ -38,11 +39,11 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """What programs write in place of commas where a comma is the sign of decimals, or on request."""
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
+_ROWS_AT_ONCE = 8192
 _SHOWN = 300
 """Characters of what a library says of a file, which may repeat what is in it."""
 _LONGEST_NAME = 255
 """Bytes of a file's name, on every system."""
-_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,18 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
 def is_readable(file: LandedFile) -> str | None:
     """Why a Parquet file cannot be read to its end, if so; the footer alone does not tell."""
     try:
-        parquet = pq.ParquetFile(file.file)
-        for group in range(parquet.num_row_groups):
-            parquet.read_row_group(group)
+        parquet = pq.ParquetFile(file.file, pre_buffer=False)
+        for _ in parquet.iter_batches(_ROWS_AT_ONCE):
+            pass
     except (pa.ArrowException, OSError) as error:
         if _is_of_the_system(error):
             raise
-        return f"is corrupt: {_first_line(error)}"
+        return _corrupt(error)
     return None
+
+
+def _corrupt(error: Exception) -> str:
+    return f"is corrupt: {_first_line(error)}"
 
 
 def _is_of_the_system(error: Exception) -> bool:
@@ -145,7 +150,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
         if reason := beyond(parquet.metadata, file.size, limits):
             return _refused(reason, parquet.metadata.num_rows)
         schema = parquet.schema_arrow.remove_metadata()
-        codecs = _codecs(parquet.metadata)
+        codec = unknown_codec(parquet.metadata)
     except (pa.ArrowException, OSError) as error:
         if _is_of_the_system(error):
             raise
@@ -157,28 +162,15 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
     inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
     if inspection.reason is not None:
         return inspection
-    reason = _wrong_types(schema, contract)
-    if unreadable := unreadable_column(parquet.schema):
-        reason = f"has {unreadable}"
-    if unknown := sorted(codecs - _CODECS):
-        reason = f"is compressed with {', '.join(unknown)}; known are {', '.join(sorted(_CODECS))}"
+    reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
+    if reason is None:
+        try:
+            reason = becomes_too_much(file.file, parquet, file.size, limits)
+        except (pa.ArrowException, OSError) as error:
+            if _is_of_the_system(error):
+                raise
+            reason = _corrupt(error)
     return replace(inspection, reason=reason)
-
-
-def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    if "" in schema.names:
-        return "has a column without a name"
-    for column in (column for column in contract.columns if column.name in schema.names):
-        if what := unusable_type(schema.field(column.name).type, column.type):
-            return f"has {column.name} as {what}, which cannot become {column.type}"
-    if repeated := [name for field in schema for name in repeated_fields(field.type, field.name)]:
-        return f"has the field {listed(repeated)} more than once"
-    return None
-
-
-def _codecs(metadata: pq.FileMetaData) -> set[str]:
-    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
-    return {group.column(n).compression for group in groups for n in range(group.num_columns)}
 
 
 def _is_unknown_gzip(file: LandedFile) -> bool:

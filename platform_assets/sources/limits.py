@@ -54,6 +54,10 @@ class Limits:
         """Most bytes that a file of a size may become."""
         return max(self.unpacked_ratio * size, _SMALL)
 
+    def repeated_bytes(self, size: int) -> int:
+        """Most bytes of a Parquet file's texts where one is written once and meant often: as a file may be anyway."""
+        return max(self.file_bytes, self.unpacked_bytes(size))
+
     def too_large(self, size: int) -> str | None:
         """That a file has more bytes than are taken, if so."""
         if size <= self.file_bytes:
@@ -91,6 +95,13 @@ class Limits:
             f"becomes more than {most:,} bytes unpacked, {self.unpacked_ratio} times its size; "
             f"{_parts_or('unpacked_ratio')}"
         )
+
+    def repeats_too_much(self, repeated: int, size: int) -> str | None:
+        """That the texts of a file become more than they may, if so."""
+        most = self.repeated_bytes(size)
+        if repeated <= most:
+            return None
+        return f"repeats its texts to more than {most:,} bytes; {_parts_or('file_mib')}"
 
 
 def _parts_or(setting: str) -> str:

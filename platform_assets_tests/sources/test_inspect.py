@@ -428,9 +428,8 @@ def test_a_parquet_file_without_a_sound_footer_is_refused(look, change, reason):
 
 
 def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_path):
-    content = bytearray(parquet(columns(note=pa.array(["hello " * 50])), compression="zstd"))
-    content[40:90] = b"\xff" * 50
-    assert look("a.parquet", bytes(content)).reason is None
+    content = parquet(columns(), compression="zstd").replace(b"\x28\xb5\x2f\xfd", b"\xff" * 4)
+    assert look("a.parquet", content).reason is None
     [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     assert (is_readable(file) or "").startswith("is corrupt: ")
     file.file.write_bytes(parquet(columns()))

@@ -80,12 +80,6 @@ def _footer_of(length: int) -> bytes:
     return good[:-8] + length.to_bytes(4, "little") + good[-4:]
 
 
-def _broken_page() -> bytes:
-    content = bytearray(parquet({"compression": "zstd"}, note=pa.array(["hello " * 50])))
-    content[40:90] = b"\xff" * 50
-    return bytes(content)
-
-
 def _many_groups() -> bytes:
     sink = io.BytesIO()
     table = pq.read_table(io.BytesIO(parquet()))
@@ -93,6 +87,28 @@ def _many_groups() -> bytes:
         for _ in range(2000):
             writer.write_table(table)
     return sink.getvalue()
+
+
+def _few(values: list[str], rows: int) -> pa.Array:
+    """Some texts again and again, each of which is written once."""
+    places = pa.array([n % len(values) for n in range(rows)], pa.int32())
+    return pa.DictionaryArray.from_arrays(places, pa.array(values))
+
+
+def _within(values: pa.Array) -> pa.Array:
+    """Each in a list, in a field."""
+    lists = pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+    return pa.StructArray.from_arrays([lists], ["a"])
+
+
+def _lying_page() -> bytes:
+    """The first page says that it becomes 2 GiB: its header is longer by what is taken from its end."""
+    content = parquet({"compression": "none", "use_dictionary": False})
+    size = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(0).total_compressed_size
+    page = content[4 : 4 + size]
+    assert (page[:3], page[4]) == (b"\x15\x00\x15", 0x15), "its type, its two sizes"
+    page = page[:3] + b"\xfe\xff\xff\xff\x0f\x15" + bytes([page[5] - 8]) + page[6:-4]
+    return content[:4] + page + content[4 + size :]
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -173,6 +189,19 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: parquet({"compression": "zstd", "use_dictionary": False}, 4, more=pa.array(["\0" * (20 << 20)] * 4)),
         "becomes more than 67,108,864 bytes unpacked",
     ),
+    "repeated.parquet": (
+        lambda: parquet({"compression": "zstd"}, 20_000, sensor=_few(["x" * 10_000, "y" * 10_000], 20_000)),
+        "repeats its texts to more than 67,108,864 bytes",
+    ),
+    "repeated_within.parquet": (
+        lambda: parquet({"compression": "zstd"}, 20_000, more=_within(_few(["x" * 10_000], 20_000))),
+        "repeats its texts to more than 67,108,864 bytes",
+    ),
+    "header_of_a_page.parquet": (
+        lambda: parquet()[:40] + b"\xff" * 50 + parquet()[90:],
+        "is corrupt: a page of it makes no sense",
+    ),
+    "page.parquet": (_lying_page, "has a page of 2,147,483,647 bytes, more than 536,870,912"),
     "nanoseconds.parquet": (lambda: parquet(more=pa.array([WHEN], pa.timestamp("ns"))), "has more in nanoseconds"),
     "time.parquet": (lambda: parquet(more=pa.array([time(1)], pa.time64("us"))), "has more as TIME"),
     "binary.parquet": (lambda: parquet(celsius=pa.array([b"\xff"])), "has celsius as binary"),
@@ -190,7 +219,10 @@ SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
     "padded.csv.gz": (lambda: packed(csv(ROW)) + b"\0" * 512, "not a gzip file"),
-    "broken_page.parquet": (_broken_page, "is corrupt"),
+    "broken_page.parquet": (
+        lambda: parquet({"compression": "zstd"}).replace(b"\x28\xb5\x2f\xfd", b"\xff" * 4),
+        "is corrupt",
+    ),
 }
 """Refused because Spark fails with them, each with a word of the reason."""
 
