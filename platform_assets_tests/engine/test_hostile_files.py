@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +20,8 @@ from platform_assets_tests.support.orchestration.readings import SENSORS
 from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
 ARRIVAL = "2017-01-01"
-EVERY = [*REFUSED.items(), *SPARKS.items(), *ROWS.items()]
+EVERY: dict[str, Callable[[], bytes]] = {name: make for name, (make, _) in (REFUSED | SPARKS).items()}
+EVERY |= {name: make for name, (make, _, _) in ROWS.items()}
 BOUNDED = {name: getattr(BOUNDS, name) for name in type(BOUNDS).__dataclass_fields__}
 MOST_SECONDS = 240.0
 
@@ -62,7 +64,7 @@ def test_files_that_spark_cannot_take_are_found_among_others(make_world: MakeWor
 @pytest.mark.proof
 def test_every_hostile_file_is_told_and_every_good_one_arrives(make_world: MakeWorld) -> None:
     world = make_world(days=3, domains=SENSORS, **BOUNDED)
-    whole = {f"bad_{name}": found[0] for name, found in EVERY}
+    whole = {f"bad_{name}": make for name, make in EVERY.items()}
     for name, make in whole.items():
         world.deliver("readings", ARRIVAL, name, make())
     goods = dict(map(good, range(20)))
