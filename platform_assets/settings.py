@@ -104,8 +104,13 @@ class Settings(BaseSettings):
         default=90, ge=1, description="Most days computed by one Spark job, unless they have less than `batch_mib`."
     )
     batch_mib: int = Field(default=64, ge=0, description="MiB to be read for which more days are not worth a job.")
-    gzip_ratio: int = Field(
-        default=200, ge=1, description="How many times as long as a gzip file its content may be, beyond 64 MiB."
+    file_mib: int = Field(default=4096, ge=1, description="Most MiB of a delivered file.")
+    file_rows: int = Field(default=50_000_000, ge=1, description="Most rows of a delivered file.")
+    file_columns: int = Field(default=2000, ge=1, le=20_000, description="Most columns of a delivered file.")
+    file_nesting: int = Field(default=32, ge=1, le=100, description="How deep fields of a Parquet file may be nested.")
+    line_mib: int = Field(default=16, ge=1, le=16, description="Most MiB of a line, or of a record on several.")
+    unpacked_ratio: int = Field(
+        default=200, ge=1, description="How many times as long as a file its content may be, beyond 64 MiB."
     )
     domains: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("platform_assets.domains.retail",),

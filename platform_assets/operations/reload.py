@@ -27,6 +27,7 @@ from platform_assets.progress import OnProgress, Progress, meanwhile, no_progres
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
 from platform_assets.sources.landing import LandedFile, hashed, list_landing
+from platform_assets.sources.limits import Limits
 
 if TYPE_CHECKING:
     from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -141,7 +142,12 @@ def _require_files(platform: Platform, contract: Contract, progress: OnProgress)
     taken = {path: arrival for path, arrival in newest.items() if arrival.reason is None}
     settings = platform.settings
     listing = list_landing(
-        settings.landing, contract.source, {}, until=settings.current_day(), settle_s=settings.settle_s
+        settings.landing,
+        contract.source,
+        {},
+        until=settings.current_day(),
+        settle_s=settings.settle_s,
+        limits=Limits.of(settings),
     )
     there = {file.path: file for file in listing.pending}
     wrong = {problem.path: problem.message for problem in (*listing.problems, *listing.growing)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from itertools import islice
 
 from platform_assets.contracts import Contract
-from platform_assets.sources.names import folded, repeated_names
+from platform_assets.sources.names import LONGEST_NAME, folded, listed, repeated_names
 from platform_assets.sources.text import Lines
 
 RESERVED = frozenset({"_arrival", "_arrival_date", "_broken", "_file_path", "_line", "_metadata", "_rescued"})
@@ -25,8 +26,10 @@ def wrong_columns(columns: Sequence[str], contract: Contract) -> str | None:
 
     Spark does not tell capital letters from small ones, so names that differ only in them are one name twice.
     """
+    if longest := max((name for name in columns if len(name) > LONGEST_NAME), key=len, default=None):
+        return f"has a column with a name of {len(longest):,} characters, more than {LONGEST_NAME:,}; shorten it"
     if repeated := repeated_names(columns):
-        return f"has the column {', '.join(repeated)} more than once"
+        return f"has the column {listed(repeated)} more than once"
     if missing := missing_columns(columns, contract):
         return missing
     if reserved := sorted({name for name in columns if folded(name) in RESERVED}):
@@ -101,8 +104,8 @@ class JsonNames:
             return
         self.objects += 1
         self._unseen = {written: name for written, name in self._unseen.items() if name not in names}
-        if len(self._undeclared) < _MOST_NAMES:
-            self._undeclared |= names - {*self._contract.column_names}
+        others = (name for name in names - {*self._contract.column_names} if len(name) <= LONGEST_NAME)
+        self._undeclared |= {*islice(others, _MOST_NAMES - len(self._undeclared))}
 
 
 def _names(line: bytes) -> set[str] | None:

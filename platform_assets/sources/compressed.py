@@ -8,12 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.sources.limits import LimitError, Limits
 
-GZIP_RATIO = 200
-"""How many times as long as the file its content may be, if nothing else is set."""
-
-_SMALL = 1 << 26
-"""Bytes that anything may become."""
 _BEGINNING = b"\x1f\x8b"
 _CUT_SHORT = "is gzip that was cut short; deliver it whole"
 
@@ -33,16 +29,17 @@ def holds_gzip(file: Path) -> bool:
         return stream.read(len(_BEGINNING)) == _BEGINNING
 
 
-def chunks(file: Path, gzip_ratio: int, size: int) -> Iterator[bytes]:
+def chunks(file: Path, limits: Limits, size: int) -> Iterator[bytes]:
     """What is in a file, unpacked, piece by piece.
 
     Args:
         file: to read.
-        gzip_ratio: how many times as long as the file its content may be; 64 MiB may always be in it.
+        limits: how much may be in it.
         size: bytes of a piece.
 
     Raises:
-        CompressionError: it is damaged or cut short, not gzip though its name says so, or too much is in it.
+        CompressionError: it is damaged or cut short, or not gzip though its name says so.
+        LimitError: too much is in it.
         OSError: it cannot be read.
     """
     if not is_compressed(file):
@@ -54,15 +51,12 @@ def chunks(file: Path, gzip_ratio: int, size: int) -> Iterator[bytes]:
         raise CompressionError(_CUT_SHORT)
     if not holds_gzip(file):
         raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
-    most, unpacked = max(gzip_ratio * file.stat().st_size, _SMALL), 0
+    unpacked = 0
     with file.open("rb") as packed, gzip.GzipFile(fileobj=packed, mode="rb") as stream:
         while chunk := _unpacked(stream, size):
             unpacked += len(chunk)
-            if unpacked > most:
-                raise CompressionError(
-                    f"becomes more than {most:,} bytes unpacked, {gzip_ratio} times its size; "
-                    "deliver it in parts, or set PLATFORM_GZIP_RATIO higher"
-                )
+            if reason := limits.unpacks_too_far(unpacked, file.stat().st_size):
+                raise LimitError(reason)
             yield chunk
 
 

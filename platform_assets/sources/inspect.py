@@ -12,13 +12,23 @@ import pyarrow.parquet as pq
 
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
-from platform_assets.records.line_copies import restored
+from platform_assets.records.line_copies import ENDING, restored
 from platform_assets.sources.columns import JsonNames, wrong_columns
-from platform_assets.sources.compressed import GZIP_RATIO, CompressionError, holds_gzip, is_compressed
+from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
 from platform_assets.sources.landing import LandedFile
-from platform_assets.sources.parquet import repeated_fields, unreadable_column, unusable_type
+from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.names import listed
+from platform_assets.sources.parquet import (
+    beyond,
+    depth,
+    too_large_footer,
+    unknown_codec,
+    unreadable_column,
+    wrong_types,
+)
 from platform_assets.sources.records import Records
 from platform_assets.sources.text import EncodingError, Lines, Scan, scan
+from platform_assets.sources.unpacked import becomes_too_much
 
 _MOST_FIELDS = 20_000
 """Spark's CSV parser gives up on a whole file at a line with more."""
@@ -29,7 +39,11 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """What programs write in place of commas where a comma is the sign of decimals, or on request."""
 
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
-_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
+_ROWS_AT_ONCE = 8192
+_SHOWN = 300
+"""Characters of what a library says of a file, which may repeat what is in it."""
+_LONGEST_NAME = 255
+"""Bytes of a file's name, on every system."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,8 @@ class Inspection:
     Args:
         columns: names as delivered, in the file's order; of JSON lines the contract's, since each line names its own.
         schema: a text that equal Parquet schemas share; files of one layout are read together.
-        landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer.
+        landed: rows: records, or lines of JSON, that are not blank, or the number in the Parquet footer; of a file that
+            is beyond a bound, as far as they were counted.
         reason: why the file is refused whole, if it is.
         notes: what a person should know.
         is_read_as_lines: whether Spark reads it only as `sources.lines` writes it: a record of it spans lines or has a
@@ -54,27 +69,30 @@ class Inspection:
     is_read_as_lines: bool = False
 
 
-def inspect(file: LandedFile, contract: Contract, gzip_ratio: int = GZIP_RATIO) -> Inspection:
+def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> Inspection:
     """Read just enough of a file to say whether it can be taken.
 
     Args:
         file: to look into.
         contract: of its table.
-        gzip_ratio: how many times as long as a compressed file its content may be.
+        limits: what it may cost.
+
+    Raises:
+        OSError: it cannot be opened or read, which says nothing about what is in it.
     """
     if ":" in str(file.file) and _PATTERN.search(str(file.file)):
         return _refused("has a colon and one of {}[]*?\\ in its path, which Spark cannot open; rename it")
     try:
         match file.format:
             case "parquet":
-                return _inspect_parquet(file, contract)
+                return _inspect_parquet(file, contract, limits)
             case "csv":
-                return _inspect_csv(file, contract, gzip_ratio)
+                return _inspect_csv(file, contract, limits)
             case "json":
-                return _inspect_json(file, gzip_ratio, contract)
-    except OSError as error:
-        return _refused(f"cannot be read: {error.strerror}")
-    except CompressionError as error:
+                return _inspect_json(file, limits, contract)
+    except (OSError, MemoryError):
+        raise
+    except (CompressionError, LimitError) as error:
         return _refused(str(error))
     except EncodingError as error:
         if not is_compressed(file.file) and holds_gzip(file.file):
@@ -82,21 +100,34 @@ def inspect(file: LandedFile, contract: Contract, gzip_ratio: int = GZIP_RATIO) 
         if error.is_utf16:
             return _refused(f"is UTF-16 text; {_AS_UTF_8}")
         return _refused(f"is not UTF-8 text: line {error.line} has the byte 0x{error.byte:02x}; {_AS_UTF_8}")
+    except Exception as error:  # noqa: BLE001 - in which ways libraries fail at bytes made up for it, nobody knows
+        return _refused(f"cannot be looked into: {type(error).__name__}: {_first_line(error)}")
 
 
 def is_readable(file: LandedFile) -> str | None:
     """Why a Parquet file cannot be read to its end, if so; the footer alone does not tell."""
     try:
-        parquet = pq.ParquetFile(file.file)
-        for group in range(parquet.num_row_groups):
-            parquet.read_row_group(group)
+        parquet = pq.ParquetFile(file.file, pre_buffer=False)
+        for _ in parquet.iter_batches(_ROWS_AT_ONCE):
+            pass
     except (pa.ArrowException, OSError) as error:
-        return f"is corrupt: {_first_line(error)}"
+        if _is_of_the_system(error):
+            raise
+        return _corrupt(error)
     return None
 
 
+def _corrupt(error: Exception) -> str:
+    return f"is corrupt: {_first_line(error)}"
+
+
+def _is_of_the_system(error: Exception) -> bool:
+    """Whether it was not the content of a file that failed; Arrow's own errors about that have no number."""
+    return isinstance(error, OSError) and error.errno is not None
+
+
 def _first_line(error: Exception) -> str:
-    return str(error).split("\n")[0].rstrip(".")
+    return str(error).split("\n")[0].rstrip(".")[:_SHOWN]
 
 
 def _refused(reason: str, landed: int = 0) -> Inspection:
@@ -107,60 +138,64 @@ def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contrac
     if reason := wrong_columns(columns, contract):
         return Inspection(columns, schema, landed, reason)
     extra = [name or "without a name" for name in columns if name not in contract.column_names]
-    notes = (f"extra column {', '.join(extra)} kept in _rescued",) if extra else ()
+    notes = (f"extra column {listed(extra)} kept in _rescued",) if extra else ()
     return Inspection(columns, schema, landed, None, notes)
 
 
-def _inspect_parquet(file: LandedFile, contract: Contract) -> Inspection:
+def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
+    if reason := too_large_footer(file.file, file.size):
+        return _refused(reason)
     try:
         parquet = pq.ParquetFile(file.file)
+        if reason := beyond(parquet.metadata, file.size, limits):
+            return _refused(reason, parquet.metadata.num_rows)
         schema = parquet.schema_arrow.remove_metadata()
-        codecs = _codecs(parquet.metadata)
+        codec = unknown_codec(parquet.metadata)
     except (pa.ArrowException, OSError) as error:
+        if _is_of_the_system(error):
+            raise
         return _refused(f"is not a Parquet file: {_first_line(error)}")
     except UnicodeDecodeError:
         return _refused("has a column whose name is not UTF-8; rename it")
+    if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
+        return _refused(reason, parquet.metadata.num_rows)
     inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
     if inspection.reason is not None:
         return inspection
-    reason = _wrong_types(schema, contract)
-    if unreadable := unreadable_column(parquet.schema):
-        reason = f"has {unreadable}"
-    if unknown := sorted(codecs - _CODECS):
-        reason = f"is compressed with {', '.join(unknown)}; known are {', '.join(sorted(_CODECS))}"
+    reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
+    if reason is None:
+        try:
+            reason = becomes_too_much(file.file, parquet, file.size, limits)
+        except (pa.ArrowException, OSError) as error:
+            if _is_of_the_system(error):
+                raise
+            reason = _corrupt(error)
     return replace(inspection, reason=reason)
-
-
-def _wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
-    if "" in schema.names:
-        return "has a column without a name"
-    for column in (column for column in contract.columns if column.name in schema.names):
-        if what := unusable_type(schema.field(column.name).type, column.type):
-            return f"has {column.name} as {what}, which cannot become {column.type}"
-    if repeated := [name for field in schema for name in repeated_fields(field.type, field.name)]:
-        return f"has the field {', '.join(repeated)} more than once"
-    return None
-
-
-def _codecs(metadata: pq.FileMetaData) -> set[str]:
-    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
-    return {group.column(n).compression for group in groups for n in range(group.num_columns)}
 
 
 def _is_unknown_gzip(file: LandedFile) -> bool:
     return is_compressed(file.file) and file.file.suffix != COMPRESSED
 
 
-def _inspect_csv(file: LandedFile, contract: Contract, gzip_ratio: int) -> Inspection:
-    csv_file, records = _Csv(contract), Records()
-    seen = scan(file.file, csv_file.look, records, gzip_ratio)
-    if not seen.lines:
+def _inspect_csv(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
+    csv_file, records = _Csv(contract, limits), Records()
+    seen = scan(file.file, csv_file.look, records, limits)
+    if not seen.lines and seen.wrong is None:
         return _refused("is empty: not even a header line")
-    landed = seen.lines - 1
+    landed = max(seen.lines - 1, 0)
     if csv_file.header is None or (csv_file.header.reason is None and seen.wrong is not None):
         return _refused(seen.wrong or "", landed)
     as_lines = records.marked > 0 or _is_unknown_gzip(file)
+    if as_lines and (reason := _too_long_to_copy(file)):
+        return _refused(reason, landed)
     return replace(csv_file.header, landed=landed, is_read_as_lines=as_lines)
+
+
+def _too_long_to_copy(file: LandedFile) -> str | None:
+    most = _LONGEST_NAME - len(ENDING)
+    if len(file.file.name.encode()) <= most:
+        return None
+    return f"has a name of more than {most} bytes, which leaves none to a copy with one record on each line; shorten it"
 
 
 class _Csv:
@@ -168,20 +203,26 @@ class _Csv:
 
     Args:
         contract: of its table.
+        limits: of its columns.
     """
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: Contract, limits: Limits) -> None:
         self.header: Inspection | None = None
         self._contract = contract
+        self._limits = limits
 
     def look(self, lines: Lines) -> str | None:
         """What is wrong with the columns, or else with the first line that cannot be taken."""
         if self.header is None:
             text = lines.whole()[0].decode("utf-8-sig")
+            if text.count(",") >= _MOST_FIELDS:
+                return self._limits.too_many_columns(text.count(",") + 1)
             try:
                 names = next(csv.reader([text]))
             except csv.Error:
                 return _too_large(1)
+            if reason := self._limits.too_many_columns(len(names)):
+                return reason
             self.header = _judge(tuple(restored(name).strip() for name in names), text, 0, self._contract)
             if self.header.reason is not None and (other := _other_format(text, names, self._contract)):
                 self.header = replace(self.header, reason=other)
@@ -200,7 +241,9 @@ def _other_format(header: str, names: Collection[str], contract: Contract) -> st
         return _UNMARKED_UTF_16
     declared = {*contract.column_names}
     for sign, called in _SEPARATORS.items():
-        if sign in header and len(declared.intersection(_split(header, sign))) > len(declared.intersection(names)):
+        if 0 < header.count(sign) < _MOST_FIELDS and len(declared.intersection(_split(header, sign))) > len(
+            declared.intersection(names)
+        ):
             return f"looks separated by {called} instead of commas; separate and quote as RFC 4180 says"
     return None
 
@@ -212,7 +255,7 @@ def _split(header: str, sign: str) -> set[str]:
 def _wrong_line(line: bytes, number: int, fields: int) -> str | None:
     if len(line) > _MOST_FIELDS and line.count(b",") >= _MOST_FIELDS:
         return f"has {line.count(b',') + 1:,} fields in row {number}, header included"
-    if line.count(b'"') % 2 == 0:
+    if line.count(b'"') % 2 == 0 or line.count(b",") + 1 < fields:
         return None
     try:
         if _ends_open(line.decode(), fields):
@@ -242,9 +285,9 @@ def _ends_open(line: str, fields: int) -> bool:
     return False
 
 
-def _inspect_json(file: LandedFile, gzip_ratio: int, contract: Contract) -> Inspection:
+def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspection:
     names = JsonNames(contract)
-    seen = scan(file.file, names.look, None, gzip_ratio)
+    seen = scan(file.file, names.look, None, limits)
     if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return _refused("is a JSON array; deliver one object per line", seen.lines)
     if (reason := seen.wrong or names.missing()) is not None:
@@ -252,6 +295,8 @@ def _inspect_json(file: LandedFile, gzip_ratio: int, contract: Contract) -> Insp
     if seen.lines and not names.objects:
         # As with a header that names no column: nothing says that these were meant to be rows of the table.
         return _refused(_no_object(seen), seen.lines)
+    if _is_unknown_gzip(file) and (reason := _too_long_to_copy(file)):
+        return _refused(reason, seen.lines)
     notes = () if seen.lines else ("empty file: no rows",)
     return Inspection(contract.column_names, "", seen.lines, None, notes, _is_unknown_gzip(file))
 

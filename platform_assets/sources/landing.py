@@ -5,8 +5,6 @@ A listing opens files and reads none: a terabyte costs as much as nothing. What 
 
 from __future__ import annotations
 
-import hashlib
-import os
 import stat
 import time
 from collections.abc import Iterable, Mapping
@@ -17,18 +15,12 @@ from pathlib import Path
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, Format, format_of
+from platform_assets.sources.content import ChangedError, LinkError, State, sha256_of, state_of
+from platform_assets.sources.limits import Limits
 
-_CHUNK = 1 << 20
 _REMEMBERED = 4096
 """Changed files whose content a process remembers."""
-
-
-State = tuple[int, int, int, int]
-"""Size, inode, and when content and inode changed last, in nanoseconds; the last of these no tool can set back."""
-
-
-class _ChangedError(Exception):
-    """A file is another one than it was when it was looked at."""
+_IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,13 @@ class Listing:
 
 
 def list_landing(
-    root: Path, source: LandingFiles, known: Mapping[str, Known], *, until: date, settle_s: float
+    root: Path,
+    source: LandingFiles,
+    known: Mapping[str, Known],
+    *,
+    until: date,
+    settle_s: float,
+    limits: Limits = Limits(),
 ) -> Listing:
     """Look for arrivals of one source that were not taken yet.
 
@@ -117,6 +115,7 @@ def list_landing(
         known: files taken or refused before, by path.
         until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
+        limits: a file of more bytes is not even read.
     """
     pending: list[LandedFile] = []
     growing: list[Problem] = []
@@ -124,13 +123,12 @@ def list_landing(
     delivered: set[date] = set()
     folder = source.folder
     base = root / folder
-    inside = root.resolve()
-    for entry in _entries(base, folder, problems) if base.exists() else ():
+    for entry in _entries(base, folder, problems):
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
-        is_inside = entry.resolve().is_relative_to(inside)
+        is_inside = entry.resolve().is_relative_to(root.resolve())
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
@@ -144,7 +142,7 @@ def list_landing(
                 growing.append(_not_complete(path, f"{file.name}{source.complete}"))
                 left = True
                 continue
-            outcome = _look(is_inside, path, file, day, had, settle_s)
+            outcome = _look(is_inside, path, file, day, had, settle_s, limits)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
@@ -179,6 +177,8 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
     """What lies in a folder, without what is left to its writer; an unreadable folder or name is a problem."""
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+    except FileNotFoundError:
+        return []  # nobody delivered yet, or somebody took it away
     except OSError as error:
         problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
@@ -207,19 +207,19 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
             problems.append(Problem(f"{folder}/{entry.name}", "is a link or a file where a folder should be"))
             return None
     except OSError as error:
-        problems.append(_unreadable(f"{folder}/{entry.name}", error))
+        problems.append(unreadable(f"{folder}/{entry.name}", error))
         return None
     return day
 
 
 def _look(
-    is_inside: bool, path: str, file: Path, day: date, known: Known | None, settle_s: float
+    is_inside: bool, path: str, file: Path, day: date, known: Known | None, settle_s: float, limits: Limits
 ) -> LandedFile | Problem | None:
     kind = format_of(file.name)
     try:
         before = file.lstat()
         if stat.S_ISLNK(before.st_mode) or not is_inside:
-            return Problem(path, "is a symbolic link; only files inside the landing root are taken")
+            return Problem(path, _IS_A_LINK)
         if not stat.S_ISREG(before.st_mode):
             return Problem(path, "is not a file")
         if kind is None:
@@ -239,15 +239,19 @@ def _look(
                 is_growing=True,
                 rests_in_s=settle_s - age_s,
             )
-        landed = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, _state(before))
+        landed = LandedFile(path, file, day, kind, before.st_size, before.st_mtime_ns, state_of(before))
+        if reason := limits.too_large(landed.size):
+            return Problem(path, reason)
         if known is None or (known.refused and known.size != landed.size):
             with file.open("rb"):
                 return landed
-        sha256 = _remembered(file, landed.state)
+        sha256 = _remembered(file, path, landed.state)
     except OSError as error:
-        return _unreadable(path, error)
-    except _ChangedError:
+        return unreadable(path, error)
+    except ChangedError:
         return _changed(path)
+    except LinkError:
+        return Problem(path, _IS_A_LINK)
     if sha256 == known.sha256:
         return None
     if not known.refused:
@@ -266,44 +270,37 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
     problems: list[Problem] = []
     for landed in files:
         try:
-            with_sha256.append(replace(landed, sha256=_sha256(landed.file, landed.state)))
+            with_sha256.append(replace(landed, sha256=sha256_of(landed.file, landed.path, landed.state)))
         except OSError as error:
-            problems.append(_unreadable(landed.path, error))
-        except _ChangedError:
+            problems.append(unreadable(landed.path, error))
+        except ChangedError:
             problems.append(_changed(landed.path))
+        except LinkError:
+            problems.append(Problem(landed.path, _IS_A_LINK))
     return with_sha256, problems
 
 
+def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
+    """Those of hashed files that are not what they were, by their content, and what is wrong with each."""
+    changed: dict[LandedFile, Problem] = {}
+    for landed in files:
+        again, problems = hashed([landed])
+        if problems:
+            changed[landed] = problems[0]
+        elif again[0].sha256 != landed.sha256:
+            changed[landed] = _changed(landed.path)
+    return changed
+
+
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(file: Path, state: State) -> str:
-    return _sha256(file, state)
+def _remembered(file: Path, path: str, state: State) -> str:
+    return sha256_of(file, path, state)
 
 
-def _sha256(file: Path, state: State) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    if _state(file.stat()) != state:
-        raise _ChangedError
-    return digest.hexdigest()
-
-
-def _unreadable(path: str, error: OSError) -> Problem:
+def unreadable(path: str, error: OSError) -> Problem:
+    """That a file cannot be opened or read, which says nothing about what is in it."""
     return Problem(path, f"cannot be read: {error.strerror}")
 
 
 def _changed(path: str) -> Problem:
     return Problem(path, "is still growing, changed while it was read", is_growing=True)
-
-
-def unchanged(landed: LandedFile) -> bool:
-    """Whether the file is still the one that was looked at."""
-    try:
-        return _state(landed.file.stat()) == landed.state
-    except OSError:
-        return False
-
-
-def _state(stat: os.stat_result) -> State:
-    return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns

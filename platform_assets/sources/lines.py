@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from platform_assets.sources.compressed import GZIP_RATIO, chunks
+from platform_assets.sources.compressed import chunks
 from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.limits import Limits
 from platform_assets.sources.records import on_lines
 
 _CHUNK = 1 << 20
 
 
-def lines_of(file: LandedFile, gzip_ratio: int = GZIP_RATIO) -> Iterator[bytes]:
+def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
     """The content of the copy, piece by piece.
 
     Args:
         file: CSV, or JSON lines, which have no record on several lines.
-        gzip_ratio: how many times as long as a compressed file its content may be.
+        limits: of what is in it.
 
     Raises:
         CompressionError: it cannot be unpacked.
+        LimitError: too much is in it.
         OSError: it cannot be read.
     """
-    content = chunks(file.file, gzip_ratio, _CHUNK)
+    content = chunks(file.file, limits, _CHUNK)
     return on_lines(content) if file.format == "csv" else content

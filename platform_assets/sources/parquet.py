@@ -1,14 +1,24 @@
-"""Which Parquet types can be read, and which can become a column of a contract without guessing."""
+"""What a Parquet file says of itself: how much is in it, and which types can be read, or become a column's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from platform_assets.contracts import Contract
 from platform_assets.contracts.columns import MOST_DIGITS
-from platform_assets.sources.names import repeated_names
+from platform_assets.sources.limits import Limits
+from platform_assets.sources.names import listed, repeated_names
+
+_MOST_FOOTER = 1 << 26
+"""Bytes of a footer, which has to be held whole to see anything of the file, and many times over."""
+_ENDING = 8
+"""Bytes after the footer: its length, and four letters."""
+
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD"})
 
 _Is = Callable[[pa.DataType], bool]
 
@@ -33,7 +43,53 @@ _BECOMES: dict[str, tuple[_Is, ...]] = {
 """Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
 
 
-def unusable_type(type_: pa.DataType, wanted: str) -> str | None:
+def too_large_footer(file: Path, size: int) -> str | None:
+    """That a footer is longer than anybody should have to read, if so."""
+    with file.open("rb") as stream:
+        stream.seek(max(size - _ENDING, 0))
+        said = int.from_bytes(stream.read(4), "little")
+    if _MOST_FOOTER < said < size:
+        return f"has a footer of {said:,} bytes, more than {_MOST_FOOTER:,}; write fewer columns or row groups"
+    return None
+
+
+def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
+    """Which bound a file passes by what its footer says is in it, if it does."""
+    unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    return (
+        limits.too_many_rows(metadata.num_rows)
+        or limits.too_many_columns(metadata.num_columns)
+        or limits.unpacks_too_far(unpacked, size)
+    )
+
+
+def depth(type_: pa.DataType) -> int:
+    """How deep fields lie in each other: 1 for a plain one."""
+    return 1 + max((depth(type_.field(n).type) for n in range(type_.num_fields)), default=0)
+
+
+def wrong_types(schema: pa.Schema, contract: Contract) -> str | None:
+    """What keeps the columns of a file from becoming those of its contract, if anything."""
+    if "" in schema.names:
+        return "has a column without a name"
+    for column in (column for column in contract.columns if column.name in schema.names):
+        if what := _unusable_type(schema.field(column.name).type, column.type):
+            return f"has {column.name} as {what}, which cannot become {column.type}"
+    if repeated := [name for field in schema for name in _repeated_fields(field.type, field.name)]:
+        return f"has the field {listed(repeated)} more than once"
+    return None
+
+
+def unknown_codec(metadata: pq.FileMetaData) -> str | None:
+    """That columns are compressed in a way that Spark does not know, if so."""
+    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
+    codecs = {group.column(n).compression for group in groups for n in range(group.num_columns)}
+    if unknown := sorted(codecs - _CODECS):
+        return f"is compressed with {', '.join(unknown)}; known are {', '.join(sorted(_CODECS))}"
+    return None
+
+
+def _unusable_type(type_: pa.DataType, wanted: str) -> str | None:
     """The type, as a person may see it, if it cannot become a contract's type."""
     type_ = _plain(type_)
     possible = (_is_text, _IS.is_null, *_BECOMES[wanted.partition("(")[0]])
@@ -41,30 +97,30 @@ def unusable_type(type_: pa.DataType, wanted: str) -> str | None:
 
 
 def unreadable_column(schema: pq.ParquetSchema) -> str | None:
-    """The first column, with its type and what to do, that Spark cannot read; it then reads nothing of the file."""
+    """That a column is of a type that Spark cannot read, if so; it then reads nothing of the file."""
     for column in (schema.column(n) for n in range(len(schema))):
         kind = column.logical_type.type
         if kind == "TIMESTAMP" and "nanoseconds" in str(column.logical_type):
-            return f"{column.path} in nanoseconds, which Spark does not read; write microseconds"
+            return f"has {column.path} in nanoseconds, which Spark does not read; write microseconds"
         if kind in {"TIME", "FLOAT16"}:
-            return f"{column.path} as {kind}, which Spark does not read; write it as text or as a number"
+            return f"has {column.path} as {kind}, which Spark does not read; write it as text or as a number"
         if kind == "DECIMAL" and column.precision > MOST_DIGITS:
-            return f"{column.path} with {column.precision} digits; Spark reads at most {MOST_DIGITS}"
+            return f"has {column.path} with {column.precision} digits; Spark reads at most {MOST_DIGITS}"
     return None
 
 
-def repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
+def _repeated_fields(type_: pa.DataType, path: str) -> Iterator[str]:
     """The fields of a column, by their paths, whose names are one name to Spark; it then reads nothing of the file."""
     if _IS.is_struct(type_):
         fields = [type_.field(n) for n in range(type_.num_fields)]
         yield from (f"{path}.{name}" for name in repeated_names([field.name for field in fields]))
         for field in fields:
-            yield from repeated_fields(field.type, f"{path}.{field.name}")
+            yield from _repeated_fields(field.type, f"{path}.{field.name}")
     elif _IS.is_map(type_):
-        yield from repeated_fields(type_.key_type, f"{path}.key")
-        yield from repeated_fields(type_.item_type, f"{path}.value")
+        yield from _repeated_fields(type_.key_type, f"{path}.key")
+        yield from _repeated_fields(type_.item_type, f"{path}.value")
     elif _IS.is_list(type_) or _IS.is_large_list(type_) or _IS.is_fixed_size_list(type_):
-        yield from repeated_fields(type_.value_type, f"{path}.element")
+        yield from _repeated_fields(type_.value_type, f"{path}.element")
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -10,14 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from platform_assets.sources.compressed import GZIP_RATIO, chunks
+from platform_assets.sources.compressed import chunks
+from platform_assets.sources.limits import Limits
 from platform_assets.sources.records import Records
 
 CHUNK = 1 << 18
 """Bytes read at a time; short lines take some twenty times as much."""
-
-LONGEST_LINE = 1 << 24
-"""Bytes of a line that is taken: whoever looks at one, and makes a row of it, holds it whole."""
 
 _BLANK = bytes(range(33))
 """What Spark takes for white space when it drops blank lines."""
@@ -65,9 +63,9 @@ class Scan:
     """What a file turned out to hold.
 
     Args:
-        lines: how many are not blank.
+        lines: how many are not blank, up to where a bound was passed.
         beginning: of the first of them.
-        wrong: what is wrong with the first that cannot be taken.
+        wrong: what is wrong with the first that cannot be taken, or with the file from there on.
     """
 
     lines: int
@@ -79,27 +77,31 @@ Look = Callable[[Lines], str | None]
 """What is wrong with some lines, if anything."""
 
 
-def scan(file: Path, look: Look, records: Records | None = None, gzip_ratio: int = GZIP_RATIO) -> Scan:
-    """Read a file once, to its end.
+def scan(file: Path, look: Look, records: Records | None = None, limits: Limits = Limits()) -> Scan:
+    """Read a file once, to its end, or to where it is beyond a bound.
 
     Args:
         file: to read.
         look: shown the lines until it finds something wrong. A line that is too long is wrong by itself.
-        records: bring records that span lines onto one, where the format has such.
-        gzip_ratio: how many times as long as a compressed file its content may be.
+        records: bring records that span lines onto one, where the format has such; its first line is a header.
+        limits: of lines, rows, and what is in a compressed file.
 
     Raises:
         CompressionError: it says that it is compressed, and cannot be unpacked.
         EncodingError: it is not UTF-8, whatever else is wrong.
+        LimitError: too much is in it.
         OSError: it cannot be read.
     """
-    decoder, splitter = _Decoder(), _Splitter(look)
-    for chunk in chunks(file, gzip_ratio, CHUNK):
+    decoder, splitter = _Decoder(), _Splitter(look, limits, headers=1 if records else 0)
+    for chunk in chunks(file, limits, CHUNK):
         decoder.take(chunk)
         splitter.take(records.take(chunk) if records else chunk)
-    decoder.take(b"", final=True)
-    splitter.take(records.end() if records else b"")
-    splitter.end()
+        if splitter.is_beyond:
+            break
+    else:
+        decoder.take(b"", final=True)
+        splitter.take(records.end() if records else b"")
+        splitter.end()
     return Scan(splitter.count, splitter.beginning, splitter.wrong)
 
 
@@ -121,15 +123,21 @@ class _Decoder:
 
 
 class _Splitter:
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, limits: Limits, headers: int) -> None:
         self.count = 0
         self.beginning = b""
         self.wrong: str | None = None
+        self.is_beyond = False
+        """Whether a bound was passed, so that the rest is not worth reading."""
         self._look = look
+        self._limits = limits
+        self._headers = headers
         self._open = b""
 
     def take(self, content: bytes) -> None:
         for at in range(0, len(content), CHUNK):
+            if self.is_beyond:
+                return
             self._take(content[at : at + CHUNK])
 
     def _take(self, chunk: bytes) -> None:
@@ -138,11 +146,17 @@ class _Splitter:
             self._close(self._open + chunk[:ends])
             self._open = b""
         self._open += chunk[ends:]
-        if len(self._open) > LONGEST_LINE:
-            self._cut()
+        if len(self._open) > self._limits.line_bytes:
+            # Blank or not: whoever looks for its end holds all of it.
+            self.beginning = self.beginning or self._open.lstrip(_BLANK)[:CHUNK]
+            self._end_at(
+                f"has more than {self._limits.line_bytes:,} bytes in row {self.count + 1}, blank lines not counted; "
+                "deliver shorter rows"
+            )
 
     def end(self) -> None:
-        self._close(self._open)
+        if not self.is_beyond:
+            self._close(self._open)
 
     def _close(self, content: bytes) -> None:
         # The white space of all lines at once: to strip each by itself takes several times as long.
@@ -152,14 +166,9 @@ class _Splitter:
             self.beginning = self.beginning or lines.whole()[0][:CHUNK]
             self.wrong = self._look(lines)
         self.count += len(bare)
+        if reason := self._limits.too_many_rows(self.count - self._headers):
+            self._end_at(reason)
 
-    def _cut(self) -> None:
-        """Keep of a line that is too long as much as tells that it is not blank."""
-        self._open = self._open.lstrip(_BLANK)
-        if len(self._open) > LONGEST_LINE:
-            self.beginning = self.beginning or self._open[:CHUNK]
-            self.wrong = self.wrong or (
-                f"has more than {LONGEST_LINE:,} bytes in row {self.count + 1}, blank lines not counted; "
-                "deliver shorter rows"
-            )
-            self._open = b"x"
+    def _end_at(self, reason: str) -> None:
+        self.wrong = self.wrong or reason
+        self.is_beyond = True

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import date
 from hashlib import sha256
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,6 +73,39 @@ def failing_on(name: str, says: str) -> Callable[[SparkSession, Sequence[Layout]
         return rows.withColumn("_arrival", F.coalesce(ill, "_arrival"))
 
     return failing
+
+
+def test_files_that_change_while_spark_reads_them_are_left_and_the_others_are_taken(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One grows, one becomes a link to the very file that it was, one goes; two ingests."""
+    world = make_world(days=1, domains=DAILY, settle_s=0)
+    there = [
+        world.deliver_rows("transactions", DAY, f"{name}.jsonl", [sale(number, 1, DAY)])
+        for number, name in enumerate(("whole", "grows", "linked", "goes"), 1)
+    ]
+
+    def meanwhile(point: str) -> None:
+        if point == "ingest.staged" and there[3].exists():
+            with there[1].open("a") as stream:
+                stream.write(json.dumps(sale(5, 1, DAY)) + "\n")
+            there[2].rename(tmp_path / "elsewhere.jsonl")
+            there[2].symlink_to(tmp_path / "elsewhere.jsonl")
+            there[3].unlink()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arrivals, "failpoint", meanwhile)
+        first = taken(world)
+    assert [arrival.path for arrival in first.arrivals] == [f"transactions/{DAY}/whole.jsonl"]
+    assert [problem.path for problem in first.growing] == [f"transactions/{DAY}/grows.jsonl"]
+    assert {problem.path: problem.what for problem in first.problems} == {
+        f"transactions/{DAY}/linked.jsonl": "is a symbolic link; only files inside the landing root are taken",
+        f"transactions/{DAY}/goes.jsonl": "cannot be read: No such file or directory",
+    }
+    assert {row["basket_id"] for row in world.rows(RAW)} == {1}
+    second = taken(world)
+    assert [(arrival.path, arrival.taken) for arrival in second.arrivals] == [(f"transactions/{DAY}/grows.jsonl", 2)]
+    assert {row["basket_id"] for row in world.rows(RAW)} == {1, 2, 5}
 
 
 def test_files_that_spark_cannot_read_are_refused_and_the_others_are_taken(make_world: MakeWorld) -> None:

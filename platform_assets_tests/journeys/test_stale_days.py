@@ -34,6 +34,7 @@ NOTHING_STALE = {
     "tables": [],
     "contract_changes": {},
     "cannot_be_computed": [],
+    "held": [],
     "bereft": [],
     "waiting_files": 0,
 }

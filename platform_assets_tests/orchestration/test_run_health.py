@@ -120,9 +120,14 @@ def started(daemon: Daemon, *, location: str, ago_s: float) -> str:
 
 @pytest.mark.parametrize(
     ("location", "ago_s", "ends"),
-    [(CODE_LOCATION, 1000, "FAILURE"), (CODE_LOCATION, 1, "STARTED"), ("another", 1000, "STARTED")],
+    [
+        (CODE_LOCATION, 1000, "FAILURE"),
+        (CODE_LOCATION, 1, "STARTED"),
+        ("another", 1000, "STARTED"),
+        ("another", 43_300, "FAILURE"),
+    ],
 )
-def test_a_run_killed_before_it_took_its_lock_fails_in_time(
+def test_a_run_killed_before_it_took_its_lock_fails_in_time_and_any_after_twelve_hours(
     watched: Daemon, location: str, ago_s: float, ends: str
 ) -> None:
     run_id = started(watched, location=location, ago_s=ago_s)

@@ -12,9 +12,9 @@ import pytest
 
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.contracts.landing import format_of
-from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.inspect import Inspection, inspect
 from platform_assets.sources.landing import list_landing
+from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
 
 CONTRACT = Contract(
@@ -42,8 +42,8 @@ PACKED = packed(CSV)
 
 @pytest.fixture
 def look(tmp_path: Path):
-    def inspected(name: str, content: bytes, **how: int) -> Inspection:
-        return inspect(landed(tmp_path, name, content), CONTRACT, **how)
+    def inspected(name: str, content: bytes, **bounds: int) -> Inspection:
+        return inspect(landed(tmp_path, name, content), CONTRACT, Limits(**bounds))
 
     return inspected
 
@@ -120,19 +120,19 @@ def test_a_small_file_that_becomes_too_large_is_refused_before_it_does(look, tmp
     bomb = packed(CSV + b"1,2,3,x\n" * (1 << 24), compresslevel=1)
     tracemalloc.start()
     try:
-        found = look("a.csv.gz", bomb, gzip_ratio=50)
+        found = look("a.csv.gz", bomb, unpacked_ratio=50)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     most = max(50 * len(bomb), 1 << 26)
     assert found.reason == (
         f"becomes more than {most:,} bytes unpacked, 50 times its size; "
-        "deliver it in parts, or set PLATFORM_GZIP_RATIO higher"
+        "deliver it in parts, or set PLATFORM_UNPACKED_RATIO higher and deliver it anew"
     )
     assert peak < 1 << 24
-    with pytest.raises(CompressionError):
-        sum(map(len, lines_of(landed(tmp_path, "a.csv.gz", bomb), gzip_ratio=50)))
-    assert look("a.csv.gz", bomb, gzip_ratio=1000).reason is None
+    with pytest.raises(LimitError):
+        sum(map(len, lines_of(landed(tmp_path, "a.csv.gz", bomb), Limits(unpacked_ratio=50))))
+    assert look("a.csv.gz", bomb, unpacked_ratio=1000).reason is None
 
 
 def test_a_compressed_file_with_records_that_span_lines_is_read_as_lines(look, tmp_path):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +15,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import landing
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, hashed, list_landing, unchanged
+from platform_assets.sources import content, landing
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, changed_since, hashed, list_landing
+from platform_assets.sources.limits import Limits
 
 DAY = "2017-01-02"
 UNTIL = date(2017, 1, 5)
@@ -53,13 +55,13 @@ def as_somebody_else() -> Iterator[None]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files whose content was read, as often as it was."""
     seen: list[Path] = []
-    read = landing._sha256
+    read = content.sha256_of
 
-    def counted(file: Path, state: landing.State) -> str:
+    def counted(file: Path, path: str, state: content.State) -> str:
         seen.append(file)
-        return read(file, state)
+        return read(file, path, state)
 
-    monkeypatch.setattr(landing, "_sha256", counted)
+    monkeypatch.setattr(landing, "sha256_of", counted)
     return seen
 
 
@@ -148,7 +150,7 @@ def test_a_file_of_the_same_size_and_time_in_place_of_one_that_was_looked_at_is_
     when = first.stat().st_mtime_ns
     os.utime(other, ns=(when, when))
     other.replace(first)
-    assert not unchanged(listed)
+    assert [*changed_since([listed])] == [listed]
     assert hashed([listed])[1] == [Problem(listed.path, "is still growing, changed while it was read", is_growing=True)]
 
 
@@ -172,6 +174,21 @@ def test_a_folder_that_may_be_listed_and_not_looked_into_keeps_no_other_from_bei
         listing = look(open_root, complete=complete)
     assert [file.path for file in listing.pending] == [f"sales/{other}/b.csv"]
     assert [path for path in said(listing) if DAY in path]
+
+
+@pytest.mark.parametrize("closed", ["", "sales", f"sales/{DAY}"])
+@pytest.mark.parametrize("complete", [None, "_SUCCESS", ".done"])
+def test_a_folder_that_may_not_be_listed_is_named_and_stops_nothing(
+    open_root: Path, complete: str | None, closed: str
+) -> None:
+    deliver(open_root, "a.csv")
+    (open_root / closed).chmod(0)
+    with as_somebody_else():
+        listing = look(open_root, complete=complete)
+    (open_root / closed).chmod(0o755)
+    assert (listing.pending, listing.delivered) == ((), frozenset())
+    named = closed or "sales"
+    assert said(listing)[named] == "cannot be listed: Permission denied; give this user the right to read it"
 
 
 def test_a_file_dated_in_the_future_is_taken(root):
@@ -217,10 +234,10 @@ def test_a_file_replaced_after_it_was_taken_is_not_taken_and_both_versions_are_n
 
 
 def test_a_listing_reads_no_file_however_large(root, reads):
-    os.truncate(deliver(root, "a.csv"), 1 << 40)
+    os.truncate(deliver(root, "a.csv"), 1 << 32)
     os.utime(root / "sales" / DAY / "a.csv", (1, 1))
     [file] = look(root).pending
-    assert (file.size, file.sha256, reads) == (1 << 40, "", [])
+    assert (file.size, file.sha256, reads) == (1 << 32, "", [])
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -278,14 +295,72 @@ def test_a_refused_file_is_left_alone_until_it_is_repaired(root):
     assert file.size == 6
 
 
-def test_whoever_changes_a_file_after_it_was_listed_is_noticed(root):
+def test_whoever_changes_a_file_after_it_was_hashed_is_noticed(root):
     file = deliver(root, "a.csv")
-    [landed] = look(root).pending
-    assert unchanged(landed)
+    [landed] = hashed(look(root).pending)[0]
+    assert not changed_since([landed])
     file.write_bytes(b"longer than before")
-    assert not unchanged(landed)
+    assert changed_since([landed])[landed].is_growing
     file.unlink()
-    assert not unchanged(landed)
+    assert changed_since([landed])[landed].message == "cannot be read: No such file or directory"
+
+
+def test_content_that_is_another_under_the_same_state_is_noticed(root):
+    """No tool leaves size, inode and both times as they were, but a file system with coarse times may."""
+    deliver(root, "a.csv", b"a\n1\n")
+    [landed] = hashed(look(root).pending)[0]
+    assert [*changed_since([replace(landed, sha256="another")])] == [replace(landed, sha256="another")]
+
+
+LINK = "is a symbolic link; only files inside the landing root are taken"
+
+
+@pytest.mark.parametrize("swapped", ["a.csv", DAY])
+def test_a_link_put_in_place_of_what_was_listed_is_not_followed(root, tmp_path, swapped):
+    """The very file that was listed, moved out of the landing root: its size, time and inode are as they were."""
+    deliver(root, "a.csv")
+    deliver(root, "b.csv", day="2017-01-03")
+    listed = look(root).pending
+    [before, other] = hashed(listed)[0]
+    there = root / "sales" / DAY / "a.csv" if swapped == "a.csv" else root / "sales" / DAY
+    there.rename(tmp_path / "elsewhere")
+    there.symlink_to(tmp_path / "elsewhere")
+    taken, problems = hashed(listed)
+    assert [file.path for file in taken] == ["sales/2017-01-03/b.csv"]
+    assert [(problem.path, problem.message, problem.is_growing) for problem in problems] == [(before.path, LINK, False)]
+    assert {file.path: problem.message for file, problem in changed_since([before, other]).items()} == {
+        before.path: LINK
+    }
+
+
+def test_a_source_folder_that_became_a_link_out_of_the_landing_root_is_not_followed(root, tmp_path):
+    deliver(root, "a.csv")
+    listed = look(root).pending
+    (root / "sales").rename(tmp_path / "elsewhere")
+    (root / "sales").symlink_to(tmp_path / "elsewhere")
+    assert [problem.message for problem in hashed(listed)[1]] == [LINK]
+
+
+def test_a_pipe_put_in_place_of_a_file_is_not_waited_for(root):
+    file = deliver(root, "a.csv")
+    listed = look(root).pending
+    file.unlink()
+    os.mkfifo(file)
+    assert [problem.is_growing for problem in hashed(listed)[1]] == [True]
+
+
+def test_a_file_of_more_bytes_than_are_taken_is_named_and_never_read(root, reads):
+    deliver(root, "b.csv")
+    known = remembered(look(root).pending)
+    reads.clear()
+    for name in ("a.csv", "b.csv"):
+        os.truncate(deliver(root, name), 4 << 20)
+        os.utime(root / "sales" / DAY / name, (1, 1))
+    bounded = list_landing(root, LandingFiles("sales"), known, until=UNTIL, settle_s=2, limits=Limits(file_mib=3))
+    reason = "has 4,194,304 bytes, more than 3,145,728; deliver it in parts, or set PLATFORM_FILE_MIB higher"
+    assert said(bounded) == dict.fromkeys([f"sales/{DAY}/a.csv", f"sales/{DAY}/b.csv"], reason)
+    assert (bounded.pending, bounded.delivered, reads) == ((), frozenset(), [])
+    assert [file.path for file in look(root, known).pending] == [f"sales/{DAY}/a.csv"]
 
 
 @pytest.mark.parametrize("name", [".a.csv", "_a.csv", ".a.csv.crc", "_SUCCESS"])

@@ -11,6 +11,21 @@ READING = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {}. S
 TASK = "Job aborted due to stage failure: Lost task 0.0 in stage 1.0 (TID 3) (driver): {}\n\tat org.x.Y.z(Y.java:1)"
 
 
+class Java:
+    """An error of Java's, as Python sees it."""
+
+    cause: Java | None = None
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def toString(self) -> str:  # noqa: N802
+        return self.said
+
+    def getCause(self) -> Java | None:  # noqa: N802
+        return self.cause
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -26,6 +41,14 @@ def test_a_file_is_to_blame_whatever_it_is_called(name: str) -> None:
     assert complaint(error) == said
     with pytest.raises(PySparkException, match="FAILED_READ_FILE"), full_disk_explained("a stage"):
         raise error
+
+
+def test_what_is_said_is_the_cause_without_the_place() -> None:
+    class Caused(PySparkException):
+        _origin = Java("org.apache.spark.SparkException: " + READING.format("file:///landing/a.parquet"))
+
+    Caused._origin.cause = Java("java.lang.ArithmeticException: long overflow\n\tat java.lang.Math")
+    assert complaint(Caused(READING.format("file:///landing/a.parquet"))) == "long overflow"
 
 
 @pytest.mark.parametrize(

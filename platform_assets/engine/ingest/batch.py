@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -19,7 +21,6 @@ from platform_assets.engine.ingest.unreadable import untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
 from platform_assets.engine.raw.turn import IngestTurn
-from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
@@ -29,7 +30,8 @@ from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
-from platform_assets.sources.landing import LandedFile, unchanged
+from platform_assets.sources.landing import LandedFile, Problem, changed_since, unreadable
+from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
@@ -42,9 +44,34 @@ from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
 from platform_assets.spark.tables.staging import stage
 from platform_assets.words import counted
 
+_Look = tuple[Format, str, tuple[str, ...], bool]
+"""What files have in common that are read together."""
 
-class IngestError(PlatformError):
-    """A file changed while it was taken; nothing of its batch was published."""
+_MOST_LAYOUTS = 16
+"""Files that look different and are staged at once: of hundreds Spark makes a plan that it cannot hold."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a batch.
+
+    Args:
+        arrivals: what became of each file that was taken or refused.
+        days: new content of every raw day touched.
+        left: why others are left for the next time.
+    """
+
+    arrivals: tuple[Arrival, ...]
+    days: Mapping[date, DayContent]
+    left: tuple[Problem, ...]
+
+
+class _ChangedError(Exception):
+    """Files that are not what they were when they were listed."""
+
+    def __init__(self, problems: dict[LandedFile, Problem]) -> None:
+        super().__init__(*problems)
+        self.problems = problems
 
 
 class _UnaccountedError(Exception):
@@ -55,27 +82,32 @@ class _UnaccountedError(Exception):
         self.reasons = reasons
 
 
-def ingest_batch(
-    turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]
-) -> tuple[tuple[Arrival, ...], dict[date, DayContent]]:
+def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFile]) -> Taken:
     """Take some files whole, in one publication of raw, of the rows refused and of those that wait in the late queue.
 
-    A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken.
-
-    Returns:
-        What became of each file, and the new content of every raw day touched.
-
-    Raises:
-        IngestError: a file changed while it was read.
+    A file that cannot be read, or whose rows do not add up, is refused whole and keeps no other from being taken; nor
+    does one that changes meanwhile, or cannot be opened, of which nothing is recorded.
     """
-    seen = {file: inspect(file, turn.contract, turn.platform.settings.gzip_ratio) for file in files}
+    limits = Limits.of(turn.platform.settings)
+    seen: dict[LandedFile, Inspection] = {}
+    left: dict[LandedFile, Problem] = {}
+    for file in files:
+        try:
+            seen[file] = inspect(file, turn.contract, limits)
+        except OSError as error:
+            left[file] = unreadable(file.path, error)
     refused = {file: inspection.reason for file, inspection in seen.items() if inspection.reason is not None}
-    while True:
+    while seen:
         try:
             with full_disk_explained(turn.contract.name):
-                return _take(turn, spark, seen, refused)
+                return Taken(*_take(turn, spark, seen, refused), tuple(left.values()))
         except _UnaccountedError as error:
             refused |= error.reasons
+        except _ChangedError as error:
+            left |= error.problems
+            seen = {file: inspection for file, inspection in seen.items() if file not in left}
+            refused = {file: reason for file, reason in refused.items() if file not in left}
+    return Taken((), {}, tuple(left.values()))
 
 
 def _take(
@@ -87,7 +119,7 @@ def _take(
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        with _as_lines(seen, refused, folders[letters], platform.settings.gzip_ratio) as copies:
+        with _as_lines(seen, refused, folders[letters], Limits.of(platform.settings)) as copies:
             _stage_rows(spark, contract, seen, refused, folders[contract.name], copies)
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
@@ -105,6 +137,8 @@ def _take(
             taken = profile_raw(read_staged(spark, folders[contract.name]))
         counted = (taken, rejected, waiting)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
+        # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
+        _raise_if_changed(seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
             appended_change(platform, snapshot.release, contract.name, publication, raw_schema(contract).json(), taken),
@@ -139,36 +173,52 @@ def _stage_rows(
         like.write_in_place(described_by(contract, file.format))
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
-    while good := [file for file in seen if file not in refused]:
+    while parts := _parts([file for file in seen if file not in refused], seen, copies):
         try:
-            stage(parsed(good), folder)
+            for part in parts:
+                stage(parsed(part), folder)
             return
         except (PySparkException, Py4JError):
-            corrupt = {file: reason for file in good if file.format == "parquet" and (reason := is_readable(file))}
-            culprits = corrupt or untakeable(parsed, described, good)
+            good = [file for part in parts for file in part]
+            _raise_if_changed(good)
+            culprits = {f: reason for f in good if f.format == "parquet" and (reason := is_readable(f))}
+            for part in [] if culprits else parts:
+                culprits |= untakeable(parsed, described, part)
             if not culprits:
                 raise
             refused |= culprits
             folder.remove(durable=False)
 
 
+def _parts(
+    files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
+) -> list[list[LandedFile]]:
+    """The files, few of them with different looks in a part: what Spark plans does not grow with their number."""
+    alike: defaultdict[_Look, list[LandedFile]] = defaultdict(list)
+    for file in files:
+        alike[_look(file, seen, copies)].append(file)
+    looks = iter(alike.values())
+    return [[file for look in part for file in look] for part in iter(lambda: [*islice(looks, _MOST_LAYOUTS)], [])]
+
+
 @contextmanager
 def _as_lines(
-    seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location, gzip_ratio: int
+    seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location, limits: Limits
 ) -> Iterator[dict[LandedFile, Location]]:
     """The copies of files of which Spark can read nothing else, in a folder that is empty again afterwards.
 
     Raises:
-        IngestError: a file changed since it was looked into.
+        _ChangedError: a file changed since it was looked into.
     """
     copies: dict[LandedFile, Location] = {}
     try:
         for file in (file for file, inspection in seen.items() if inspection.is_read_as_lines and file not in refused):
             copies[file] = folder / f"{len(copies)}/{file.path}{ENDING}"
             try:
-                copies[file].write_pieces(lines_of(file, gzip_ratio))
-            except CompressionError:
-                raise _changed(file) from None
+                copies[file].write_pieces(lines_of(file, limits))
+            except (CompressionError, LimitError, OSError):
+                _raise_if_changed([file])
+                raise
         yield copies
     finally:
         if copies:
@@ -178,11 +228,14 @@ def _as_lines(
 def _layouts(
     files: Collection[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
 ) -> list[Layout]:
-    alike: defaultdict[tuple[Format, str, tuple[str, ...], bool], list[str]] = defaultdict(list)
+    alike: defaultdict[_Look, list[str]] = defaultdict(list)
     for file in files:
-        place = str(copies.get(file, file.file))
-        alike[file.format, seen[file].schema, seen[file].columns, file in copies].append(place)
+        alike[_look(file, seen, copies)].append(str(copies.get(file, file.file)))
     return [Layout(kind, columns, tuple(paths), copied) for (kind, _, columns, copied), paths in alike.items()]
+
+
+def _look(file: LandedFile, seen: Mapping[LandedFile, Inspection], copies: Collection[LandedFile]) -> _Look:
+    return file.format, seen[file].schema, seen[file].columns, file in copies
 
 
 def _arrival(
@@ -219,16 +272,11 @@ def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     }
     if lost:
         raise _UnaccountedError(lost)
-    for file in arrivals:
-        if not unchanged(file):
-            raise _changed(file)
 
 
-def _changed(file: LandedFile) -> IngestError:
-    return IngestError(
-        f"{file.path} changed while it was taken; none of its rows was published.",
-        "Run again once its writer is done; write under a name that starts with a dot and rename at the end.",
-    )
+def _raise_if_changed(files: Iterable[LandedFile]) -> None:
+    if changed := changed_since(files):
+        raise _ChangedError(changed)
 
 
 def _set_aside(rows: DataFrame, folder: Location) -> RawProfile:

@@ -54,7 +54,6 @@ def ingest(
 
     Raises:
         ContractError: the table cannot take rows of its contract; nothing was taken.
-        IngestError: rows were lost or won, or a file changed while it was read; nothing of that batch was published.
     """
     started = time.monotonic()
     progress(Progress("taking", contract.name))
@@ -74,9 +73,10 @@ def ingest(
             files, problems = hashed(file for day in batch for file in by_date[day])
             changed += problems
             if files:
-                taken, contents = ingest_batch(turn, spark(), files)
-                arrivals += taken
-                published |= contents
+                taken = ingest_batch(turn, spark(), files)
+                arrivals += taken.arrivals
+                published |= taken.days
+                changed += taken.left
             progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
         due = take_due(turn, spark, progress)
         published |= due.published if due else {}

@@ -16,6 +16,7 @@ from platform_assets.quality.set_aside import much_refused
 from platform_assets.records.history import ArrivalRecord
 from platform_assets.settings import Settings
 from platform_assets.sources.landing import Known, Listing, Problem, list_landing
+from platform_assets.sources.limits import Limits
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
@@ -28,10 +29,10 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
         catalogue: where no source lands files, none is needed.
     """
     root = settings.landing
-    if root.is_dir() or not any(contract.source for contract in catalogue):
+    if _is_folder(root) or not any(contract.source for contract in catalogue):
         return None
     todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
-    if root.exists():
+    if not _is_gone(root):
         return Problem(str(root), "is the landing root and no folder", todo)
     if root == settings.state / "landing":
         return None
@@ -49,11 +50,27 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
     unread: dict[str, str] = {}
     for folder in sorted(above):
         place = settings.landing / folder
-        for entry in sorted(place.iterdir()) if place.is_dir() else ():
+        for entry in _entries(place):
             path = PurePosixPath(folder, entry.name).as_posix()
-            if entry.is_dir() and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
+            if _is_folder(entry) and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
                 unread[path] = next(iter(get_close_matches(path, sources, 1)), "")
     return unread
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in a folder, if this user may know; of one of a source, its listing says that he may not."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is one, as far as this user may know."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ def refused_files(platform: Platform) -> RefusedFiles:
     withdrawn = {table: ledger.withdrawn(table) for table in {file.table for file in taken}}
     root = platform.settings.landing
     # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
-    gone = {file.path for file in refused if root.is_dir() and _is_gone(root / file.path)}
+    gone = {file.path for file in refused if _is_folder(root) and _is_gone(root / file.path)}
     return RefusedFiles(
         there=tuple(file for file in refused if file.path not in gone),
         gone=tuple(file for file in refused if file.path in gone),
@@ -123,6 +140,7 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
         known,
         until=today if until is None else min(today, until),
         settle_s=settings.settle_s,
+        limits=Limits.of(settings),
     )
 
 

@@ -34,7 +34,7 @@ def with_all_digits(fields: DataFrame, line: str, contract: Contract) -> DataFra
         line: the column that has the whole line.
         contract: of the raw table.
     """
-    at_stake = {c.name: condition for c in contract.columns if (condition := _may_lack_digits(c)) is not None}
+    at_stake = {c.name: condition for c in contract.columns if (condition := _may_lack_digits(c, line)) is not None}
     if not at_stake:
         return fields
     text = StructType([StructField(name, StringType()) for name in at_stake])
@@ -48,17 +48,20 @@ def with_all_digits(fields: DataFrame, line: str, contract: Contract) -> DataFra
     return fields.withColumn("_again", again).withColumns(whole).drop("_again")
 
 
-def _may_lack_digits(column: Column) -> str | None:
+def _may_lack_digits(column: Column, line: str) -> str | None:
     """Whether a field read as a floating-point number may be another than the delivered one, to its column."""
+    if column.type != "string" and column.digits is None:
+        return None
     field = f"`{column.name}`"
+    # As with an exponent that no such number has.
+    is_zero = f"{field} IN ('0.0', '-0.0') AND (contains({line}, 'e-') OR contains({line}, 'E-'))"
     # Most texts are told apart by their first byte and by having no point, which costs far less than the pattern.
     may_be = f"{field} < ':' AND (contains({field}, '.') OR contains({field}, 'Infinity'))"
     is_double = f"{field} RLIKE r'{_A_DOUBLE}'"
-    if column.type == "string":
-        return f"{may_be} AND {is_double}"
     if column.digits is None:
-        return None
+        return f"{may_be} AND {is_double}"
     told_apart = _DIGITS_OF_A_DOUBLE - compared_decimals(column)
     if column.digits[0] - column.digits[1] <= told_apart:
-        return None
-    return f"{may_be} AND abs(try_cast({field} AS double)) >= {10.0**told_apart!r}D AND {is_double}"
+        return is_zero
+    is_large = f"{may_be} AND abs(try_cast({field} AS double)) >= {10.0**told_apart!r}D AND {is_double}"
+    return f"{is_zero} OR {is_large}"

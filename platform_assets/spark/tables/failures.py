@@ -26,7 +26,15 @@ _OF_THE_MACHINE = re.compile(
 )
 """What Spark says when something else than its rows stopped it."""
 
+_SAYS_WHERE = re.compile(r"FAILED_READ_FILE|Job aborted|\bfile:/")
+"""What only tells that a task or a file failed, or where it lies; why, says a cause of it."""
+
+_CLASS = re.compile(r"^[a-z][\w.$]*\.\w*(?:Exception|Error): ")
+"""Java's name for an error, before what it says."""
+
 _MOST_CAUSES = 30
+_SHOWN = 300
+"""Characters of what Spark says, which may repeat what is in a file."""
 
 
 class DiskFullError(PlatformError):
@@ -57,7 +65,7 @@ def full_disk_explained(what: str) -> Iterator[None]:
 
 
 def complaint(error: PySparkException | Py4JError) -> str | None:
-    """The first line of what Spark says against the rows it was given; null where not the rows made it fail."""
+    """What Spark says against the rows it was given, by its first cause; null where not the rows made it fail."""
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         # Without an error of Java's, Python lost the JVM.
         return None
@@ -65,7 +73,13 @@ def complaint(error: PySparkException | Py4JError) -> str | None:
     if any(_OF_THE_MACHINE.search(text) for text in said):
         return None
     # What py4j says of an error of Java's is only which method was called.
-    return said[1 if isinstance(error, Py4JJavaError) else 0].split("\n")[0].rstrip(".")
+    told = said[1:] if isinstance(error, Py4JJavaError) else said
+    plain = (line for text in reversed(told) if (line := _first_line(text)) and not _SAYS_WHERE.search(line))
+    return next(plain, _first_line(told[0]))[:_SHOWN]
+
+
+def _first_line(text: str) -> str:
+    return _CLASS.sub("", text.split("\n")[0]).rstrip(".")
 
 
 def causes(error: Exception) -> Iterator[str]:

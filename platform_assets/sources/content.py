@@ -1,0 +1,91 @@
+"""What is in a landed file: read without following a link, and known by its sha256.
+
+Between a listing and the reading whoever may write to the landing area can put something else in a file's place: a link
+out of it, or a file of the same size and time. So it is opened step by step, and has to be the file that was listed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+State = tuple[int, int, int, int]
+"""Size, inode, and when content and inode changed last, in nanoseconds; the last of these no tool can set back."""
+
+_CHUNK = 1 << 20
+_IS_A_LINK = frozenset({errno.ELOOP, errno.ENOTDIR})
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class ChangedError(Exception):
+    """A file is another one than it was when it was looked at."""
+
+
+class LinkError(Exception):
+    """A link lies where a file, or the folder of its arrival date, was listed."""
+
+
+def state_of(stat: os.stat_result) -> State:
+    """By what a file is told from another one, also from one of the same size and time that took its place."""
+    return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def sha256_of(file: Path, path: str, state: State) -> str:
+    """The sha256 of what is in a file.
+
+    Args:
+        file: where it is.
+        path: below the landing root.
+        state: in which it was listed.
+
+    Raises:
+        ChangedError: it is in another one, or came to be while it was read.
+        LinkError: a link lies on the way to it.
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with _opened(file, path) as stream:
+        _expect(stream, state)
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+        _expect(stream, state)
+    return digest.hexdigest()
+
+
+def _expect(stream: BinaryIO, state: State) -> None:
+    if state_of(os.fstat(stream.fileno())) != state:
+        raise ChangedError
+
+
+@contextmanager
+def _opened(file: Path, path: str) -> Iterator[BinaryIO]:
+    root = file.parents[path.count("/")].resolve()
+    source = file.parent.parent.resolve()
+    if not source.is_relative_to(root):
+        raise LinkError
+    above = os.open(source, _FOLDER)
+    try:
+        folder = _open_within(file.parent.name, _FOLDER | os.O_NOFOLLOW, above)
+    finally:
+        os.close(above)
+    try:
+        descriptor = _open_within(file.name, _FILE, folder)
+    finally:
+        os.close(folder)
+    with open(descriptor, "rb") as stream:  # noqa: PTH123 - it has no path of its own that could be trusted
+        yield stream
+
+
+def _open_within(name: str, how: int, folder: int) -> int:
+    try:
+        return os.open(name, how, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _IS_A_LINK:
+            raise LinkError from None
+        raise

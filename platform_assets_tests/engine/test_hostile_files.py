@@ -1,0 +1,117 @@
+"""A folder of files that others made to do harm: each is refused by its name, or by its rows, and the others arrive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.results import IngestResult
+from platform_assets.records.manifest import Arrival
+from platform_assets_tests.support.hostile import BOUNDS, REFUSED, ROWS, SPARKS, csv, good, mutated
+from platform_assets_tests.support.orchestration.readings import SENSORS
+from platform_assets_tests.support.world import MakeWorld, World, empty_world
+
+ARRIVAL = "2017-01-01"
+EVERY: dict[str, Callable[[], bytes]] = {name: make for name, (make, _) in (REFUSED | SPARKS).items()}
+EVERY |= {name: make for name, (make, _, _) in ROWS.items()}
+BOUNDED = {name: getattr(BOUNDS, name) for name in type(BOUNDS).__dataclass_fields__}
+MOST_SECONDS = 240.0
+
+
+def taken(world: World) -> tuple[dict[str, Arrival], IngestResult]:
+    """What a refresh made of the readings that lie there."""
+    [result] = [ingest for ingest in world.refresh().ingests if ingest.table == "raw.readings"]
+    return {arrival.path.rpartition("/")[2]: arrival for arrival in result.arrivals}, result
+
+
+def balanced(world: World, arrivals: dict[str, Arrival]) -> None:
+    """Landed is raw, refused and late, in all and by file."""
+    read = [arrival for arrival in arrivals.values() if arrival.reason is None]
+    assert all(arrival.landed == arrival.taken + arrival.refused + arrival.late for arrival in read)
+    counts = {
+        "raw.readings": sum(arrival.taken for arrival in read),
+        "refused.readings": sum(arrival.refused for arrival in read),
+        "late.readings": sum(arrival.late for arrival in read),
+    }
+    assert {table: len(world.rows(table)) if rows else 0 for table, rows in counts.items()} == counts
+
+
+def test_files_that_spark_cannot_take_are_found_among_others(make_world: MakeWorld) -> None:
+    """Four refusals of Spark's, found by halving; ten seconds."""
+    world = make_world(days=3, domains=SENSORS, **BOUNDED)
+    for name, (make, _) in SPARKS.items():
+        world.deliver("readings", ARRIVAL, name, make())
+    goods = dict(map(good, range(4)))
+    for name, content in goods.items():
+        world.deliver("readings", ARRIVAL, name, content)
+    arrivals, result = taken(world)
+    assert {name for name, arrival in arrivals.items() if arrival.reason is None} == {*goods}
+    for name, (_, word) in SPARKS.items():
+        assert word in (arrivals[name].reason or ""), arrivals[name].reason
+        assert str(world.settings.landing) not in (arrivals[name].reason or "")
+    assert not result.problems
+    balanced(world, arrivals)
+
+
+@pytest.mark.proof
+def test_every_hostile_file_is_told_and_every_good_one_arrives(make_world: MakeWorld) -> None:
+    world = make_world(days=3, domains=SENSORS, **BOUNDED)
+    whole = {f"bad_{name}": make for name, make in EVERY.items()}
+    for name, make in whole.items():
+        world.deliver("readings", ARRIVAL, name, make())
+    goods = dict(map(good, range(20)))
+    for name, content in goods.items():
+        world.deliver("readings", ARRIVAL, name, content)
+    started = time.monotonic()
+    arrivals, result = taken(world)
+    assert time.monotonic() - started < MOST_SECONDS
+    too_large = {problem.path.rpartition("/")[2] for problem in result.problems}
+    assert {*arrivals} | too_large == {*whole} | {*goods}
+    for name in goods:
+        assert (arrivals[name].reason, arrivals[name].taken, arrivals[name].refused) == (None, 1, 0), name
+    for name, (_, rows, refused) in ROWS.items():
+        found = arrivals[f"bad_{name}"]
+        assert (found.reason, found.taken, found.refused) == (None, rows, refused), name
+    for name, (_, reason) in REFUSED.items():
+        assert (arrivals[f"bad_{name}"].reason or "").startswith(reason), name
+    balanced(world, arrivals)
+    again, _ = taken(world)
+    assert not again
+
+
+@pytest.mark.proof
+@hypothesis.settings(max_examples=12, suppress_health_check=list(hypothesis.HealthCheck))
+@given(files=st.lists(mutated(), min_size=8, max_size=16))
+def test_whatever_bytes_lie_beside_them_good_files_arrive(spark: SparkSession, files: list[tuple[str, bytes]]) -> None:
+    with TemporaryDirectory() as state:
+        world = empty_world(Path(state), spark, days=3, domains=SENSORS, **BOUNDED)
+        for number, (name, content) in enumerate(files):
+            world.deliver("readings", ARRIVAL, f"odd{number}.{name.partition('.')[2]}", content)
+        goods = dict(map(good, range(4)))
+        for name, content in goods.items():
+            world.deliver("readings", ARRIVAL, name, content)
+        arrivals, _ = taken(world)
+        assert len(arrivals) == len(files) + len(goods)
+        assert all((arrivals[name].reason, arrivals[name].taken) == (None, 1) for name in goods)
+        balanced(world, arrivals)
+
+
+@pytest.mark.proof
+def test_files_that_all_look_different_cost_no_more_than_their_number(make_world: MakeWorld) -> None:
+    """A hundred headers: in one plan Spark would need several minutes for them, and for some more for ever."""
+    world = make_world(days=3, domains=SENSORS)
+    for n in range(100):
+        row = f"s{n},2017-01-01T10:00:00Z,1,x"
+        world.deliver("readings", ARRIVAL, f"{n}.csv", csv(row, header=f"sensor,measured_at,celsius,more{n}"))
+    started = time.monotonic()
+    arrivals, _ = taken(world)
+    assert time.monotonic() - started < MOST_SECONDS
+    assert sum(arrival.taken for arrival in arrivals.values()) == 100

@@ -1,0 +1,299 @@
+"""Small files that nobody would write by accident: each for raw.readings, each with what is wrong with it.
+
+Every file is made in memory, the same in every process, and none takes more than a few megabytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime, time
+from decimal import Decimal
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from platform_assets.sources.limits import Limits
+
+BOUNDS = Limits(file_mib=8, file_rows=50_000, file_columns=50, file_nesting=8, line_mib=1)
+"""Bounds that small files can pass."""
+
+HEADER = "sensor,measured_at,celsius"
+ROW = "a,2017-01-01T10:00:00Z,20.00"
+OBJECT = '{"sensor": "a", "measured_at": "2017-01-01T10:00:00Z", "celsius": "20.00"}'
+WHEN = datetime(2017, 1, 1, 10, tzinfo=UTC)
+packed = partial(gzip.compress, mtime=0)
+
+
+def csv(*rows: str, header: str = HEADER) -> bytes:
+    """A CSV file of some rows."""
+    return "".join(f"{line}\n" for line in (header, *rows)).encode()
+
+
+def lines(*objects: str) -> bytes:
+    """JSON lines."""
+    return "".join(f"{line}\n" for line in objects).encode()
+
+
+def one(field: str, written: str) -> str:
+    """An object with one field as it is written, the others good."""
+    good = {"sensor": '"a"', "measured_at": '"2017-01-01T10:00:00Z"', "celsius": '"20.00"'}
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in (good | {field: written}).items()) + "}"
+
+
+def parquet(how: dict[str, object] | None = None, rows: int = 1, **other: pa.Array) -> bytes:
+    """A Parquet file with a good row, and columns that are other or more."""
+    columns = {
+        "sensor": pa.array(["a"] * rows),
+        "measured_at": pa.array([WHEN] * rows, pa.timestamp("us", "UTC")),
+        "celsius": pa.array([Decimal("20.00")] * rows, pa.decimal128(6, 2)),
+    }
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns | other), sink, **(how or {}))
+    return sink.getvalue()
+
+
+def nested(depth: int) -> pa.Array:
+    """A field that lies so deep in others."""
+    value: object = 1
+    for _ in range(depth - 1):
+        value = {"a": value}
+    return pa.array([value])
+
+
+def renamed(was: str, by: bytes, **other: pa.Array) -> bytes:
+    """A Parquet file in which bytes of a name, or of anything else, are replaced by as many."""
+    content = parquet({"compression": "none", "store_schema": False}, **other)
+    assert was.encode() in content
+    return content.replace(was.encode(), by)
+
+
+def _cut(content: bytes, at: int) -> bytes:
+    return content[:at]
+
+
+def _footer_of(length: int) -> bytes:
+    good = parquet()
+    return good[:-8] + length.to_bytes(4, "little") + good[-4:]
+
+
+def _many_groups() -> bytes:
+    sink = io.BytesIO()
+    table = pq.read_table(io.BytesIO(parquet()))
+    with pq.ParquetWriter(sink, table.schema) as writer:
+        for _ in range(2000):
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def _few(values: list[str], rows: int) -> pa.Array:
+    """Some texts again and again, each of which is written once."""
+    places = pa.array([n % len(values) for n in range(rows)], pa.int32())
+    return pa.DictionaryArray.from_arrays(places, pa.array(values))
+
+
+def _within(values: pa.Array) -> pa.Array:
+    """Each in a list, in a field."""
+    lists = pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+    return pa.StructArray.from_arrays([lists], ["a"])
+
+
+def _lying_page() -> bytes:
+    """The first page says that it becomes 2 GiB: its header is longer by what is taken from its end."""
+    content = parquet({"compression": "none", "use_dictionary": False})
+    size = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(0).total_compressed_size
+    page = content[4 : 4 + size]
+    assert (page[:3], page[4]) == (b"\x15\x00\x15", 0x15), "its type, its two sizes"
+    page = page[:3] + b"\xfe\xff\xff\xff\x0f\x15" + bytes([page[5] - 8]) + page[6:-4]
+    return content[:4] + page + content[4 + size :]
+
+
+REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
+    # CSV
+    "empty.csv": (lambda: b"", "is empty"),
+    "blank.csv": (lambda: b"\n \n\t\n\0\n", "is empty"),
+    "mark_only.csv": (lambda: b"\xef\xbb\xbf", "lacks the column"),
+    "no_header.csv": (lambda: csv(ROW, header=ROW), "lacks the column"),
+    "header_twice.csv": (lambda: csv(header=f"{HEADER},CELSIUS"), "has the column CELSIUS, celsius more than once"),
+    "long_header.csv": (lambda: csv(ROW, header=f"{HEADER},{'x' * 200_000}"), "has a field of more than 131,072"),
+    "long_name.csv": (lambda: csv(ROW, header=f"{HEADER},{'x' * 2000}"), "has a column with a name of 2,000"),
+    "long_field.csv": (lambda: csv(f'a,2017-01-01T10:00:00Z,"{"1" * 200_000}'), "has a field of more than 131,072"),
+    "wide.csv": (lambda: csv(header=HEADER + "".join(f",c{n}" for n in range(100))), "has 103 columns, more than 50"),
+    "commas.csv": (lambda: csv(ROW, header="," * 900_000), "has 900,001 columns, more than 50"),
+    "commas_below.csv": (lambda: csv("," * 900_000), "has 900,001 fields in row 2"),
+    "separated.csv": (lambda: csv(ROW.replace(",", ";"), header=HEADER.replace(",", ";")), "looks separated by"),
+    "semicolons.csv": (lambda: csv(header=";" * 100_000), "has a column with a name of 100,000"),
+    "reserved.csv": (lambda: csv(ROW + ",1", header=f"{HEADER},_Line"), "has the column _Line, a name"),
+    "open_quote.csv": (lambda: csv('a,2017-01-01T10:00:00Z,"20.00'), "leaves a quote open in row 2"),
+    "long_line.csv": (lambda: csv(ROW, "x" * 2_000_000), "has more than 1,048,576 bytes in row 3"),
+    "long_blank.csv": (lambda: csv(ROW, "\0" * 2_000_000), "has more than 1,048,576 bytes in row 3"),
+    "open_for_ever.csv": (lambda: csv(ROW, '"' + "a," * 1_500_000), "has more than 1,048,576 bytes in row 3"),
+    "many_rows.csv": (lambda: csv(*["1,2,3"] * 60_000), "has more than 50,000 rows"),
+    "latin.csv": (lambda: csv() + b"caf\xe9,2017-01-01T10:00:00Z,1\n", "is not UTF-8 text: line 2 has the byte 0xe9"),
+    "surrogate.csv": (lambda: csv() + b"\xed\xa0\x80,2017-01-01T10:00:00Z,1\n", "is not UTF-8 text"),
+    "overlong.csv": (lambda: csv() + b"\xc0\xaf,2017-01-01T10:00:00Z,1\n", "is not UTF-8 text"),
+    "utf16.csv": (lambda: csv(ROW).decode().encode("utf-16"), "is UTF-16 text"),
+    "utf16_unmarked.csv": (lambda: csv(ROW).decode().encode("utf-16-le"), "looks like UTF-16 text"),
+    "utf32.csv": (lambda: csv(ROW).decode().encode("utf-32"), "is UTF-16 text"),
+    "parquet_inside.csv": (parquet, "is not UTF-8 text"),
+    "gzip_inside.csv": (lambda: packed(csv(ROW)), "is gzip; let its name say so"),
+    "markup.csv": (lambda: b"<html><body>404</body></html>\n", "lacks the column"),
+    # gzip
+    "empty.csv.gz": (lambda: b"", "is gzip that was cut short"),
+    "half.csv.gz": (lambda: packed(csv(ROW))[:-6], "is gzip that was cut short"),
+    "plain.csv.gz": (lambda: csv(ROW), "is not gzip"),
+    "damaged.csv.gz": (lambda: packed(csv(ROW))[:20] + b"\xff" * 20 + packed(csv(ROW))[40:], "is damaged gzip"),
+    "checksum.csv.gz": (lambda: packed(csv(ROW))[:-8] + b"\0" * 4 + packed(csv(ROW))[-4:], "is damaged gzip"),
+    "more_behind.csv.gz": (lambda: packed(csv(ROW)) + b"more", "is damaged gzip"),
+    "twice.csv.gz": (lambda: packed(packed(csv(ROW))), "is not UTF-8 text"),
+    "bomb.csv.gz": (lambda: packed(csv() + b"1,2,3\n" * (12 << 20), 1), "has more than 50,000 rows"),
+    "zeros.csv.gz": (lambda: packed(csv() + b"\0" * (80 << 20), 1), "has more than 1,048,576 bytes in row 2"),
+    "blank_lines.csv.gz": (lambda: packed(csv() + b"\n" * (80 << 20), 9), "becomes more than 67,108,864 bytes"),
+    "latin.jsonl.gz": (lambda: packed(b'{"sensor": "caf\xe9"}\n'), "is not UTF-8 text"),
+    # JSON lines
+    "array.jsonl": (lambda: f"[{OBJECT}]".encode(), "is a JSON array"),
+    "long_array.jsonl": (lambda: f"[{OBJECT},".encode() * 20_000, "is a JSON array"),
+    "no_object.jsonl": (lambda: lines("1", "null", '"x"', "NaN"), "has no line that is a JSON object"),
+    "brackets.jsonl": (lambda: b"[" * 500_000, "is a JSON array"),
+    "braces.jsonl": (lambda: b'{"a":' * 100_000, "has no line that is a JSON object"),
+    "lacking.jsonl": (lambda: lines('{"sensor": "a"}'), "lacks the column measured_at, celsius in all its objects"),
+    "many_names.jsonl": (lambda: lines("{" + ",".join(f'"k{n}":1' for n in range(90_000)) + "}"), "lacks the column"),
+    "long_line.jsonl": (lambda: lines(OBJECT, one("sensor", f'"{"x" * 2_000_000}"')), "has more than 1,048,576 bytes"),
+    "many_rows.jsonl": (lambda: b"{}\n" * 60_000, "has more than 50,000 rows"),
+    "utf16.jsonl": (lambda: OBJECT.encode("utf-16"), "is UTF-16 text"),
+    # Parquet
+    "empty.parquet": (lambda: b"", "is not a Parquet file"),
+    "text.parquet": (lambda: csv(ROW), "is not a Parquet file"),
+    "letters.parquet": (lambda: b"PAR1" * 3, "is not a Parquet file"),
+    "half.parquet": (lambda: _cut(parquet(), 400), "is not a Parquet file"),
+    "long_footer.parquet": (lambda: _footer_of(2**31), "is not a Parquet file"),
+    "no_footer.parquet": (lambda: _footer_of(0), "is not a Parquet file"),
+    "encrypted.parquet": (lambda: parquet()[:-4] + b"PARE", "is not a Parquet file"),
+    "lacking.parquet": (lambda: renamed("celsius", b"CELSIUS"), "lacks the column celsius; it has CELSIUS"),
+    "latin_name.parquet": (lambda: renamed("QQcafeQQ", b"QQcaf\xe9QQ", QQcafeQQ=pa.array([7])), "has a column whose"),
+    "latin_within.parquet": (
+        lambda: renamed("QQcafeQQ", b"QQcaf\xe9QQ", more=pa.array([{"QQcafeQQ": 7}])),
+        "has a column whose name is not UTF-8",
+    ),
+    "two_names.parquet": (lambda: parquet(more=pa.array([{"a": 1, "A": 2}])), "has the field more.A, more.a more than"),
+    "nested.parquet": (lambda: parquet(more=nested(20)), "has fields 20 deep in each other, more than 8"),
+    "nested_far.parquet": (lambda: parquet(more=nested(150)), "is not a Parquet file: Parquet schema too deeply"),
+    "wide.parquet": (lambda: parquet(**{f"c{n}": pa.array([1]) for n in range(100)}), "has 103 columns, more than 50"),
+    "long_name.parquet": (lambda: parquet(**{"x" * 2000: pa.array([1])}), "has a column with a name of 2,000"),
+    "no_name.parquet": (lambda: parquet(**{"": pa.array([1])}), "has a column without a name"),
+    "many_rows.parquet": (lambda: parquet(rows=60_000), "has more than 50,000 rows"),
+    "bomb.parquet": (
+        lambda: parquet({"compression": "zstd", "use_dictionary": False}, 4, more=pa.array(["\0" * (20 << 20)] * 4)),
+        "becomes more than 67,108,864 bytes unpacked",
+    ),
+    "repeated.parquet": (
+        lambda: parquet({"compression": "zstd"}, 20_000, sensor=_few(["x" * 10_000, "y" * 10_000], 20_000)),
+        "repeats its texts to more than 67,108,864 bytes",
+    ),
+    "repeated_within.parquet": (
+        lambda: parquet({"compression": "zstd"}, 20_000, more=_within(_few(["x" * 10_000], 20_000))),
+        "repeats its texts to more than 67,108,864 bytes",
+    ),
+    "header_of_a_page.parquet": (
+        lambda: parquet()[:40] + b"\xff" * 50 + parquet()[90:],
+        "is corrupt: a page of it makes no sense",
+    ),
+    "page.parquet": (_lying_page, "has a page of 2,147,483,647 bytes, more than 536,870,912"),
+    "nanoseconds.parquet": (lambda: parquet(more=pa.array([WHEN], pa.timestamp("ns"))), "has more in nanoseconds"),
+    "time.parquet": (lambda: parquet(more=pa.array([time(1)], pa.time64("us"))), "has more as TIME"),
+    "binary.parquet": (lambda: parquet(celsius=pa.array([b"\xff"])), "has celsius as binary"),
+    "brotli.parquet": (lambda: parquet({"compression": "brotli"}), "is compressed with BROTLI"),
+}
+"""Refused before Spark sees them, each with the beginning of the reason."""
+
+_GREATEST = pa.array([2**63 - 1], pa.timestamp("ms", "UTC"))
+
+SPARKS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "uuid.parquet": (lambda: parquet(more=pa.array([b"0123456789abcdef"], pa.uuid())), "UUID"),
+    "greatest_moment.parquet": (
+        lambda: parquet(measured_at=_GREATEST),
+        "overflow",
+    ),
+    "greatest_beside.parquet": (lambda: parquet(more=_GREATEST), "overflow"),
+    "padded.csv.gz": (lambda: packed(csv(ROW)) + b"\0" * 512, "not a gzip file"),
+    "broken_page.parquet": (
+        lambda: parquet({"compression": "zstd"}).replace(b"\x28\xb5\x2f\xfd", b"\xff" * 4),
+        "is corrupt",
+    ),
+}
+"""Refused because Spark fails with them, each with a word of the reason."""
+
+ROWS: dict[str, tuple[Callable[[], bytes], int, int]] = {
+    "exponents.csv": (lambda: csv(*(f"a,2017-01-01T10:00:00Z,{n}" for n in ("1e-2147483647", "1e-300000000"))), 0, 2),
+    "exponents.jsonl": (lambda: lines(*(one("celsius", n) for n in ("1e-300000000", "1e400000000", "1E+99999"))), 0, 3),
+    "digits.jsonl": (lambda: lines(one("celsius", "9" * 5000), one("celsius", "0." + "0" * 5000 + "1")), 0, 2),
+    "deep.jsonl": (lambda: lines(OBJECT, one("sensor", "[" * 5000 + "]" * 5000)), 1, 1),
+    "half_a_letter.jsonl": (lambda: lines(OBJECT, one("sensor", r'"\ud83d"')), 1, 1),
+    "twice.jsonl": (lambda: lines(OBJECT, OBJECT + OBJECT, OBJECT + "]"), 1, 2),
+    "long_text.csv": (lambda: csv(f"{'x' * 200_000},2017-01-01T10:00:00Z,1"), 1, 0),
+    "many_lines.csv": (lambda: csv('"' + "a\n" * 5000 + '",2017-01-01T10:00:00Z,1'), 1, 0),
+    "quotes.csv": (lambda: csv(ROW, *['"' * n for n in range(1, 60)]), 1, 29),
+    "years.csv": (lambda: csv(*(f"a,{y}-01-01T10:00:00Z,1" for y in ("0000", "10000", "292278994", "-0001"))), 0, 4),
+    "zone.csv": (lambda: csv("a,2017-01-01T10:00:00+99:99,1", "a,2017-01-01T25:61:61Z,1", "a,NaN,inf"), 0, 3),
+    "formula.csv": (
+        lambda: csv("\"=cmd|' /C calc'!A0\",2017-01-01T10:00:00Z,1", "\x1b[31m,2017-01-01T11:00:00Z,1"),
+        2,
+        0,
+    ),
+    "carriage.csv": (lambda: csv(ROW).replace(b"\n", b"\r"), 1, 0),
+    "members.csv.gz": (lambda: packed(csv(ROW)[:30]) + packed(b"") + packed(csv(ROW)[30:]), 1, 0),
+    "groups.parquet": (_many_groups, 2000, 0),
+    "no_rows.parquet": (lambda: parquet(rows=0), 0, 0),
+    "no_value.parquet": (lambda: parquet(sensor=pa.nulls(1)), 0, 1),
+    "latin_text.parquet": (lambda: renamed("hello☃", b"caf\xe9\xffxxx", sensor=pa.array(["hello☃"])), 0, 1),
+}
+"""Taken, each with how many of its rows were taken, and how many refused by themselves."""
+
+
+def good(number: int) -> tuple[str, bytes]:
+    """A good file of one reading, in one format or another: its name and content."""
+    row = ROW.replace("a,", f"good{number},", 1)
+    match number % 4:
+        case 0:
+            return f"good{number}.csv", csv(row)
+        case 1:
+            return f"good{number}.jsonl", lines(one("sensor", f'"good{number}"'))
+        case 2:
+            return f"good{number}.csv.gz", packed(csv(row))
+        case _:
+            return f"good{number}.parquet", parquet(sensor=pa.array([f"good{number}"]))
+
+
+PIECES: st.SearchStrategy[bytes] = st.one_of(
+    st.binary(max_size=30),
+    st.sampled_from([
+        HEADER.encode(), ROW.encode(), OBJECT.encode(), b"\n", b"\r\n", b"\r", b",", b'"', b'""', b"\0",
+        b"\xef\xbb\xbf", b"{", b"}", b"[", b"]", b":", b"\\u", b"\\ud83d", b"PAR1", b"PARE", b"\x1f\x8b\x08",
+        b"1e-300000000", b"NaN", "\ufdd0".encode(), "\ufdd0n".encode(), b" " * 40, b"x" * 5000,
+    ]),
+)  # fmt: skip
+SEEDS: dict[str, bytes] = {
+    "a.csv": csv(ROW, 'b,2017-01-01T11:00:00Z,"1"'),
+    "a.jsonl": lines(OBJECT, OBJECT),
+    "a.csv.gz": packed(csv(ROW)),
+    "a.jsonl.gz": packed(lines(OBJECT)),
+    "a.parquet": parquet(rows=3),
+}
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A file of any bytes, or a good one with some of them cut out, put in, or replaced."""
+    name = draw(st.sampled_from([*SEEDS]))
+    if draw(st.booleans()):
+        content = b"".join(draw(st.lists(PIECES, max_size=12)))
+        return name, packed(content) if name.endswith("gz") and draw(st.booleans()) else content
+    content = SEEDS[name]
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(content)))
+        out = draw(st.integers(0, 12))
+        content = content[:at] + draw(PIECES) + content[at + out :]
+    return name, content
