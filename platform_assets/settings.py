@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -29,7 +28,7 @@ from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
 from platform_assets.settings_words import ONLY_AS_VARIABLES, describe, misspelt
-from platform_assets.sql_settings import problems_of
+from platform_assets.sql_settings import as_text, problems_of
 
 
 class SettingsError(PlatformError):
@@ -165,12 +164,7 @@ class Settings(BaseSettings):
     @field_validator("spark_conf", mode="before")
     @classmethod
     def _as_text(cls, value: object) -> object:
-        if not isinstance(value, Mapping):
-            return value
-        return {
-            name: str(item).lower() if isinstance(item, bool) else str(item) if isinstance(item, int | float) else item
-            for name, item in value.items()
-        }
+        return as_text(value)
 
     @field_validator("spark_conf")
     @classmethod

@@ -70,6 +70,16 @@ _LEFT_ALONE = (
 _SAME = {"etc/utc": "utc", "z": "utc"}
 
 
+def as_text(conf: object) -> object:
+    """Settings whose values are truths and numbers, as files have them, as Spark takes them; what else there is stays."""
+    if not isinstance(conf, Mapping):
+        return conf
+    return {
+        name: str(item).lower() if isinstance(item, bool) else str(item) if isinstance(item, int | float) else item
+        for name, item in conf.items()
+    }
+
+
 def problems_of(conf: Mapping[str, str]) -> list[str]:
     """What contradicts the values that days are computed with, by name, a phrase each.
 
