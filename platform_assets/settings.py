@@ -48,7 +48,9 @@ def _state_folder(named: str | Path | None) -> Path:
     return project_root() / Path(named or ".platform").expanduser()
 
 
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "webhook_url"}
+_MAY_HOLD_SECRETS = {"ledger_url", "secret", "spark_conf", "spark_remote", "webhook_url"}
+LEAST_SECRET = 32
+"""Characters of a secret; a shorter one could be found by trying."""
 _NEARLY = 0.85
 """How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -126,6 +128,11 @@ class Settings(BaseSettings):
     webhook_url: SecretStr | None = Field(
         default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
     )
+    secret: SecretStr | None = Field(
+        default=None,
+        min_length=LEAST_SECRET,
+        description="Key of masked values and of remembered erasures; only as a PLATFORM_… variable.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
@@ -185,7 +192,7 @@ class Settings(BaseSettings):
     def _without_last_slash(cls, value: str) -> str:
         return value.rstrip("/")
 
-    @field_validator("calendar_last", "today", "spark_remote", "webhook_url", mode="before")
+    @field_validator("calendar_last", "today", "spark_remote", "webhook_url", "secret", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
@@ -222,11 +229,13 @@ class Settings(BaseSettings):
                 "Write them again, or remove the file if you want the defaults.",
             )
         kept = TomlConfigSettingsSource(settings_cls, file)
-        if "webhook_url" in (*project(), *kept()):
-            raise SettingsError(
-                "webhook_url is in a settings file; whoever can read it could write to that address.",
-                "Remove it there and set the variable PLATFORM_WEBHOOK_URL instead.",
-            )
+        in_files = {*project(), *kept()}
+        for name, harm in (("webhook_url", "write to that address"), ("secret", "guess masked values")):
+            if name in in_files:
+                raise SettingsError(
+                    f"{name} is in a settings file; whoever can read it could {harm}.",
+                    f"Remove it there and set the variable PLATFORM_{name.upper()} instead.",
+                )
         return init_settings, env_settings, project, kept
 
     def current_day(self) -> date:

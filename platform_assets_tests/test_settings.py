@@ -231,12 +231,13 @@ def test_a_webhook_is_encrypted_or_on_this_machine_and_never_shown(
 
 
 @pytest.mark.parametrize("file", ["platform.toml", ".platform/settings.toml"])
-def test_a_webhook_in_a_file_is_refused(file: str, project: Path) -> None:
+@pytest.mark.parametrize("name", ["webhook_url", "secret"])
+def test_a_secret_in_a_file_is_refused(name: str, file: str, project: Path) -> None:
     (project / file).parent.mkdir(exist_ok=True)
-    (project / file).write_text("webhook_url = 'https://hooks.example.com/t0ken'\n")
-    with pytest.raises(SettingsError, match="webhook_url is in a settings file") as caught:
+    (project / file).write_text(f"{name} = 'https://hooks.example.com/t0ken'\n")
+    with pytest.raises(SettingsError, match=f"{name} is in a settings file") as caught:
         load_settings()
-    assert "PLATFORM_WEBHOOK_URL" in caught.value.todo
+    assert f"PLATFORM_{name.upper()}" in caught.value.todo
     assert "t0ken" not in str(caught.value)
 
 
