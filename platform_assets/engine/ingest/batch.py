@@ -33,6 +33,7 @@ from platform_assets.sources.landing import LandedFile, unchanged
 from platform_assets.sources.lines import lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
+from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.tombstones import MOST_BROADCAST
@@ -88,14 +89,16 @@ def _take(
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         with _as_lines(seen, refused, folders[letters], platform.settings.gzip_ratio) as copies:
-            _stage_rows(spark, contract, seen, refused, folders[contract.name], copies)
+            _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
+        erased: Mapping[str, int] = {}
         if good and has_rows_without_day(platform.lake, contract.name, publication):
             staged = read_staged(spark, folders[contract.name])
             rejected = _set_aside(refused_rows(staged), folders[letters])
             waiting = _set_aside(late_rows(staged), folders[queue])
+            erased = erased_rows(staged) if turn.erased else {}
             drop_rows_without_day(platform.lake, contract.name, publication)
             failpoint("ingest.set_aside")
         if good:
@@ -103,7 +106,7 @@ def _take(
             stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counted = (taken, rejected, waiting)
+        counted = (taken, rejected, waiting, erased)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         _check(dict(zip(seen, arrivals, strict=True)))
         changes = [
@@ -119,7 +122,7 @@ def _take(
 
 def _stage_rows(
     spark: SparkSession,
-    contract: Contract,
+    turn: IngestTurn,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
     folder: Location,
@@ -129,9 +132,10 @@ def _stage_rows(
 
     A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
     """
+    contract = turn.contract
 
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return parse(spark, _layouts(files, seen, copies), contract)
+        return without_erased(parse(spark, _layouts(files, seen, copies), contract), turn.erased)
 
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
@@ -193,6 +197,7 @@ def _arrival(
     taken: RawProfile,
     rejected: RawProfile,
     waiting: RawProfile,
+    erased: Mapping[str, int],
 ) -> Arrival:
     return Arrival(
         table=contract.name,
@@ -205,6 +210,7 @@ def _arrival(
         taken=taken.taken.get(file.path, 0),
         refused=rejected.taken.get(file.path, 0),
         late=waiting.taken.get(file.path, 0),
+        erased=erased.get(file.path, 0),
         reason=reason,
         notes=inspection.notes,
     )
@@ -212,10 +218,10 @@ def _arrival(
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
-        file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late:,} were read as rows and "
-        f"{arrival.refused:,} refused"
+        file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late + arrival.erased:,} were read as "
+        f"rows and {arrival.refused:,} refused"
         for file, arrival in arrivals.items()
-        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late
+        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late + arrival.erased
     }
     if lost:
         raise _UnaccountedError(lost)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.erasures import erased_keys
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -25,6 +26,7 @@ class IngestTurn:
     Args:
         contract: of the raw table.
         author: on whose behalf.
+        erased: tells rows that were erased and do not come back; whoever erases more waits for the turn.
     """
 
     def __init__(self, platform: Platform, contract: Contract, author: Author) -> None:
@@ -32,6 +34,7 @@ class IngestTurn:
         self.contract = contract
         self.author = author
         self.snapshot = LakeSnapshot.now(platform)
+        self.erased = erased_keys(platform, contract)
 
     def publish(
         self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()
