@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets_tests.support.cli.commands import Run, Said
+from platform_assets_tests.support.cli.probe import PROBE
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.visits import DOMAIN, WHO, Visits, files_with, loaded
 
@@ -44,6 +48,14 @@ def test_a_dry_run_shows_tables_days_rows_and_what_stays(run: Run, visits: Visit
     assert "could not be read any more, pinned ones (1) among them. Nothing was changed" in told
     assert "logs and manifests of raw.visits: the value is the smallest or greatest of" in told
     assert "generations of backups from before" in told
+
+
+@pytest.mark.usefixtures("visits")
+def test_a_dry_run_needs_neither_dagster_nor_spark() -> None:
+    command = [sys.executable, "-c", PROBE, "erase", "raw.visits", *KEY, "--dry-run"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert not {"dagster", "pyspark", "py4j"} & set(ended.stderr.splitlines()[-1].split())
 
 
 def test_what_cannot_be_erased_is_told_without_the_value(run: Run, visits: Visits) -> None:
