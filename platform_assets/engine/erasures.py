@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
@@ -45,39 +44,22 @@ def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
     """What tells rows that must not enter a raw table; None where nothing was ever erased from it.
 
     Raises:
-        OtherSecretError: they cannot be told.
+        OtherSecretError: the installation has another secret than it had then.
     """
     erasures = standing(platform, contract.name)
-    return keys_of(platform, contract, erasures) if erasures else None
-
-
-def keys_of(platform: Platform, contract: Contract, erasures: Collection[Erasure]) -> ErasedKeys:
-    """What tells rows of some erasures.
-
-    Args:
-        platform: whose secret made them.
-        contract: of the table that has their fields.
-        erasures: at least one.
-
-    Raises:
-        OtherSecretError: the installation has another secret now.
-        PlatformError: the contract lacks a field of theirs.
-    """
+    if not erasures:
+        return None
     secret = installation_secret(platform.settings)
     if any(erasure.secret != name_of(secret) for erasure in erasures):
         raise OtherSecretError(
             f"Rows that were erased from {contract.name} are remembered by hashes with another secret than this "
             "installation has, so nobody can tell them from others; nothing was taken.",
             "Put the secret back: `secret` of the state folder lies in every backup, or set PLATFORM_SECRET to what it "
-            "was.",
+            f"was. If it is lost, `platform-assets erase {contract.name} --lift --reason …` forgets them.",
         )
-    fields = {field for erasure in erasures for field in erasure.key}
-    if lacking := sorted(fields - set(contract.column_names)):
-        raise PlatformError(
-            f"{contract.name} has no column {lacking[0]} any more, by which rows were erased; nothing was taken.",
-            "Take that change of the contract back, or lift the erasure: `platform-assets erase … --lift`.",
-        )
-    types = {field: contract.column(field).type for field in fields}
+    # What a contract does not declare any more, raw keeps as a text.
+    declared = {column.name: column.type for column in contract.columns}
+    types = {field: declared.get(field, "string") for erasure in erasures for field in erasure.key}
     return ErasedKeys(secret, [erasure.key for erasure in erasures], types)
 
 

@@ -62,7 +62,12 @@ class ErasedKeys:
 
     def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
         self.fields = tuple(sorted({field for key in keys for field in key}))
-        self._secret, self._keys, self._types = secret, tuple(dict(key) for key in keys), dict(types)
+        self._secret, self._types = secret, dict(types)
+        # By their fields, so that a row takes no longer the more was erased.
+        self._hashes: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        for key in keys:
+            named = tuple(sorted(key))
+            self._hashes.setdefault(named, set()).add(tuple(key[field] for field in named))
         self._known: dict[tuple[str, str], str] = {}
 
     def __repr__(self) -> str:
@@ -86,7 +91,7 @@ class ErasedKeys:
         hashes = {
             field: self._hash(field, text) for field, text in zip(self.fields, texts, strict=True) if text is not None
         }
-        return any(all(hashes.get(field) == hashed for field, hashed in key.items()) for key in self._keys)
+        return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
 
     def has_payload(self, payload: str | None) -> bool:
         """Whether a row that was set aside is of an erased key, told from the text that was kept of it.
@@ -106,16 +111,21 @@ class ErasedKeys:
             document = json.loads(payload, object_pairs_hook=noted)
         except ValueError:
             document = None
+        hashes: dict[str, set[str]] = {field: set() for field in self.fields}
         if isinstance(document, dict):
-            found = {
-                (name, self._hash(name, str(value)))
-                for name, value in pairs
-                if name in self.fields and not isinstance(value, dict | list | bool | None)
-            }
-            return any(all(item in found for item in key.items()) for key in self._keys)
-        parts = set(_parts(payload))
-        hashes = {field: {self._hash(field, part) for part in parts} for field in self.fields}
-        return any(all(hashed in hashes[field] for field, hashed in key.items()) for key in self._keys)
+            for name, value in pairs:
+                if name in hashes and not isinstance(value, dict | list | bool | None):
+                    hashes[name].add(self._hash(name, str(value)))
+        else:
+            parts = set(_parts(payload))
+            hashes = {field: {self._hash(field, part) for part in parts} for field in self.fields}
+        return any(self._is_among(hashes, named, erased) for named, erased in self._hashes.items())
+
+    @staticmethod
+    def _is_among(hashes: Mapping[str, set[str]], named: tuple[str, ...], erased: set[tuple[str, ...]]) -> bool:
+        if len(named) == 1:
+            return any((hashed,) in erased for hashed in hashes[named[0]])
+        return any(all(h in hashes[field] for field, h in zip(named, key, strict=True)) for key in erased)
 
     def _hash(self, field: str, text: str) -> str:
         if (field, text) not in self._known:

@@ -18,7 +18,8 @@ from platform_assets.lakehouse.releases import manifest_bytes
 from platform_assets.ledger.sync import rebuild
 from platform_assets.operations.audit.faults import Scope
 from platform_assets.operations.audit.installation import audit_installation
-from platform_assets.operations.erasure.erasure import Request, lift
+from platform_assets.operations.erasure.lifting import lift, lift_unreadable
+from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.maintenance.maintenance import delete_unneeded
 from platform_assets.operations.pins import pin, pinned_releases
 from platform_assets.operations.reload import reload
@@ -259,8 +260,15 @@ def test_another_table_with_another_name_for_the_field_and_another_secret(make_w
     assert [row["guest"] for row in visits.world.rows("raw.stays")] == ["8"]
     secret_file(visits.world.settings).unlink()
     visits.world.deliver_rows("stays", "2017-01-02", "b.jsonl", nights)
-    with pytest.raises(OtherSecretError, match=r"erased from raw\.visits are remembered by hashes with another secret"):
+    with pytest.raises(OtherSecretError, match=r"erased from raw\.stays are remembered by hashes with another secret"):
         visits.refresh()
+    with visits.world.open() as platform:
+        for table in ("raw.visits", "raw.stays"):
+            lift_unreadable(platform, table, ZOE)
+        with pytest.raises(ErasureError, match=r"Nothing is remembered of raw\.stays under another secret"):
+            lift_unreadable(platform, "raw.stays", ZOE)
+    visits.refresh()
+    assert str(WHO) in [row["guest"] for row in visits.world.rows("raw.stays")]
 
 
 @pytest.mark.proof

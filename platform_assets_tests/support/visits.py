@@ -15,7 +15,8 @@ from platform_assets.engine.platform import Author
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import read_arrow
 from platform_assets.lakehouse.releases import current_release
-from platform_assets.operations.erasure.erasure import Erased, Request, erase
+from platform_assets.operations.erasure.erasure import Erased, erase
+from platform_assets.operations.erasure.places import Request
 from platform_assets.settings import Settings
 from platform_assets_tests.support.jvm import Jvm
 from platform_assets_tests.support.places import on_disk

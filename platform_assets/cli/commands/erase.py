@@ -17,6 +17,7 @@ from platform_assets.cli.session import session_on_demand
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
+    from platform_assets.engine.platform import Author
     from platform_assets.operations.erasure.erasure import Erased
 
 _FILES_SHOWN = 20
@@ -46,18 +47,19 @@ def erase(
 
     Exit code 1: rows are left, or days that could not be computed without them.
     """
+    if lift:
+        if dry_run:
+            raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
+        _lift(table, key, also, decided_by(reason, by), as_json=as_json)
+        return
     from platform_assets.operations.erasure import erasure as erasing
+    from platform_assets.operations.erasure.places import Request
 
-    if lift and dry_run:
-        raise UsageError("--lift changes no row, so there is nothing to try.", "Leave out --dry-run.")
-    request = erasing.Request(table, _fields(key), tuple(map(_other, also or ())))
+    request = Request(table, _fields(key), tuple(map(_other, also or ())))
     author = None if dry_run else decided_by(reason, by)
     with opened_platform() as platform, telling(context, "erase") as progress:
         if author is None:
             done = erasing.planned_erasure(platform, request, progress)
-        elif lift:
-            _lifted(erasing.lift(platform, request, author), as_json=as_json)
-            return
         else:
             if not yes:
                 _ask(erasing.planned_erasure(platform, request, progress), as_json=as_json)
@@ -157,7 +159,16 @@ def _print_done(done: Erased) -> None:
         say("[red]left[/]", f"{counted(rows, 'row')} in {table}: call it again once no other process is at work")
 
 
-def _lifted(release: int, *, as_json: bool) -> None:
+def _lift(table: str, key: str | None, also: list[str] | None, author: Author, *, as_json: bool) -> None:
+    from platform_assets.operations.erasure import lifting
+    from platform_assets.operations.erasure.places import Request
+
+    with opened_platform() as platform:
+        if key is None:
+            release = lifting.lift_unreadable(platform, table, author)
+        else:
+            request = Request(table, _fields(key), tuple(map(_other, also or ())))
+            release = lifting.lift(platform, request, author)
     if as_json:
         print_json({"release": release, "lifted": True})
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.erasures import erased_keys
@@ -14,6 +15,7 @@ from platform_assets.engine.state.schema_changes import refuse_deliveries
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.releases import release
 from platform_assets.planning.late_queue import late_table
+from platform_assets.records.erased_keys import ErasedKeys
 from platform_assets.records.manifest import Arrival, Kind, TableChange
 
 
@@ -26,7 +28,6 @@ class IngestTurn:
     Args:
         contract: of the raw table.
         author: on whose behalf.
-        erased: tells rows that were erased and do not come back; whoever erases more waits for the turn.
     """
 
     def __init__(self, platform: Platform, contract: Contract, author: Author) -> None:
@@ -34,7 +35,15 @@ class IngestTurn:
         self.contract = contract
         self.author = author
         self.snapshot = LakeSnapshot.now(platform)
-        self.erased = erased_keys(platform, contract)
+
+    @cached_property
+    def erased(self) -> ErasedKeys | None:
+        """Tells rows that were erased and do not come back; whoever erases more waits for the end of the turn.
+
+        Raises:
+            OtherSecretError: they cannot be told.
+        """
+        return erased_keys(self.platform, self.contract)
 
     def publish(
         self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from platform_assets.engine.erasures import newest, standing
+from platform_assets.engine.erasures import newest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -20,14 +20,15 @@ from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.erasure.places import ErasureError, Fields, Reach, reach
+from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach
 from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.erasure.unreached import Unreached, unreached
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.stages.store import open_stages, stage_names
 from platform_assets.progress import OnProgress, meanwhile, no_progress
-from platform_assets.records.manifest import Erasure, new_publication
+from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, name_of
 
 if TYPE_CHECKING:
@@ -35,23 +36,6 @@ if TYPE_CHECKING:
 
 _TURNS = 5
 """How often days that others published meanwhile are looked into anew."""
-
-_LOCK_WAIT_S = 60.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What somebody wants erased.
-
-    Args:
-        table: one that has the key.
-        key: value of each field, by field.
-        also: other tables, each with the field that has the same value there.
-    """
-
-    table: str
-    key: Fields
-    also: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +123,7 @@ def erase(
     secret = installation_secret(platform.settings)
     with ExitStack() as turns:
         for contract in sorted(where.raw, key=lambda raw: raw.name):
-            turns.enter_context(ingest_lock(platform.lake, contract.name, _LOCK_WAIT_S))
+            turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
         done = _take_out(platform, spark, where, author, secret, progress)
     done = _cut(platform, where, done, author, progress)
     done = _refresh(platform, spark, where, done, author, progress)
@@ -155,36 +139,9 @@ def erase(
     )
 
 
-def lift(platform: Platform, request: Request, author: Author) -> int:
-    """Have rows of an erased key taken again when they are delivered; what was erased does not come back by itself.
-
-    Returns:
-        The release that says so.
-
-    Raises:
-        ErasureError: the key is not remembered as erased.
-    """
-    where = reach(platform.catalogue, request.table, request.key, request.also)
-    secret = installation_secret(platform.settings)
-    with ExitStack() as turns:
-        for contract in sorted(where.raw, key=lambda raw: raw.name):
-            turns.enter_context(ingest_lock(platform.lake, contract.name, _LOCK_WAIT_S))
-        platform.settle()
-        if not _remembered(platform, where, secret):
-            raise ErasureError(
-                f"Nothing with this key was erased from {', '.join(raw.name for raw in where.raw)}.",
-                "Name the table and the fields as they were named when it was erased: `platform-assets releases`.",
-            )
-        lifted = [
-            Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret), lifts=True)
-            for place in where.places
-        ]
-        return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
-
-
 def _planned(platform: Platform, where: Reach, found: Found, secret: bytes) -> Erased:
     now = platform.current_release().number
-    remembered = _remembered(platform, where, secret)
+    remembered = is_remembered(platform, where, secret)
     tables = tuple(place.table for place in where.places)
     if not found and not remembered:
         namesakes = f" These have the same fields and are fed by others: {', '.join(where.namesakes)}."
@@ -195,12 +152,6 @@ def _planned(platform: Platform, where: Reach, found: Found, secret: bytes) -> E
         )
     pins = tuple(number for number in pinned_releases(platform) if number <= now)
     return Erased(tables, where.namesakes, found, now, pins if found else (), remembered)
-
-
-def _remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
-    return any(
-        place.hashes(secret) == erasure.key for place in where.places for erasure in standing(platform, place.table)
-    )
 
 
 def _refuse_stages(platform: Platform) -> None:

@@ -21,6 +21,21 @@ class ErasureError(PlatformError):
 
 
 @dataclass(frozen=True)
+class Request:
+    """What somebody wants erased.
+
+    Args:
+        table: one that has the key.
+        key: value of each field, by field.
+        also: other tables, each with the field that has the same value there.
+    """
+
+    table: str
+    key: Fields
+    also: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Place:
     """A table that can hold rows of a key.
 
