@@ -27,7 +27,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from platform_assets.access import Access, LakeMode, StateMode, make_folder
 from platform_assets.addresses import nobody_can_listen, origin_of
 from platform_assets.errors import PlatformError
-from platform_assets.settings_words import ONLY_AS_VARIABLES, describe, misspelt
+from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, SHORTEST_PASSWORD, describe, misspelt
 from platform_assets.sql_settings import as_text, problems_of
 
 
@@ -47,10 +47,6 @@ def _state_folder(named: str | Path | None) -> Path:
     Not relative to the working directory: Dagster's processes and the command line must mean the same folder.
     """
     return project_root() / Path(named or ".platform").expanduser()
-
-
-_SHORTEST_PASSWORD = 12
-"""Nothing keeps a program from trying one after the other."""
 
 
 class Settings(BaseSettings):
@@ -145,6 +141,11 @@ class Settings(BaseSettings):
     webhook_secret: SecretStr | None = Field(
         default=None, description="Signs what is sent to the webhook; only as a PLATFORM_… variable."
     )
+    secret: SecretStr | None = Field(
+        default=None,
+        min_length=LEAST_SECRET,
+        description="Key of masked values and of remembered erasures; only as a PLATFORM_… variable.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
@@ -197,8 +198,8 @@ class Settings(BaseSettings):
     @field_validator("ui_password")
     @classmethod
     def _can_be_typed(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and (len(value.get_secret_value()) < _SHORTEST_PASSWORD or not value.get_secret_value().isprintable()):
-            raise ValueError(f"must have at least {_SHORTEST_PASSWORD} characters, and no line end among them")
+        if value and (len(value.get_secret_value()) < SHORTEST_PASSWORD or not value.get_secret_value().isprintable()):
+            raise ValueError(f"must have at least {SHORTEST_PASSWORD} characters, and no line end among them")
         return value
 
     @field_validator("ui_url")
@@ -207,7 +208,8 @@ class Settings(BaseSettings):
         return value.rstrip("/")
 
     @field_validator(
-        "calendar_last", "today", "spark_remote", "ui_password", "webhook_secret", "webhook_url", mode="before"
+        *("calendar_last", "today", "secret", "spark_remote", "ui_password", "webhook_secret", "webhook_url"),
+        mode="before",
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:

@@ -8,13 +8,34 @@ from difflib import get_close_matches
 from pydantic_core import ErrorDetails
 
 PREFIX = "PLATFORM_"
-_MAY_HOLD_SECRETS = {"ledger_url", "spark_conf", "spark_remote", "ui_password", "webhook_secret", "webhook_url"}
+_MAY_HOLD_SECRETS = {
+    "ledger_url",
+    "secret",
+    "spark_conf",
+    "spark_remote",
+    "ui_password",
+    "webhook_secret",
+    "webhook_url",
+}
+    "ledger_url",
+    "secret",
+    "spark_conf",
+    "spark_remote",
+    "ui_password",
+    "webhook_secret",
+    "webhook_url",
+}
 ONLY_AS_VARIABLES = {
+    "secret": "guess masked values",
     "ui_password": "use Dagster",
     "webhook_secret": "sign messages with it",
     "webhook_url": "write to that address",
 }
 """Secrets that no file may hold, and what whoever can read it could do with each."""
+SHORTEST_PASSWORD = 12
+"""Nothing keeps a program from trying one after the other."""
+LEAST_SECRET = 32
+"""Characters of a secret; a shorter one could be found by trying."""
 _NEARLY = 0.85
 """How alike a variable is to a setting's to be taken for a slip; those of other tools are none of ours."""
 

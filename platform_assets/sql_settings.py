@@ -71,7 +71,7 @@ _SAME = {"etc/utc": "utc", "z": "utc"}
 
 
 def as_text(conf: object) -> object:
-    """Settings whose values are truths and numbers, as files have them, as Spark takes them; what else there is stays."""
+    """Settings whose values are truths and numbers, as Spark takes them; what else there is stays."""
     if not isinstance(conf, Mapping):
         return conf
     return {

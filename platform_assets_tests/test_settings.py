@@ -239,6 +239,7 @@ def test_a_webhook_is_encrypted_or_on_this_machine_and_never_shown(
     [
         ("webhook_url", "https://hooks.example.com/t0ken"),
         ("webhook_secret", "a long t0ken"),
+        ("secret", "a long t0ken"),
         ("ui_password", "a long t0ken"),
     ],
 )

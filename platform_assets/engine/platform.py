@@ -32,8 +32,10 @@ from platform_assets.ledger.sync import sync
 from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
+from platform_assets.quality.masking import Masking
 from platform_assets.records.code_version import Version, hand_set
 from platform_assets.records.manifest import Decides
+from platform_assets.secret import installation_secret
 from platform_assets.settings import Settings
 
 _log = getLogger(__name__)
@@ -83,6 +85,11 @@ class Platform:
     def calendar(self) -> Calendar:
         """The days that exist today."""
         return Calendar(self.settings.calendar_first, self.settings.last_day())
+
+    @cached_property
+    def masking(self) -> Masking:
+        """How sensitive values are shown."""
+        return Masking(installation_secret(self.settings))
 
     @cached_property
     def code_versions(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.ledger.sync import record
 from platform_assets.records.manifest import (
     Arrival,
+    Erasure,
     Kind,
     Manifest,
     TableChange,
@@ -71,6 +72,7 @@ def publish_changes(
     author: Author,
     arrivals: Sequence[Arrival] = (),
     *,
+    erasures: Sequence[Erasure] = (),
     on_release: int | None = None,
     on_versions: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
@@ -82,6 +84,7 @@ def publish_changes(
         tables: changes; those without days are left out.
         author: on whose behalf.
         arrivals: what was taken with it.
+        erasures: what is taken out of tables for good.
         on_release: the release that must still be current.
         on_versions: tables, each with the version that must still be current.
 
@@ -104,6 +107,7 @@ def publish_changes(
         tables=tuple(table for table in tables if table.days),
         arrivals=tuple(arrivals),
         platform_version=platform_version(),
+        erasures=tuple(erasures),
         on_release=on_release,
         on_versions=dict(on_versions),
         as_user=author.as_user,

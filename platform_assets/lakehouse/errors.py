@@ -45,6 +45,10 @@ class BeyondWindowError(LakeError):
     """What was asked for is older than the rollback window, and its files may be deleted."""
 
 
+class ErasedError(BeyondWindowError):
+    """What was asked for is older than an erasure, with which its files were deleted."""
+
+
 class StillNeededError(LakeError):
     """Files that were to be deleted are needed; nothing was deleted."""
 

@@ -11,8 +11,26 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from platform_assets.lakehouse.drafts import put
-from platform_assets.lakehouse.errors import BeyondWindowError, LakeError
+from platform_assets.lakehouse.errors import BeyondWindowError, ErasedError, LakeError
 from platform_assets.lakehouse.layout import Lake
+
+
+class Cut(BaseModel):
+    """Where an erasure cut the history: what showed the erased rows is shown no more, whoever pinned it.
+
+    Args:
+        before: releases before this one; 0 without any erasure.
+        publication: that erased them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: int = 0
+    publication: str = ""
+
+
+NO_CUT = Cut()
+"""Without any erasure."""
 
 
 class Horizon(BaseModel):
@@ -22,6 +40,7 @@ class Horizon(BaseModel):
         before: releases from this one on are.
         kept: older ones that are too, because they were pinned.
         at: when it was last moved, UTC.
+        cut: by the newest erasure.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,15 +48,17 @@ class Horizon(BaseModel):
     before: int = 0
     kept: tuple[int, ...] = ()
     at: datetime = datetime.min.replace(tzinfo=UTC)
+    cut: Cut = NO_CUT
 
     def has(self, number: int) -> bool:
         """Whether all files of a release are there."""
         return number >= self.before or number in self.kept
 
-    def moved(self, first: int, pinned: Iterable[int], now: datetime) -> Horizon:
+    def moved(self, first: int, pinned: Iterable[int], now: datetime, cut: Cut) -> Horizon:
         """The horizon after everything was deleted that neither releases from a first one on need, nor pinned ones."""
         before = max(self.before, first)
-        return Horizon(before=before, kept=tuple(pin for pin in pinned if self.has(pin) and pin < before), at=now)
+        kept = tuple(pin for pin in pinned if self.has(pin) and pin < before)
+        return Horizon(before=before, kept=kept, at=now, cut=max(self.cut, cut, key=lambda cut: cut.before))
 
 
 def horizon_of(lake: Lake) -> Horizon:
@@ -73,9 +94,17 @@ def require_whole(lake: Lake, number: int) -> None:
     What is to keep a release, a pin for example, has to ask under the publish lock.
 
     Raises:
+        ErasedError: an erasure took the files of its time.
         BeyondWindowError: it is older than the rollback window was when history was last deleted.
     """
     horizon = horizon_of(lake)
+    if 0 <= number < horizon.cut.before:
+        raise ErasedError(
+            f"Release {number} cannot be read any more: rows that it may show were erased for good by publication "
+            f"{horizon.cut.publication}, and all that only releases before {horizon.cut.before} needed went with them.",
+            f"Name release {max(horizon.before, horizon.cut.before)} or a later one. `platform-assets releases` "
+            "says who erased, and why.",
+        )
     if number >= 0 and not horizon.has(number):
         pinned = f", or a pinned one ({', '.join(map(str, horizon.kept))})" if horizon.kept else ""
         raise BeyondWindowError(

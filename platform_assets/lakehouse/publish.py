@@ -32,7 +32,7 @@ from platform_assets.lakehouse.releases import (
 )
 from platform_assets.lakehouse.replace import changed_since
 from platform_assets.lakehouse.storage.location import Location, sync
-from platform_assets.records.history import RELOAD
+from platform_assets.records.history import ERASURE, RELOAD
 from platform_assets.records.manifest import Manifest
 
 __all__ = ["Conflict", "OvertakenError", "publish"]
@@ -167,10 +167,10 @@ def _require_unchanged(lake: Lake, manifest: Manifest) -> dict[str, TableSnapsho
 
 
 def _reloaded_since(lake: Lake, manifest: Manifest) -> bool:
-    """Whether a table that days were made from was reloaded since: a day of it may not even be there any more."""
+    """Whether a table that days were made from was reloaded since, or rows of it erased, which stay away."""
     read = {(table, version) for change in manifest.tables for table, version in change.reads.items() if version >= 0}
     return any(
-        commit.kind == RELOAD
+        commit.kind in (RELOAD, ERASURE)
         for table, version in sorted(read)
         for commit in commits.commits_after(lake.table_path(table), version)
     )

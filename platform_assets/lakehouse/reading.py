@@ -79,6 +79,7 @@ def whole_snapshot(lake: Lake, table: str, release: Release, days: Collection[da
         first = min(cut)
         raise damaged(path / first, other_length(path / first, snapshot.files[first].size))
     if gone:
+        require_whole(lake, release.number)  # they may have been deleted since it was resolved
         raise DamagedTableError(
             f"{len(gone):,} files of {table} at release {release.number} are gone, for example {path / min(gone)}.",
             "If the lake was moved or copied, see that its whole folder came along; else `platform-assets audit "

@@ -156,6 +156,12 @@ class Ledger:
         heads = self._database.rows(select(schema.publications).where(schema.publications.c.publication == publication))
         return PublicationRecord(**heads[0]) if heads else None
 
+    def heads(self, kind: str) -> tuple[PublicationRecord, ...]:
+        """The publications of a kind without their days and arrivals, oldest first."""
+        head = schema.publications.c
+        query = select(schema.publications).where(head.kind == kind).order_by(head.release)
+        return tuple(PublicationRecord(**row) for row in self._database.rows(query))
+
     def publication(self, publication: str) -> PublicationRecord | None:
         """One publication with its days and arrivals."""
         if (head := self.head(publication)) is None:

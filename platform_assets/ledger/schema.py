@@ -129,6 +129,7 @@ arrivals = Table(
     Column("reason", FreeText),
     Column("notes", JSON, nullable=False),
     Column("late", BigInteger, nullable=False),
+    Column("erased", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
     Column("origin", Text),
     Index("ix_ledger_arrivals_table_path", "table", "path"),

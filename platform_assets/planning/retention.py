@@ -40,7 +40,7 @@ class RetainedReleases:
 
 
 def kept_releases(
-    released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta
+    released: Sequence[tuple[int, datetime]], pins: Collection[int], now: datetime, window: timedelta, cut: int = 0
 ) -> RetainedReleases:
     """The releases that the rollback window and pins keep.
 
@@ -54,6 +54,7 @@ def kept_releases(
         pins: numbers that people pinned.
         now: the time, UTC.
         window: how long a release stays after it was replaced.
+        cut: no release before this one stays, whatever keeps it: rows that it shows were erased.
     """
     current = released[-1][0]
     replaced = [(number, at) for (number, _), (_, at) in pairwise(released)]
@@ -64,8 +65,9 @@ def kept_releases(
         if passed >= window:
             break
         first, later = min(first, number), at
+    first = max(first, cut)
     known = {number for number, _ in released}
-    return RetainedReleases(first, current, tuple(sorted(pin for pin in pins if pin < first and pin in known)))
+    return RetainedReleases(first, current, tuple(sorted(pin for pin in pins if cut <= pin < first and pin in known)))
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,10 @@ def _conservation(arrivals: Collection[Arrival]) -> Checked:
         "raw": sum(arrival.taken for arrival in taken),
         "refused": sum(arrival.refused for arrival in taken),
         "late": sum(arrival.late for arrival in taken),
+        "erased": sum(arrival.erased for arrival in taken),
     }
     sentence = (
         f"{numbers['landed']:,} rows landed = {numbers['raw']:,} in raw + {numbers['refused']:,} refused + "
-        f"{numbers['late']:,} in the late queue"
+        f"{numbers['late']:,} in the late queue" + (f" + {numbers['erased']:,} erased" if numbers["erased"] else "")
     )
     return checked("conservation", [], sentence, numbers)

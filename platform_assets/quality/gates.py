@@ -8,7 +8,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.quality.findings import Finding
-from platform_assets.quality.masking import shown_key
+from platform_assets.quality.masking import Masking
 
 Keys = Sequence[Sequence[object]]
 """A few keys of rows, in order."""
@@ -46,6 +46,7 @@ def contract_findings(
     day: date,
     nulls: Mapping[str, int],
     repeated: int,
+    masking: Masking,
     *,
     without: Mapping[str, Keys] | None = None,
     twice: Keys = (),
@@ -55,12 +56,13 @@ def contract_findings(
     Args:
         nulls: rows without a value, by column that may have none.
         repeated: keys of more than one row.
+        masking: of sensitive values in examples.
         without: a few keys of the rows without a value, by column.
         twice: a few of the keys of more than one row.
     """
     findings: list[Finding] = []
     for column, count in nulls.items():
-        examples = tuple(shown_key(contract, contract.key, key) for key in (without or {}).get(column, ()))
+        examples = tuple(masking.shown_key(contract, contract.key, key) for key in (without or {}).get(column, ()))
         findings.append(
             Finding(
                 check="contract",
@@ -77,7 +79,7 @@ def contract_findings(
     if repeated:
         key = ", ".join(contract.key)
         keys = f"{repeated:,} key{'' if repeated == 1 else 's'} ({key}) with more than one row"
-        examples = tuple(shown_key(contract, contract.key, values) for values in twice)
+        examples = tuple(masking.shown_key(contract, contract.key, values) for values in twice)
         findings.append(
             Finding(
                 check="contract",
@@ -110,6 +112,7 @@ def conservation_findings(
     contract: Contract,
     day: date,
     row_balance: RowBalance,
+    masking: Masking,
     *,
     expected: int,
     raw_recorded: int,
@@ -122,14 +125,15 @@ def conservation_findings(
     Args:
         contract: of the silver table.
         row_balance: what became of the rows, `kept` being what was really staged.
+        masking: of sensitive values in examples.
         expected: rows that must stay, counted from the keys alone.
         raw_recorded: rows the manifests say the raw day has.
         quarantine_staged: rows really staged for quarantine.
         missing: a few keys that should have stayed and are not there.
         extra: a few keys that are there and should not be.
     """
-    keys = [f"lost: {shown_key(contract, contract.key, key)}" for key in missing]
-    keys += [f"not expected: {shown_key(contract, contract.key, key)}" for key in extra]
+    keys = [f"lost: {masking.shown_key(contract, contract.key, key)}" for key in missing]
+    keys += [f"not expected: {masking.shown_key(contract, contract.key, key)}" for key in extra]
     comparisons = (
         ("raw rows read", row_balance.raw, "recorded at ingest", raw_recorded, ()),
         ("rows staged", row_balance.kept, "keys that stay", expected, tuple(keys)),

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from platform_assets.contracts import Contract
 
 _HEX_DIGITS = 8
 
 
-def masked(value: object) -> str:
-    """A stand-in that equal values share, in every run and on every machine; a null stays visible as such.
+@dataclass(frozen=True)
+class Masking:
+    """How an installation masks values: by a keyed hash, so that listing all possible values tells nobody which one.
 
-    It keeps values out of logs and screens. It is no anonymisation: who can list all possible values can hash them too.
+    Args:
+        secret: of the installation, as `secret.installation_secret` gives it; never shown.
     """
-    if value is None:
-        return "null"
-    return "#" + hashlib.sha256(str(value).encode()).hexdigest()[:_HEX_DIGITS]
 
+    secret: bytes = field(repr=False)
 
-def shown_key(contract: Contract, names: Sequence[str], key: Sequence[object]) -> str:
-    """A key of a table as `store_id 5, department MEAT`, sensitive values masked."""
-    sensitive = {column.name for column in contract.columns if column.sensitive}
-    return ", ".join(
-        f"{name} {masked(value) if name in sensitive or value is None else value}"
-        for name, value in zip(names, key, strict=True)
-    )
+    def masked(self, value: object) -> str:
+        """A stand-in that equal values share, in every run of an installation; a null stays visible as such.
+
+        It is as secret as the key: who has that can hash all possible values, too.
+        """
+        if value is None:
+            return "null"
+        return "#" + hmac.digest(self.secret, str(value).encode(), "sha256").hex()[:_HEX_DIGITS]
+
+    def shown_key(self, contract: Contract, names: Sequence[str], key: Sequence[object]) -> str:
+        """A key of a table as `store_id 5, department MEAT`, sensitive values masked."""
+        sensitive = {column.name for column in contract.columns if column.sensitive}
+        return ", ".join(
+            f"{name} {self.masked(value) if name in sensitive or value is None else value}"
+            for name, value in zip(names, key, strict=True)
+        )

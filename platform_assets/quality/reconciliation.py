@@ -7,12 +7,12 @@ from datetime import date
 
 from platform_assets.contracts import Contract, Reconciliation
 from platform_assets.quality.findings import Finding
-from platform_assets.quality.masking import masked, shown_key
+from platform_assets.quality.masking import Masking
 from platform_assets.records.differences import Difference, Differences, Figure
 
 
 def reconciliation_finding(
-    contract: Contract, declared: Reconciliation, day: date, differences: Differences
+    contract: Contract, declared: Reconciliation, day: date, differences: Differences, masking: Masking
 ) -> Finding | None:
     """What differs on a day, key by key; sensitive keys, and figures made of sensitive columns, are masked."""
     if not differences:
@@ -25,7 +25,7 @@ def reconciliation_finding(
     )
     differing = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     differing = f"of {differences.keys:,} keys {differing}" if declared.by else differing
-    examples = tuple(_described(contract, declared, difference) for difference in differences.examples)
+    examples = tuple(_described(contract, declared, difference, masking) for difference in differences.examples)
     first = f"; first {examples[0]}" if examples else ""
     return Finding(
         check="reconciliation",
@@ -54,9 +54,9 @@ def _amounts(declared: Reconciliation) -> str:
     return ", ".join(amount.name for amount in declared.amounts)
 
 
-def _described(contract: Contract, declared: Reconciliation, difference: Difference) -> str:
+def _described(contract: Contract, declared: Reconciliation, difference: Difference, masking: Masking) -> str:
     """As `store_id 5: net 10.00, not 12.50 (-2.50)`."""
-    key = shown_key(contract, declared.by, difference.key)
+    key = masking.shown_key(contract, declared.by, difference.key)
     sensitive = {column.name for column in contract.columns if column.sensitive}
     ours, theirs = difference.ours, difference.theirs
     parts = []
@@ -65,15 +65,15 @@ def _described(contract: Contract, declared: Reconciliation, difference: Differe
         hide = bool(sensitive & set(re.findall(r"\w+", amount.ours)))
         if ours is None or theirs is None:
             figures = ours or theirs or ()
-            parts.append(f"{amount.name} {_shown(figures[n], hide)}")
+            parts.append(f"{amount.name} {_shown(figures[n], hide, masking)}")
             continue
         here, there = ours[n], theirs[n]
         if here != there:
             off = "" if hide or here is None or there is None else f" ({here - there:+,})"
-            parts.append(f"{amount.name} {_shown(here, hide)}, not {_shown(there, hide)}{off}")
+            parts.append(f"{amount.name} {_shown(here, hide, masking)}, not {_shown(there, hide, masking)}{off}")
     only = declared.upstream if ours is None else contract.name if theirs is None else None
     return f"{key or 'the day'}: {f'only in {only}, ' if only else ''}{', '.join(parts)}"
 
 
-def _shown(figure: Figure, hide: bool) -> str:
-    return masked(figure) if hide or figure is None else f"{figure:,}"
+def _shown(figure: Figure, hide: bool, masking: Masking) -> str:
+    return masking.masked(figure) if hide or figure is None else f"{figure:,}"

@@ -172,6 +172,9 @@ COMPACTION = "compact"
 RELOAD: Final = "reload"
 """The kind of a publication, and of its one arrival, that has the deliveries of a raw table taken anew."""
 
+ERASURE: Final = "erasure"
+"""The kind of a publication that takes rows out of tables for good, or has their key forgotten."""
+
 ROLL_BACK = "roll back"
 """In place of a gate: a person put the day back as it was."""
 

@@ -19,7 +19,7 @@ from platform_assets.records.refused import Attempt
 
 Decides = Literal["", "acceptance", "stage", "put back", "recovery"]
 """What a person decides by a publication whose kind does not say so by itself."""
-Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload"]
+Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]
 _MADE_HERE = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
 
@@ -110,7 +110,8 @@ class TableChange(_Value):
 class Arrival(_Value):
     """What came for a raw table, and what became of it: a file, or what a person decided about the rows of one.
 
-    Conservation: `landed == taken + refused + late` unless the file was refused whole (`reason` is set, nothing taken).
+    Conservation: `landed == taken + refused + late + erased` unless the file was refused whole (`reason` is set, and
+    nothing taken).
 
     Args:
         table: the raw table.
@@ -123,6 +124,7 @@ class Arrival(_Value):
         taken: rows that entered raw.
         refused: rows refused at parsing.
         late: rows that wait in the late queue, because they came too late or too far ahead.
+        erased: rows that were dropped, because somebody had what is theirs erased before.
         reason: why the whole file was refused.
         notes: what a person should know though nothing was refused, for example extra columns.
         kind: a delivery of a source, waiting rows of one that a person approved or whose day has come (`due`), the
@@ -140,10 +142,31 @@ class Arrival(_Value):
     taken: int = 0
     refused: int = 0
     late: int = 0
+    erased: int = 0
     reason: str | None = None
     notes: tuple[str, ...] = ()
     kind: ArrivalKind = "delivery"
     origin: str | None = None
+
+
+class Erasure(_Value):
+    """Rows that were taken out of a table for good because of whose they were, without saying whose.
+
+    Args:
+        table: `<layer>.<table>`; of a raw table, rows with the key are dropped from what comes later, too.
+        key: keyed hash of each field's value, by field, as `records.erased_keys` makes them.
+        secret: name of the secret of these hashes.
+        rows: that were taken out, by day.
+        arrivals: rows that were delivered and taken out of a raw table, by the path of what brought them.
+        lifts: that the key is remembered no more; nothing was taken out then.
+    """
+
+    table: str
+    key: dict[str, str]
+    secret: str
+    rows: dict[date, int] = {}
+    arrivals: dict[str, int] = {}
+    lifts: bool = False
 
 
 class Manifest(_Value):
@@ -160,6 +183,7 @@ class Manifest(_Value):
         tables: the changes.
         arrivals: files taken or refused with it.
         platform_version: of this package; empty in manifests from before it was recorded.
+        erasures: what was taken out of tables for good, one for each table that was looked at.
         on_release: the release that must still be current, where it holds days computed from others of its own: what it
             read is then exactly what it leaves behind.
         on_versions: tables, each with the version that must still be current (-1 if it has none yet), where a lock was
@@ -179,6 +203,7 @@ class Manifest(_Value):
     tables: tuple[TableChange, ...]
     arrivals: tuple[Arrival, ...] = ()
     platform_version: str = ""
+    erasures: tuple[Erasure, ...] = ()
     on_release: int | None = None
     on_versions: dict[str, int] = {}
     as_user: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import newest_release
 from platform_assets.operations.opening import open_platform
+from platform_assets.secret import installation_secret, secret_file
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.places import on_disk
@@ -36,7 +38,7 @@ def data_file(lake: Path) -> Path:
 
 
 def test_what_is_restored_is_what_was_there(run: Run, published: Settings, folder: str) -> None:
-    before = run("status", "--json").out
+    before, secret = run("status", "--json").out, installation_secret(published)
     done = run("backup", folder, "--json").json
     assert (done["release"], done["before"], done["ledger"], done["gone"], done["damaged"]) == (1, -1, True, 0, [])
     assert "Nothing is new" in run("backup", folder).out
@@ -47,6 +49,8 @@ def test_what_is_restored_is_what_was_there(run: Run, published: Settings, folde
     assert run("restore", folder, "--json").json["generation"] == done["generation"]
     assert run("status", "--json").out == before
     assert run("audit", "verify", "--all", "--read-all").code == 0
+    assert installation_secret(published) == secret
+    assert stat.S_IMODE(secret_file(published).stat().st_mode) == 0o600
     more(published)
     assert run("status").err == ""
 

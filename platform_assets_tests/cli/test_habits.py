@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "check": (),
     "demo": (),
     "doctor": (),
+    "erase": ("raw.transactions", "--key", "household_id=4711", "--dry-run"),
     "init": ("own_tills",),
     "land": ("--until", "2017-01-01", "--days", "1"),
     "late approve": ("a", *DECIDED),
@@ -87,7 +88,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
-    - {"accept", "check", "demo", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
+    - {"accept", "check", "demo", "erase", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
     - {"maintenance delete", "release unpin", "restore"}
 )

@@ -21,7 +21,6 @@ from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.operations.lineage.held_days import held_days
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
-from platform_assets.quality.masking import masked
 from platform_assets_tests.support.history import TILLS, TWO_GOLDS, WINDOWS
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld, World, sale
@@ -330,6 +329,8 @@ def test_rows_that_break_the_contract_or_get_lost_are_named_and_masked(
     assert set(result.published) == {day(1)}
     forgotten, repeated, spend = result.held[day(2)]
     assert (forgotten.check, repeated.check, spend.check) == ("contract", "contract", "reconciliation")
+    with world.open() as platform:
+        masked = platform.masking.masked
     assert forgotten.examples == tuple(f"household_id {masked(household)}" for household in (9, 10))
     assert repeated.examples == (f"household_id {masked(4)}",)
     assert "spend 10.00, not 5.00 (+5.00)" in spend.message

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.lakehouse.delta import commits
-from platform_assets.lakehouse.errors import DamagedTableError, LakeError
+from platform_assets.lakehouse.errors import DamagedTableError, ErasedError, LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.recovery import recover
@@ -20,6 +20,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake
+from platform_assets.progress import Progress
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
@@ -164,6 +165,22 @@ def test_files_of_older_releases_may_be_gone_those_of_the_newest_not(lake: Lake,
     with pytest.raises(DamagedTableError, match=f"{needed.name} of {SALES} is missing, and release 2 needs it"):
         copied(lake, copy)
     assert everything(copy) == both(1)
+
+
+def test_a_copy_of_rows_that_are_erased_meanwhile_is_not_kept(lake: Lake, copy: Lake) -> None:
+    publish(lake, staged_manifest(lake, SEEN))
+    copied(lake, copy)
+    publish(lake, staged_manifest(lake, both(1)))
+    erasures = iter([staged_manifest(lake, both(2)).model_copy(update={"kind": "erasure"})])
+
+    def erase_once(progress: Progress) -> None:
+        if erasure := next(erasures, None):
+            publish(lake, erasure)
+
+    with pytest.raises(ErasedError, match="while it was copied; the backup shows what it showed before"):
+        copy_lake(lake, copy, erase_once)
+    assert current_release(copy).number == 0
+    assert copied(lake, copy).release == 2
 
 
 def test_a_folder_that_is_no_copy_of_this_lake_is_refused(lake: Lake, copy: Lake, tmp_path: Path) -> None:

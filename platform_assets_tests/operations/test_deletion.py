@@ -19,11 +19,12 @@ from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.lakehouse.errors import (
     BeyondWindowError,
     DamagedTableError,
+    ErasedError,
     LockLostError,
     StagedFileError,
     StillNeededError,
 )
-from platform_assets.lakehouse.horizon import horizon_of, require_whole
+from platform_assets.lakehouse.horizon import Cut, horizon_of, require_whole
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import stage_lock
 from platform_assets.lakehouse.publish import publish
@@ -118,6 +119,25 @@ def test_a_release_beyond_the_window_is_refused_by_name_whether_or_not_its_files
     delete_before(lake, 3)
     with pytest.raises(BeyondWindowError, match="Release 0"):
         require_whole(lake, 0)
+
+
+def test_an_erasure_cuts_what_window_and_pins_would_keep(lake: Lake) -> None:
+    corrected(lake, 4)
+    resolved_before = release(lake, 1)
+    found = usage(lake, WINDOW, lambda: (0, 2), cut=Cut(before=2, publication="p"))
+    assert (found.kept.first, found.kept.pinned) == (2, ())
+    assert delete(lake, found, deletions(found, SAFE), lambda: (0, 2))
+    for asked in (0, 1, resolved_before):
+        with pytest.raises(
+            ErasedError, match=r"rows that it may show were erased for good by publication p, .* before 2"
+        ):
+            read_arrow(lake, SALES, release=asked)
+    assert contents(lake, SALES, 2)
+    delete_before(lake, 3)
+    with pytest.raises(ErasedError, match="Release 1"):
+        require_whole(lake, 1)
+    with pytest.raises(BeyondWindowError, match="Release 2 is beyond the rollback window"):
+        require_whole(lake, 2)
 
 
 def test_nothing_deleted_cuts_nothing(lake: Lake) -> None:

@@ -59,6 +59,12 @@ def test_where_nothing_is_published_for_long_what_was_shown_stays_longer() -> No
     assert kept_releases(quarterly, (), NOW, timedelta(days=7)) == RetainedReleases(7, 8)
 
 
+def test_before_an_erasure_nothing_stays() -> None:
+    released = [(n, ago(8 - n)) for n in range(9)]
+    assert kept_releases(released, (3, 6), NOW, WINDOW, cut=5) == RetainedReleases(5, 8)
+    assert kept_releases(released, (3, 6), NOW, timedelta(days=1), cut=5) == RetainedReleases(7, 8, (6,))
+
+
 def folder(*files: str, published: bool = True, idle_days: float = 30, in_use: bool = False) -> StagingFolder:
     return StagingFolder("gold.x", P, dict.fromkeys(files, 10), ago(idle_days), published, in_use)
 

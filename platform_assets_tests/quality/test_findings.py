@@ -14,9 +14,10 @@ from platform_assets.quality.findings import (
     checks_before_publication,
 )
 from platform_assets.quality.gates import RowBalance, conservation_findings, contract_findings
-from platform_assets.quality.masking import masked
+from platform_assets.quality.masking import Masking
 
 DAY = date(2017, 3, 4)
+MASKING = Masking(b"secret")
 
 
 def finding(check="volume", severity="block"):
@@ -63,16 +64,16 @@ def test_every_table_has_the_checks_that_make_sense_for_it():
 
 def test_a_broken_contract_names_the_rows_and_masks_whom_they_are_about():
     missing, repeated = contract_findings(
-        HOUSEHOLD_28D, DAY, {"spend": 2}, 1, without={"spend": [("4711",), ("4712",)]}, twice=[("4713",)]
+        HOUSEHOLD_28D, DAY, {"spend": 2}, 1, MASKING, without={"spend": [("4711",), ("4712",)]}, twice=[("4713",)]
     )
     assert missing.message == (
         "gold.household_28d on 2017-03-04: 2 rows without spend, which may not be null; "
-        f"first household_id {masked('4711')}"
+        f"first household_id {MASKING.masked('4711')}"
     )
     assert len(missing.examples) == 2
     assert repeated.message == (
         "gold.household_28d on 2017-03-04: 1 key (household_id) with more than one row; "
-        f"first household_id {masked('4713')}"
+        f"first household_id {MASKING.masked('4713')}"
     )
     assert missing.blocks
     assert repeated.blocks
@@ -86,6 +87,7 @@ def test_rows_lost_and_won_are_named_on_either_side():
         SILVER_TRANSACTIONS,
         DAY,
         row_balance,
+        MASKING,
         expected=8,
         raw_recorded=10,
         quarantine_staged=1,
@@ -99,9 +101,9 @@ def test_rows_lost_and_won_are_named_on_either_side():
     assert lost.examples[1] == "not expected: basket_id 6, product_id null"
     assert lost.numbers == {"rows_staged": 7, "keys_that_stay": 8}
     assert not conservation_findings(
-        SILVER_TRANSACTIONS, DAY, row_balance, expected=7, raw_recorded=10, quarantine_staged=1
+        SILVER_TRANSACTIONS, DAY, row_balance, MASKING, expected=7, raw_recorded=10, quarantine_staged=1
     )
     three = conservation_findings(
-        SILVER_TRANSACTIONS, DAY, row_balance, expected=8, raw_recorded=9, quarantine_staged=0
+        SILVER_TRANSACTIONS, DAY, row_balance, MASKING, expected=8, raw_recorded=9, quarantine_staged=0
     )
     assert len(three) == 3

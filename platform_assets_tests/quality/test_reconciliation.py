@@ -8,11 +8,12 @@ from decimal import Decimal
 
 from platform_assets.contracts import Amount, Checks, Reconciliation
 from platform_assets.domains.retail.contracts import DAILY_SALES, HOUSEHOLD_28D
-from platform_assets.quality.masking import masked
+from platform_assets.quality.masking import Masking
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.records.differences import Difference, Differences
 
 DAY = date(2017, 3, 4)
+MASKING = Masking(b"secret")
 BY_STORE = DAILY_SALES.reconciles[0]
 
 
@@ -21,7 +22,7 @@ def unequal(*examples):
 
 
 def test_tables_that_agree_are_no_finding():
-    assert reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(keys=9)) is None
+    assert reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(keys=9), MASKING) is None
     assert reconciled(BY_STORE) == "lines, units, net as in silver.transactions for each store_id"
 
 
@@ -31,7 +32,7 @@ def test_what_differs_is_named_with_both_values_and_the_difference():
         Difference(("4",), (1, 2, Decimal("0.10")), None),
         Difference(("1",), (3, 9, Decimal("12.50")), (3, 9, Decimal("1014.00"))),
     )
-    finding = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(4, 1, 1, 1, examples))
+    finding = reconciliation_finding(DAILY_SALES, BY_STORE, DAY, Differences(4, 1, 1, 1, examples), MASKING)
     assert finding is not None
     assert finding.blocks
     assert finding.examples == (
@@ -49,7 +50,7 @@ def test_what_differs_is_named_with_both_values_and_the_difference():
 
 def test_a_comparison_per_day_has_no_keys():
     declared = Reconciliation("silver.transactions", (), (Amount("lines", "sum(lines)", "count(1)"),))
-    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (4,), (5,))))
+    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (4,), (5,))), MASKING)
     assert finding is not None
     assert finding.message == (
         "gold.daily_sales on 2017-03-04: lines not as in silver.transactions: 1 with other figures; "
@@ -59,16 +60,18 @@ def test_a_comparison_per_day_has_no_keys():
 
 def test_a_sum_over_nulls_is_not_zero():
     declared = Reconciliation("silver.transactions", (), (Amount("net", "sum(net)", "sum(net_amount)"),))
-    finding = reconciliation_finding(DAILY_SALES, declared, DAY, unequal(Difference((), (None,), (Decimal(0),))))
+    finding = reconciliation_finding(
+        DAILY_SALES, declared, DAY, unequal(Difference((), (None,), (Decimal(0),))), MASKING
+    )
     assert finding is not None
     assert finding.examples == ("the day: net null, not 0",)
 
 
 def test_a_household_is_masked():
     found = unequal(Difference(("4711",), (Decimal("5.00"),), (Decimal("6.00"),)))
-    finding = reconciliation_finding(HOUSEHOLD_28D, HOUSEHOLD_28D.reconciles[0], DAY, found)
+    finding = reconciliation_finding(HOUSEHOLD_28D, HOUSEHOLD_28D.reconciles[0], DAY, found, MASKING)
     assert finding is not None
-    assert finding.examples == (f"household_id {masked(4711)}: spend 5.00, not 6.00 (-1.00)",)
+    assert finding.examples == (f"household_id {MASKING.masked(4711)}: spend 5.00, not 6.00 (-1.00)",)
     assert "4711" not in finding.message
 
 
@@ -78,9 +81,9 @@ def test_a_figure_made_of_a_sensitive_column_is_masked():
     found = unequal(
         Difference(("2",), (Decimal("5.00"),), None), Difference(("1",), (Decimal("5.00"),), (Decimal("6.00"),))
     )
-    finding = reconciliation_finding(contract, contract.reconciles[0], DAY, found)
+    finding = reconciliation_finding(contract, contract.reconciles[0], DAY, found, MASKING)
     assert finding is not None
-    five, six = masked(Decimal("5.00")), masked(Decimal("6.00"))
+    five, six = MASKING.masked(Decimal("5.00")), MASKING.masked(Decimal("6.00"))
     assert finding.examples == (
         f"household_id 2: only in gold.household_28d, spend {five}",
         f"household_id 1: spend {five}, not {six}",
@@ -89,7 +92,7 @@ def test_a_figure_made_of_a_sensitive_column_is_masked():
 
 def test_a_contract_may_only_warn():
     contract = replace(DAILY_SALES, checks=Checks(reconciliation="warn"))
-    finding = reconciliation_finding(contract, BY_STORE, DAY, Differences(keys=9000, missing=1200))
+    finding = reconciliation_finding(contract, BY_STORE, DAY, Differences(keys=9000, missing=1200), MASKING)
     assert finding is not None
     assert not finding.blocks
     assert finding.actual == "of 9,000 keys 1,200 only in silver.transactions"

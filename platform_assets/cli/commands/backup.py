@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,7 @@ def backup(
     from platform_assets.operations.backup.contents import forget_deleted
     from platform_assets.operations.backup.copying import copy_lake
     from platform_assets.operations.backup.generations import BackupFolder, same
+    from platform_assets.secret import secret_file
 
     started = time.monotonic()
     settings = load_settings()
@@ -41,6 +43,8 @@ def backup(
         # The ledger first: one that is behind its lake catches up, one that is ahead is refused.
         with meanwhile(progress, "copying the ledger"):
             with_ledger = copy_ledger(settings.ledger_url.get_secret_value(), draft.ledger)
+        if (secret := secret_file(settings)).exists():
+            shutil.copy2(secret, draft.secret)  # and its mode
         before = target.generations()
         if before and before[-1].ledger.exists() and not with_ledger:
             raise UsageError(

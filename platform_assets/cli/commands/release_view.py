@@ -132,16 +132,14 @@ def release_json(
     is_current: bool,
 ) -> dict[str, Any]:
     """A release for programs; the tables with all that plain Delta readers need."""
+    names = ("table", "path", "kind", "taken", "refused", "late", "erased", "reason")
     return {
         **publication_json(made),
         "current": is_current,
         "pin": pin_json(pin) if pin else None,
         "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
         "changes": [_change_json(change) for change in changes],
-        "arrivals": [
-            {name: getattr(arrival, name) for name in ("table", "path", "kind", "taken", "refused", "late", "reason")}
-            for arrival in made.arrivals
-        ],
+        "arrivals": [{name: getattr(arrival, name) for name in names} for arrival in made.arrivals],
     }
 
 

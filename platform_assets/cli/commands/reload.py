@@ -92,7 +92,10 @@ def _json(done: Reload) -> dict[str, Any]:
         "taken": taken
         and {
             "arrivals": [
-                {name: getattr(arrival, name) for name in ("path", "landed", "taken", "refused", "late", "reason")}
+                {
+                    name: getattr(arrival, name)
+                    for name in ("path", "landed", "taken", "refused", "late", "erased", "reason")
+                }
                 for arrival in taken.arrivals
             ],
             "days": sorted(taken.published),

@@ -166,8 +166,9 @@ def _file(arrival: ArrivalRecord) -> str:
     taken = f"{counted(arrival.taken, 'row')} taken"
     if arrival.kind in ("approval", "due"):
         return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
-    refused = f" of {arrival.landed:,}, {arrival.refused:,} refused" if arrival.refused else ""
-    return f"[green]file[/] {escape(arrival.path)}: {taken}{refused}, sha256 {arrival.sha256[:12]}"
+    parts = [f"{rows:,} {name}" for name, rows in (("refused", arrival.refused), ("erased", arrival.erased)) if rows]
+    others = f" of {arrival.landed:,}, {', '.join(parts)}" if parts else ""
+    return f"[green]file[/] {escape(arrival.path)}: {taken}{others}, sha256 {arrival.sha256[:12]}"
 
 
 def _together(origin: Origin) -> str:
@@ -260,4 +261,4 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
 
 _OF_A_HOLD = ("gate", "reason", "run", "created_at")
 _OF_A_PUBLICATION = ("publication", "release", "created_at", "kind", "run", "who", "why", "git_commit")
-_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "publication")
+_OF_A_FILE = ("path", "kind", "origin", "arrival_date", "sha256", "taken", "refused", "erased", "publication")

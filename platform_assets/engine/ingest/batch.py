@@ -35,6 +35,7 @@ from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
+from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.tombstones import MOST_BROADCAST
@@ -120,14 +121,16 @@ def _take(
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
         with _as_lines(seen, refused, folders[letters], Limits.of(platform.settings)) as copies:
-            _stage_rows(spark, contract, seen, refused, folders[contract.name], copies)
+            _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
+        erased: Mapping[str, int] = {}
         if good and has_rows_without_day(platform.lake, contract.name, publication):
             staged = read_staged(spark, folders[contract.name])
             rejected = _set_aside(refused_rows(staged), folders[letters])
             waiting = _set_aside(late_rows(staged), folders[queue])
+            erased = erased_rows(staged) if turn.erased else {}
             drop_rows_without_day(platform.lake, contract.name, publication)
             failpoint("ingest.set_aside")
         if good:
@@ -135,7 +138,7 @@ def _take(
             stage_tombstones(platform, spark, contract, publication, folders[contract.name], snapshot, few=few)
             failpoint("ingest.compared")
             taken = profile_raw(read_staged(spark, folders[contract.name]))
-        counted = (taken, rejected, waiting)
+        counted = (taken, rejected, waiting, erased)
         arrivals = tuple(_arrival(contract, file, seen[file], refused.get(file), *counted) for file in seen)
         # What is recorded is what was read only if it is still there: size and time prove nothing of the content.
         _raise_if_changed(seen)
@@ -153,7 +156,7 @@ def _take(
 
 def _stage_rows(
     spark: SparkSession,
-    contract: Contract,
+    turn: IngestTurn,
     seen: Mapping[LandedFile, Inspection],
     refused: dict[LandedFile, str],
     folder: Location,
@@ -163,9 +166,10 @@ def _stage_rows(
 
     A file that turns out corrupt, or that Spark cannot take though it takes the others, joins the refused.
     """
+    contract = turn.contract
 
     def parsed(files: Sequence[LandedFile]) -> DataFrame:
-        return parse(spark, _layouts(files, seen, copies), contract)
+        return without_erased(parse(spark, _layouts(files, seen, copies), contract), turn.erased)
 
     def described(file: LandedFile) -> DataFrame:
         assert contract.source is not None
@@ -246,6 +250,7 @@ def _arrival(
     taken: RawProfile,
     rejected: RawProfile,
     waiting: RawProfile,
+    erased: Mapping[str, int],
 ) -> Arrival:
     return Arrival(
         table=contract.name,
@@ -258,6 +263,7 @@ def _arrival(
         taken=taken.taken.get(file.path, 0),
         refused=rejected.taken.get(file.path, 0),
         late=waiting.taken.get(file.path, 0),
+        erased=erased.get(file.path, 0),
         reason=reason,
         notes=inspection.notes,
     )
@@ -265,10 +271,10 @@ def _arrival(
 
 def _check(arrivals: Mapping[LandedFile, Arrival]) -> None:
     lost = {
-        file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late:,} were read as rows and "
-        f"{arrival.refused:,} refused"
+        file: f"holds {counted(arrival.landed, 'row')}; {arrival.taken + arrival.late + arrival.erased:,} were read as "
+        f"rows and {arrival.refused:,} refused"
         for file, arrival in arrivals.items()
-        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late
+        if arrival.reason is None and arrival.landed != arrival.taken + arrival.refused + arrival.late + arrival.erased
     }
     if lost:
         raise _UnaccountedError(lost)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
+from platform_assets.engine.erasures import erased_of_arrivals
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
@@ -176,7 +177,8 @@ def _stage_markers(
     counts: dict[str, int] = {}
     for (_, path), rows in taken.items():
         counts[path] = counts.get(path, 0) + rows
-    if lost := [part.path for part in parts if counts.get(part.path, 0) != part.taken]:
+    erased = erased_of_arrivals(platform, contract.name)
+    if lost := [part.path for part in parts if counts.get(part.path, 0) + erased[part.path] != part.taken]:
         raise WithdrawalError(
             f"{contract.name} does not have the rows that were taken of {lost[0]}; nothing was withdrawn.",
             "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",

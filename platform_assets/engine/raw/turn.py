@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from platform_assets.contracts import Contract
+from platform_assets.engine.erasures import erased_keys
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -13,6 +15,7 @@ from platform_assets.engine.state.schema_changes import refuse_deliveries
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.releases import release
 from platform_assets.planning.late_queue import late_table
+from platform_assets.records.erased_keys import ErasedKeys
 from platform_assets.records.manifest import Arrival, Kind, TableChange
 
 
@@ -32,6 +35,15 @@ class IngestTurn:
         self.contract = contract
         self.author = author
         self.snapshot = LakeSnapshot.now(platform)
+
+    @cached_property
+    def erased(self) -> ErasedKeys | None:
+        """Tells rows that were erased and do not come back; whoever erases more waits for the end of the turn.
+
+        Raises:
+            OtherSecretError: they cannot be told.
+        """
+        return erased_keys(self.platform, self.contract)
 
     def publish(
         self, publication: str, kind: Kind, changes: Sequence[TableChange], arrivals: Sequence[Arrival] = ()

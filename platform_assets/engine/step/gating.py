@@ -58,11 +58,11 @@ def judge(
     for check in checks_before_publication(contract):
         match check:
             case "contract":
-                by_check[check] = _contract(contract, days, staged)
+                by_check[check] = _contract(platform, contract, days, staged)
             case "conservation":
                 by_check[check] = _conservation(platform, contract, days, staged)
             case "reconciliation":
-                by_check[check] = _reconciliation(contract, days, staged)
+                by_check[check] = _reconciliation(platform, contract, days, staged)
             case "volume":
                 by_check[check] = _volume(platform, contract, state, staged, step_days, earlier)
             case _:
@@ -79,7 +79,7 @@ def judge(
     }
 
 
-def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+def _contract(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
     nulls = {day: profile.nulls for day, profile in staged.profiles.items() if profile.nulls}
     repeated = [day for day, profile in staged.profiles.items() if profile.repeated_keys]
     without = {
@@ -95,7 +95,13 @@ def _contract(contract: Contract, days: Collection[date], staged: Staged) -> ByD
         profile = staged.profile(day)
         examples = {column: keys.get(day, ()) for column, keys in without.items()}
         findings = contract_findings(
-            contract, day, profile.nulls, profile.repeated_keys, without=examples, twice=twice.get(day, ())
+            contract,
+            day,
+            profile.nulls,
+            profile.repeated_keys,
+            platform.masking,
+            without=examples,
+            twice=twice.get(day, ()),
         )
         much = quarantine_finding(contract, day, staged.figures(day))
         findings = (*findings, much) if much else findings
@@ -123,6 +129,7 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
             contract,
             day,
             row_balance,
+            platform.masking,
             expected=expected[day],
             raw_recorded=staged.raw_recorded.get(day, 0),
             quarantine_staged=staged.quarantined[day].digest.rows if day in staged.quarantined else 0,
@@ -133,12 +140,15 @@ def _conservation(platform: Platform, contract: Contract, days: Collection[date]
     return result
 
 
-def _reconciliation(contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
+def _reconciliation(platform: Platform, contract: Contract, days: Collection[date], staged: Staged) -> ByDay:
     reconciliations = [(declared, _differences(staged, declared, days)) for declared in contract.reconciles]
     result: dict[date, Checked] = {}
     for day in days:
         compared = [(declared, by_day.get(day, Differences())) for declared, by_day in reconciliations]
-        findings = [reconciliation_finding(contract, declared, day, differing) for declared, differing in compared]
+        findings = [
+            reconciliation_finding(contract, declared, day, differing, platform.masking)
+            for declared, differing in compared
+        ]
         result[day] = checked(
             "reconciliation",
             [finding for finding in findings if finding],

@@ -22,7 +22,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import Arrange, transform_inputs
 from platform_assets.errors import PlatformError
 from platform_assets.planning.sampling import days_to_probe
-from platform_assets.quality.masking import shown_key
+from platform_assets.quality.masking import Masking
 from platform_assets.records.digest import Digest
 from platform_assets.spark.compare.profiles import profile
 from platform_assets.spark.compare.row_diff import disagreements
@@ -110,7 +110,7 @@ def probe(
             continue
         cause, frame = _cause(trial, day, turned)
         what, todo = _CAUSES[cause]
-        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame)
+        where = _where(contract, staged.where(F.col(DAY) == F.lit(day)), frame, platform.masking)
         raise NotRepeatableError(
             f"The transform of {contract.name} does not always give the same: {day} was tried, and {what}{where}; "
             "neither it nor a day computed with it was published.",
@@ -159,9 +159,9 @@ def _cause(trial: _Trial, day: date, turned: Mapping[date, Digest]) -> tuple[Cau
     return "alone", trial.frame(day)
 
 
-def _where(contract: Contract, staged: DataFrame, again: DataFrame) -> str:
+def _where(contract: Contract, staged: DataFrame, again: DataFrame, masking: Masking) -> str:
     """The columns and the first keys that differ, sensitive values masked."""
     differences = disagreements(staged, again, contract)
     columns = sorted({name for difference in differences for name in difference.columns})
-    keys = "; ".join(shown_key(contract, contract.key, difference.key) for difference in differences)
+    keys = "; ".join(masking.shown_key(contract, contract.key, difference.key) for difference in differences)
     return (f", in {', '.join(columns)}" if columns else "") + (f", of {keys}" if keys else "")

@@ -67,6 +67,11 @@ class Generation:
         return self.folder / "ledger.db"
 
     @property
+    def secret(self) -> Path:
+        """The secret that the installation made; not there where it is a variable's."""
+        return self.folder / "secret"
+
+    @property
     def lacking(self) -> dict[str, int]:
         """Data files of older releases that were damaged when it was taken, each with its bytes."""
         content = self._lacking.read_text(encoding="utf-8") if self._lacking.exists() else "{}"
@@ -226,8 +231,8 @@ class BackupFolder:
 
 
 def same(one: Generation, other: Generation) -> bool:
-    """Whether two generations of the same release differ in nothing: neither ledger nor horizon nor what they lack."""
-    pairs = [(each.ledger, each.lake / "_horizon.json") for each in (one, other)]
+    """Whether two generations of the same release differ in nothing: ledger, secret, horizon, what they lack."""
+    pairs = [(each.ledger, each.secret, each.lake / "_horizon.json") for each in (one, other)]
     return one.lacking == other.lacking and all(_same(first, second) for first, second in zip(*pairs, strict=True))
 
 

@@ -22,6 +22,7 @@ from platform_assets.operations.audit.installation import audit_installation
 from platform_assets.operations.backup.generations import NOBODYS, BackupError, BackupFolder, Generation, linked
 from platform_assets.operations.opening import open_platform
 from platform_assets.progress import OnProgress, Progress, meanwhile
+from platform_assets.secret import secret_file
 from platform_assets.settings import Settings
 
 _DRAFT = ".restoring"
@@ -53,8 +54,8 @@ def restore(
 ) -> tuple[Path, Path | None]:
     """Put lake and ledger of a generation where the settings look for them.
 
-    The ledger first, and of the lake what makes it one last: whoever looks meanwhile finds nothing or is refused, and
-    a restore that was cut short goes on when it is called again.
+    Ledger and secret first, and of the lake what makes it one last: whoever looks meanwhile finds nothing or is
+    refused, and a restore that was cut short goes on when it is called again.
 
     Returns:
         Where they lie now; no ledger where that is a server's database.
@@ -67,7 +68,9 @@ def restore(
     with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
         lake = _place_of(settings.lake, generation)
         if ledger is not None:
-            _restore_ledger(generation.ledger, ledger)
+            _restore_file(generation.ledger, ledger)
+        if settings.secret is None and generation.secret.exists():
+            _restore_file(generation.secret, secret_file(settings))
         _restore_lake(generation.lake, lake, progress)
     return settings.lake, ledger
 
@@ -105,18 +108,18 @@ def _is_there(place: Path) -> BackupError:
     )
 
 
-def _restore_ledger(source: Path, ledger: Path) -> None:
-    if ledger.exists() and cmp(source, ledger, shallow=False):
+def _restore_file(source: Path, target: Path) -> None:
+    if target.exists() and cmp(source, target, shallow=False):
         return
     for ending in ("", "-wal", "-shm"):
-        if (beside := ledger.with_name(f"{ledger.name}{ending}")).exists():
+        if (beside := target.with_name(f"{target.name}{ending}")).exists():
             raise _is_there(beside)
-    ledger.parent.mkdir(parents=True, exist_ok=True)
-    draft = ledger.with_name(f".{ledger.name}{_DRAFT}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}{_DRAFT}")
     try:
         shutil.copy2(source, draft)
         sync([located(draft)])
-        draft.replace(ledger)
+        draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
 

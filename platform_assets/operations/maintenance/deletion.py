@@ -18,7 +18,7 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.commits import added_by
 from platform_assets.lakehouse.delta.log import table_snapshot
 from platform_assets.lakehouse.errors import StillNeededError
-from platform_assets.lakehouse.horizon import horizon_of, write_horizon
+from platform_assets.lakehouse.horizon import Cut, horizon_of, write_horizon
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
@@ -106,11 +106,11 @@ def delete(lake: Lake, usage: Usage, gone: Sequence[Deletion], pins: Pins) -> li
         with publish_lock(lake) as still_held:
             failpoint("delete.locked")
             finish_pending(lake, still_held)
-            kept = _kept_now(lake, usage.kept, pins)
+            kept = _kept_now(lake, usage.kept, pins, usage.cut)
             protected = _protected_since(lake, usage, kept)
             todo = [left for deletion in some if (left := _without(deletion, protected.get(deletion.table, set())))]
             if any(deletion.is_history for deletion in todo):
-                _move_horizon(lake, kept, still_held)
+                _move_horizon(lake, kept, usage.cut, still_held)
             with announced(lake, _paths(todo), still_held):
                 for deletion in todo:
                     _delete(lake, deletion)
@@ -143,10 +143,10 @@ def _refuse_needed(lake: Lake, usage: Usage, folders: Iterable[StagingFolder], w
         )
 
 
-def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins) -> RetainedReleases:
+def _kept_now(lake: Lake, kept: RetainedReleases, pins: Pins, cut: Cut) -> RetainedReleases:
     """With what was pinned meanwhile, if it is still whole."""
     whole = horizon_of(lake)
-    new = {pin for pin in pins() if 0 <= pin < kept.first and whole.has(pin)}
+    new = {pin for pin in pins() if 0 <= pin < kept.first and pin >= cut.before and whole.has(pin)}
     return replace(kept, pinned=tuple(sorted({*kept.pinned, *new})))
 
 
@@ -177,10 +177,10 @@ def _paths(gone: Iterable[Deletion]) -> dict[str, set[str]]:
     return paths
 
 
-def _move_horizon(lake: Lake, kept: RetainedReleases, still_held: Callable[[], None]) -> None:
+def _move_horizon(lake: Lake, kept: RetainedReleases, cut: Cut, still_held: Callable[[], None]) -> None:
     before = horizon_of(lake)
-    after = before.moved(kept.first, kept.pinned, datetime.now(UTC))
-    if (before.before, before.kept) != (after.before, after.kept):
+    after = before.moved(kept.first, kept.pinned, datetime.now(UTC), cut)
+    if (before.before, before.kept, before.cut) != (after.before, after.kept, after.cut):
         failpoint("delete.before_horizon")
         write_horizon(lake, after, still_held)
         failpoint("delete.after_horizon")

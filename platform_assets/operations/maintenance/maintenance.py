@@ -9,10 +9,12 @@ from datetime import date, timedelta
 
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import files_at
+from platform_assets.engine.erasures import newest
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.key_bounds import may_hold
 from platform_assets.lakehouse.delta.new_commit import write_checkpoint
+from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import current_release
@@ -132,6 +134,25 @@ def delete_unneeded(platform: Platform, task: Task) -> tuple[Deletion, ...]:
     return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
 
 
+def delete_before(platform: Platform, cut: Cut, tables: Collection[str]) -> tuple[Deletion, ...]:
+    """Delete what only releases before an erasure needed, whatever the window and pins would keep.
+
+    What was staged for the tables and left by a dead process goes, too, however young it is.
+
+    Args:
+        cut: where history ends.
+        tables: whose rows were erased, and what is made from them.
+
+    Raises:
+        PlatformError: a table was changed by something else than a publication, or the publish lock is not free.
+    """
+    platform.settle()
+    forget_dead_holders(platform.lake)
+    needed = usage(platform.lake, _window(platform), lambda: _pinned(platform), cut=cut)
+    gone = [deletion for deletion in deletions(needed, timedelta(0)) if deletion.table in tables or not deletion.orphan]
+    return tuple(delete(platform.lake, needed, gone, lambda: _pinned(platform)))
+
+
 def delete_publication(platform: Platform, publication: str, *, dry_run: bool = False) -> tuple[Deletion, ...]:
     """Delete the files of one publication, if nobody needs them.
 
@@ -152,7 +173,15 @@ def delete_publication(platform: Platform, publication: str, *, dry_run: bool = 
 
 
 def _usage(platform: Platform) -> Usage:
-    return usage(platform.lake, _window(platform), lambda: _pinned(platform))
+    return usage(platform.lake, _window(platform), lambda: _pinned(platform), cut=_cut(platform))
+
+
+def _cut(platform: Platform) -> Cut:
+    """Where the newest erasure cut history, or has yet to, because it was killed."""
+    cut, erased = horizon_of(platform.lake).cut, newest(platform)
+    if erased is None or erased.release <= cut.before:
+        return cut
+    return Cut(before=erased.release, publication=erased.publication)
 
 
 def _pinned(platform: Platform) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse.at_work import kept_by_processes
 from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.delta.log import table_snapshot
+from platform_assets.lakehouse.horizon import NO_CUT, Cut
 from platform_assets.lakehouse.layout import LAYERS, Lake
 from platform_assets.lakehouse.locks import is_staging
 from platform_assets.lakehouse.releases import Release, current_release, published, release
@@ -32,6 +33,7 @@ class Usage:
         heads: newest version of every table, up to which its log was read.
         uses: of every table's files, by table.
         folders: of every table, as they lie on disk.
+        cut: by an erasure, before which nothing stays.
     """
 
     now: datetime
@@ -39,18 +41,20 @@ class Usage:
     heads: Mapping[str, int]
     uses: Mapping[str, FileUsage]
     folders: tuple[StagingFolder, ...]
+    cut: Cut = NO_CUT
 
     def use(self, table: str) -> FileUsage:
         """Of the files of a table; none of one without a log."""
         return self.uses.get(table, FileUsage())
 
 
-def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None) -> Usage:
+def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None, cut: Cut = NO_CUT) -> Usage:
     """Look at a whole lake.
 
     Args:
         window: how long a release stays after it was replaced.
         pins: releases that stay for longer.
+        cut: by an erasure, before which nothing stays.
         now: the time, UTC; by default the earlier of what the clock says and what the file system does.
 
     Raises:
@@ -63,7 +67,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
     current = current_release(lake).number
     kept, first = RetainedReleases(-1, -1), Release()
     if current >= 0:
-        kept = kept_releases(released_at(lake, current), pins(), now, window)
+        kept = kept_releases(released_at(lake, current), pins(), now, window, cut.before)
         first = release(lake, kept.first)
     pinned = {number: release(lake, number).versions for number in kept.pinned}
     shown_by = {publication: number for number, publication in published(lake)}
@@ -84,7 +88,7 @@ def usage(lake: Lake, window: timedelta, pins: Pins, now: datetime | None = None
         )
         for folder in listed
     )
-    return Usage(now, kept, heads, uses, tuple(folders))
+    return Usage(now, kept, heads, uses, tuple(folders), cut)
 
 
 def _now(lake: Lake) -> datetime:

@@ -13,7 +13,7 @@ from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.horizon import horizon_of, require_whole
 from platform_assets.planning.rollback import Restoration, TableDay
-from platform_assets.records.history import COMPACTION, RELOAD, DayRecord, PublicationRecord
+from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, DayRecord, PublicationRecord
 from platform_assets.records.manifest import TableChange
 
 
@@ -71,16 +71,24 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
 
 
 def refuse_reloads(platform: Platform, names: Collection[str]) -> None:
-    """Refuse to undo a reload, or what was made before one: raw is not what it was then, and does not go back.
+    """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so.
 
     Args:
         platform: what to look at.
         names: publications that would be undone, or that are in the way.
 
     Raises:
-        RollbackError: naming the reload.
+        RollbackError: naming it.
     """
     heads = [head for name in sorted(names) if (head := platform.ledger.head(name))]
+    erasures = [platform.ledger.publication(head.publication) for head in heads if head.kind == ERASURE]
+    if taken_out := [record for record in erasures if record and record.days]:
+        head = taken_out[-1]
+        raise RollbackError(
+            f"Publication {head.publication} is an erasure by {head.who} ({head.why}): what it took out of tables is "
+            "deleted; nothing was rolled back.",
+            f"Roll back to release {head.release} or a later one, or leave its days out with --days.",
+        )
     if reloads := [head for head in heads if head.kind == RELOAD]:
         head = reloads[-1]
         raise RollbackError(

@@ -31,7 +31,7 @@ from platform_assets.planning.selection import Selection
 from platform_assets.planning.steps import batches
 from platform_assets.planning.windows import days_read, ranges
 from platform_assets.progress import OnProgress, Progress, no_progress
-from platform_assets.quality.masking import shown_key
+from platform_assets.quality.masking import Masking
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -198,7 +198,8 @@ class _Work:
             there = lying.get(day, Profile()).digest
             by_day[day] = _verdict(self.records[day], there, staged.digest(day))
             if by_day[day].verdict == "different":
-                by_day[day] = _with_examples(by_day[day], self.contract, _of(published, day), _of(computed, day))
+                rows = (_of(published, day), _of(computed, day))
+                by_day[day] = _with_examples(by_day[day], self.contract, *rows, self.platform.masking)
         return by_day
 
     def _quarantine(self, staged: Staged, days: Sequence[date]) -> dict[date, Verified]:
@@ -228,10 +229,13 @@ def _compare(day: date, expected: Digest, actual: Digest, reason: str) -> Verifi
     return Verified(day, "different", reason, expected, actual)
 
 
-def _with_examples(day: Verified, contract: Contract, published: DataFrame, computed: DataFrame) -> Verified:
+def _with_examples(
+    day: Verified, contract: Contract, published: DataFrame, computed: DataFrame, masking: Masking
+) -> Verified:
     differences = disagreements(published, computed, contract)
     examples = tuple(
-        f"{shown_key(contract, contract.key, difference.key)}: {_described(difference)}" for difference in differences
+        f"{masking.shown_key(contract, contract.key, difference.key)}: {_described(difference)}"
+        for difference in differences
     )
     return Verified(day.day, day.verdict, day.reason, day.expected, day.actual, examples)
 

@@ -18,7 +18,6 @@ from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
 from platform_assets.orchestration.assets.events import Metadata, with_pictures
 from platform_assets.quality.baseline import History, Interval
-from platform_assets.quality.masking import masked
 from platform_assets.quality.seasonality import rhythm_of
 
 _PREVIEW_ROWS = 10
@@ -45,6 +44,7 @@ def illustrated(platform: Platform, contract: Contract, metadata: Mapping[date, 
 
 def _preview(platform: Platform, contract: Contract, day: date) -> dg.MetadataValue:
     sensitive = {column.name for column in contract.columns if column.sensitive}
+    masked = platform.masking.masked
     rows = dataset(platform.lake, contract.name, [day]).head(_PREVIEW_ROWS, columns=list(contract.column_names))
     records = [
         dg.TableRecord({name: masked(value) if name in sensitive else _shown(value) for name, value in row.items()})

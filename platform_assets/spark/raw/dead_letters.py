@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Rule
-from platform_assets.records.row_kinds import TOMBSTONE
+from platform_assets.records.row_kinds import ERASED, TOMBSTONE
 from platform_assets.spark.raw.late_rows import is_late
 from platform_assets.spark.raw.rules import with_broken_rules, with_verdict
 
@@ -26,7 +26,7 @@ def quarantined(raw: DataFrame, columns: Sequence[str], rules: Sequence[Rule], v
 
 def refused_rows(parsed: DataFrame) -> DataFrame:
     """The rows that `parse` refused; their day is their arrival date, since they have none that can be trusted."""
-    return parsed.where(F.isnull(DAY) & ~is_late()).select(
+    return parsed.where(F.isnull(DAY) & ~is_late() & (F.col("_kind") != ERASED)).select(
         "_arrival",
         F.col("_kind").alias("_reason"),
         F.col("_rescued").alias("_payload"),

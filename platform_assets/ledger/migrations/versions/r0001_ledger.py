@@ -60,6 +60,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text),
         sa.Column("notes", sa.JSON, nullable=False),
         sa.Column("late", sa.BigInteger, nullable=False),
+        sa.Column("erased", sa.BigInteger, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("origin", sa.Text),
     )

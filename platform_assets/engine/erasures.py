@@ -1,0 +1,73 @@
+"""Erasures that stand: whose rows were erased, as hashes, and what therefore enters no table any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.platform import Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.releases import manifest_of
+from platform_assets.records.erased_keys import ErasedKeys
+from platform_assets.records.history import ERASURE, PublicationRecord
+from platform_assets.records.manifest import Erasure
+from platform_assets.secret import installation_secret, name_of
+
+
+class OtherSecretError(PlatformError):
+    """Erasures were remembered with another secret than the installation has now."""
+
+
+def made(platform: Platform) -> tuple[tuple[PublicationRecord, tuple[Erasure, ...]], ...]:
+    """Every publication that erased something or lifted an erasure, oldest first, with what it says of tables."""
+    heads = platform.ledger.heads(ERASURE)
+    return tuple((head, manifest_of(platform.lake, head.publication).erasures) for head in heads)
+
+
+def newest(platform: Platform) -> PublicationRecord | None:
+    """The newest publication that erased something; None without any."""
+    erased = [head for head, erasures in made(platform) if not all(erasure.lifts for erasure in erasures)]
+    return erased[-1] if erased else None
+
+
+def standing(platform: Platform, table: str) -> tuple[Erasure, ...]:
+    """What was erased from a table and not lifted since, each key once."""
+    by_key: dict[tuple[tuple[str, str], ...], Erasure] = {}
+    for _, erasures in made(platform):
+        for erasure in erasures:
+            if erasure.table == table:
+                by_key[tuple(sorted(erasure.key.items()))] = erasure
+    return tuple(erasure for erasure in by_key.values() if not erasure.lifts)
+
+
+def erased_keys(platform: Platform, contract: Contract) -> ErasedKeys | None:
+    """What tells rows that must not enter a raw table; None where nothing was ever erased from it.
+
+    Raises:
+        OtherSecretError: the installation has another secret than it had then.
+    """
+    erasures = standing(platform, contract.name)
+    if not erasures:
+        return None
+    secret = installation_secret(platform.settings)
+    if any(erasure.secret != name_of(secret) for erasure in erasures):
+        raise OtherSecretError(
+            f"Rows that were erased from {contract.name} are remembered by hashes with another secret than this "
+            "installation has, so nobody can tell them from others; nothing was taken.",
+            "Put the secret back: `secret` of the state folder lies in every backup, or set PLATFORM_SECRET to what it "
+            f"was. If it is lost, `platform-assets erase {contract.name} --lift --reason …` forgets them.",
+        )
+    # What a contract does not declare any more, raw keeps as a text.
+    declared = {column.name: column.type for column in contract.columns}
+    types = {field: declared.get(field, "string") for erasure in erasures for field in erasure.key}
+    return ErasedKeys(secret, [erasure.key for erasure in erasures], types)
+
+
+def erased_of_arrivals(platform: Platform, table: str) -> Counter[str]:
+    """How many delivered rows of each arrival were taken out of a raw table again, by path."""
+    counts: Counter[str] = Counter()
+    for _, erasures in made(platform):
+        for erasure in erasures:
+            if erasure.table == table:
+                counts.update(erasure.arrivals)
+    return counts

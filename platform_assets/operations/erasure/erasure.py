@@ -1,0 +1,262 @@
+"""Erasing: one publication without a person's rows, then what is made from them anew, then the end of all older files.
+
+Whatever ends the process, the rows are in all tables or in none that has their key, and calling it again goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from platform_assets.engine.erasures import newest
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import new_stage, publish_changes
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.lakehouse.errors import Conflict, LockLostError
+from platform_assets.lakehouse.horizon import Cut, horizon_of
+from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach
+from platform_assets.operations.erasure.search import Found, search
+from platform_assets.operations.erasure.unreached import Unreached, unreached
+from platform_assets.operations.maintenance.maintenance import delete_before
+from platform_assets.operations.pins import pinned_releases, unpin
+from platform_assets.operations.stages.store import open_stages, stage_names
+from platform_assets.progress import OnProgress, meanwhile, no_progress
+from platform_assets.records.manifest import Erasure
+from platform_assets.secret import installation_secret, name_of
+
+if TYPE_CHECKING:
+    from platform_assets.spark.session.on_demand import SparkOnDemand
+
+_TURNS = 5
+"""How often days that others published meanwhile are looked into anew."""
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What an erasure does, or would do.
+
+    Args:
+        tables: that were looked at.
+        namesakes: tables with the same fields that get their rows from elsewhere, and were not.
+        found: where the rows lie, or lay.
+        before: the release that was looked at.
+        pins: pinned releases that cannot stay, all of before.
+        remembered: the key had been erased before, and this goes on with it.
+        release: that shows none of the rows; None where nothing was published.
+        refreshed: days of tables that were computed anew.
+        not_refreshed: days that could not be, by table, and why: what they add up still has the rows in it.
+        cut: the release before which nothing can be read any more.
+        files: that were deleted.
+        left: rows that still lie in files, by table: of stages that a process is at work on.
+        unreached: copies elsewhere.
+    """
+
+    tables: tuple[str, ...]
+    namesakes: tuple[str, ...]
+    found: Found
+    before: int
+    pins: tuple[int, ...] = ()
+    remembered: bool = False
+    release: int | None = None
+    refreshed: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    not_refreshed: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    cut: int = 0
+    files: int = 0
+    left: Mapping[str, int] = field(default_factory=dict)
+    unreached: Unreached = field(default_factory=Unreached)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing in this installation holds the rows any more, nor counts them."""
+        return not self.left and not self.not_refreshed
+
+
+def planned_erasure(platform: Platform, request: Request, progress: OnProgress = no_progress) -> Erased:
+    """What an erasure would do; nothing is changed.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        ErasureError: it could not be done.
+    """
+    platform.settle()
+    where = reach(platform.catalogue, request.table, request.key, request.also)
+    _refuse_stages(platform)
+    secret = installation_secret(platform.settings)
+    planned = _planned(platform, where, search(LakeSnapshot.now(platform), where.places, secret, progress), secret)
+    return replace(planned, unreached=unreached(platform, where, secret))
+
+
+def erase(
+    platform: Platform, spark: SparkOnDemand, request: Request, author: Author, progress: OnProgress = no_progress
+) -> Erased:
+    """Take all rows of a key out of this installation, and keep them out.
+
+    One publication leaves every table that has the key without such rows, and remembers the key by hashes: what is
+    delivered with it later is dropped. Then history is cut there and its files are deleted, stale days are computed
+    anew as a schedule would, and history is cut once more, behind these. Called again, it goes on where it was ended.
+
+    Args:
+        spark: gives the session; not called where no day has to be written anew.
+        request: whose rows.
+        author: who wants it, and why.
+        progress: told while files are searched, days computed and files deleted.
+
+    Raises:
+        UnknownTableError: there is no such table.
+        ErasureError: there is nothing to erase, a stage is open, or a file is damaged; nothing was changed.
+        LockTimeoutError: somebody takes deliveries of one of the raw tables; nothing was changed.
+        Conflict, LockLostError: others kept publishing; nothing was changed.
+    """
+    where = reach(platform.catalogue, request.table, request.key, request.also)
+    if any(re.search(rf"\b{re.escape(value)}\b", author.why, re.IGNORECASE) for value in request.key.values()):
+        raise ErasureError(
+            "The reason names the value that is to be erased, and would be kept for ever.",
+            "Name a request or a ticket instead.",
+        )
+    secret = installation_secret(platform.settings)
+    with ExitStack() as turns:
+        for contract in sorted(where.raw, key=lambda raw: raw.name):
+            turns.enter_context(ingest_lock(platform.lake, contract.name, LOCK_WAIT_S))
+        done = _take_out(platform, spark, where, author, secret, progress)
+    done = _cut(platform, where, done, author, progress)
+    done = _refresh(platform, spark, where, done, author, progress)
+    if done.refreshed:
+        done = _cut(platform, where, done, author, progress)
+    with private_folder(platform.lake):
+        pass  # what a killed `verify` left there
+    left = search(LakeSnapshot.now(platform), where.places, secret, progress)
+    return replace(
+        done,
+        left={table: sum(days.values()) for table, days in left.rows.items()} | dict(left.older),
+        unreached=unreached(platform, where, secret),
+    )
+
+
+def _planned(platform: Platform, where: Reach, found: Found, secret: bytes) -> Erased:
+    now = platform.current_release().number
+    remembered = is_remembered(platform, where, secret)
+    tables = tuple(place.table for place in where.places)
+    if not found and not remembered:
+        namesakes = f" These have the same fields and are fed by others: {', '.join(where.namesakes)}."
+        raise ErasureError(
+            f"No row has this key: looked into every file of {', '.join(tables)}.",
+            "Check the value; other fields with it can be named with --also TABLE.FIELD."
+            + (namesakes if where.namesakes else ""),
+        )
+    pins = tuple(number for number in pinned_releases(platform) if number <= now)
+    return Erased(tables, where.namesakes, found, now, pins if found else (), remembered)
+
+
+def _refuse_stages(platform: Platform) -> None:
+    if stages := stage_names(platform.lake):
+        raise ErasureError(
+            f"The stage {stages[0]} is open, and may hold the rows, too.",
+            f"Publish it or drop it first: `platform-assets stage drop {stages[0]}`.",
+        )
+
+
+def _take_out(
+    platform: Platform, spark: SparkOnDemand, where: Reach, author: Author, secret: bytes, progress: OnProgress
+) -> Erased:
+    """Publish all tables without the rows, on exactly what was searched."""
+    for turn in range(_TURNS):
+        platform.settle()
+        _refuse_stages(platform)
+        snapshot = LakeSnapshot.now(platform)
+        found = search(snapshot, where.places, secret, progress)
+        planned = _planned(platform, where, found, secret)
+        if planned.remembered and not found.live:
+            return planned
+        try:
+            return replace(planned, release=_publish(platform, spark, where, found, snapshot, author, secret, progress))
+        except (Conflict, LockLostError):
+            if turn == _TURNS - 1:
+                raise
+    raise AssertionError
+
+
+def _publish(
+    platform: Platform,
+    spark: SparkOnDemand,
+    where: Reach,
+    found: Found,
+    snapshot: LakeSnapshot,
+    author: Author,
+    secret: bytes,
+    progress: OnProgress,
+) -> int:
+    tables = [place.table for place in where.places]
+    with new_stage(platform, tables) as (publication, _):
+        changes, erasures = [], []
+        for place in where.places:
+            if hits := found.live.get(place.table):
+                from platform_assets.operations.erasure.rewriting import without_rows  # and Spark
+
+                with meanwhile(progress, f"writing {place.table} without the rows"):
+                    change, erasure = without_rows(spark(), snapshot, place, hits, publication, secret)
+                changes.append(change)
+                erasures.append(erasure)
+            else:
+                erasures.append(Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret)))
+        with meanwhile(progress, "publishing"):
+            return publish_changes(
+                platform,
+                publication,
+                "erasure",
+                changes,
+                author,
+                erasures=erasures,
+                on_versions={table: -1 if (at := snapshot.version(table)) is None else at for table in tables},
+            )
+
+
+def _refresh(
+    platform: Platform, spark: SparkOnDemand, where: Reach, done: Erased, author: Author, progress: OnProgress
+) -> Erased:
+    """Compute what is stale, as a schedule would; what could not be computed is told."""
+    from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
+
+    result = refresh(platform, spark, author, progress)
+    steps = [step for step in result.steps if step.table in where.derived]
+    left: dict[str, dict[date, str]] = {table: _held(platform, table) for table in where.derived}
+    for step in steps:
+        left[step.table] |= step.not_published
+    for table in set(where.derived) & set(result.by_people):
+        left[table] |= {platform.calendar.last: "it waits for a person, since its contract was changed"}
+    refreshed = {step.table: tuple(sorted(step.published)) for step in steps if step.published}
+    return replace(done, refreshed=refreshed, not_refreshed={table: days for table, days in left.items() if days})
+
+
+def _held(platform: Platform, table: str) -> dict[date, str]:
+    """Days that keep what was computed before the erasure, since a gate or a person refused what they would become."""
+    erased = newest(platform)
+    assert erased is not None
+    holds = {hold.day: f"held: {hold.reason}" for hold in platform.ledger.holds(table)}
+    there = platform.ledger.current_days(table, among=holds) if holds else {}
+    made_by = platform.ledger.indexed() if there else {}
+    return {day: holds[day] for day, record in there.items() if made_by[record.publication] <= erased.release}
+
+
+def _cut(platform: Platform, where: Reach, done: Erased, author: Author, progress: OnProgress) -> Erased:
+    """Let nothing be read that was shown before, and delete its files."""
+    erased = newest(platform)
+    assert erased is not None
+    is_finished = done.release is None and not done.found and horizon_of(platform.lake).cut.before > erased.release
+    if is_finished and not done.refreshed:
+        return replace(done, cut=horizon_of(platform.lake).cut.before)
+    platform.settle()
+    bases: Collection[int] = [stage.release for stage in open_stages(platform.lake)]
+    before = max(erased.release, min([platform.current_release().number, *bases]))
+    for number in [pin for pin in pinned_releases(platform) if pin < before]:
+        unpin(platform, number, replace(author, why=f"erasure {erased.publication}: {author.why}"))
+    tables = {place.table for place in where.places} | set(where.derived)
+    with meanwhile(progress, "deleting files of before"):
+        gone = delete_before(platform, Cut(before=before, publication=erased.publication), tables)
+    return replace(done, cut=before, files=done.files + sum(len(deletion.files) for deletion in gone))

@@ -1,0 +1,131 @@
+"""Days written anew without the rows of a key: the files that hold such rows are replaced, all others stay."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from platform_assets.engine.day_contents import AHEAD, staged_at
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.lakehouse.releases import computed_by
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.erasure.places import ErasureError, Place
+from platform_assets.operations.erasure.search import Hits
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import DayContent, Erasure, TableChange
+from platform_assets.secret import name_of
+from platform_assets.spark.compare.mixed_columns import by_columns, digests_in_files
+from platform_assets.spark.compare.profiles import RawProfile, profile, profile_raw
+from platform_assets.spark.raw.erased import is_erased
+from platform_assets.spark.tables.failures import full_disk_explained
+from platform_assets.spark.tables.reading import read_files
+from platform_assets.spark.tables.staging import stage
+
+
+def without_rows(
+    spark: SparkSession, snapshot: LakeSnapshot, place: Place, hits: Hits, publication: str, secret: bytes
+) -> tuple[TableChange, Erasure]:
+    """Stage the days of a table that hold rows of a key without these.
+
+    What is left is counted again from the files, and with what was taken out it has to be what was published before.
+
+    Args:
+        snapshot: what readers see.
+        place: the table, and the key there.
+        hits: its files that hold such rows.
+        publication: that stages them.
+        secret: of the installation.
+
+    Raises:
+        ErasureError: the files hold other rows than were published; nothing was changed.
+    """
+    lake, table = snapshot.platform.lake, place.table
+    path, folder = lake.table_path(table), lake.stage_path(table, publication)
+    schema_string = snapshot.schema_string(table)
+    schema = StructType.fromJson(json.loads(schema_string))
+    records = snapshot.platform.ledger.current_days(table, at=snapshot.number, among=list(hits))
+    with full_disk_explained(table):
+        out = _stage_the_rest(spark, place, [name for files in hits.values() for name in files], schema, folder, secret)
+    live, staged = snapshot.files(table), staged_at(lake, table, publication)
+    files = {
+        day: (*(file for file in live[day] if file.path not in hits[day]), *staged.get(day, ())) for day in sorted(hits)
+    }
+    left = digests_in_files(spark, path, [file.path for of_day in files.values() for file in of_day], schema)
+    for day in hits:
+        was = Digest.parse(records[day].digest) if day in records else None
+        taken = out.digests.get(day, Digest())
+        if left.get(day, Digest()) + taken != was or taken.rows != sum(hits[day].values()):
+            raise ErasureError(
+                f"The files of {table} {day} hold other rows than were published; nothing was erased.",
+                "`platform-assets audit verify --digests` names what repairs the day; erase once it is whole.",
+            )
+    computed = computed_by(lake, table, {day: records[day].publication for day in hits})
+    contents = {
+        day: DayContent(
+            files=files[day],
+            base=tuple(file.path for file in live[day]),
+            digest=str(left.get(day, Digest())),
+            fingerprint=records[day].fingerprint,
+            rows=left.get(day, Digest()).rows,
+            bytes=sum(file.size for file in files[day]),
+            figures=_figures(records[day], out, day),
+            restores=computed[day],
+        )
+        for day in sorted(hits)
+    }
+    erasure = Erasure(
+        table=table,
+        key=place.hashes(secret),
+        secret=name_of(secret),
+        rows={day: sum(hits[day].values()) for day in sorted(hits)},
+        arrivals={arrival: rows for arrival, rows in sorted(out.taken.items()) if rows},
+    )
+    return TableChange(table=table, schema_string=schema_string, days=contents), erasure
+
+
+def _stage_the_rest(
+    spark: SparkSession, place: Place, names: list[str], schema: StructType, folder: Location, secret: bytes
+) -> RawProfile:
+    """Stage what stays of some files; the profile of what does not."""
+    keys = place.keys(secret)
+    out = RawProfile()
+    for columns, alike in by_columns(folder.parent, names, schema):
+        rows = read_files(spark, folder.parent, alike, columns)
+        told = is_erased(rows, keys)
+        stage(rows.where(~told), folder)
+        gone = rows.where(told)
+        if "_arrival" in columns.fieldNames():
+            out = _added(out, profile_raw(gone))
+        else:
+            digests = {day: found.digest for day, found in profile(gone, (), ()).items()}
+            out = _added(out, RawProfile(digests=digests))
+    return out
+
+
+def _added(one: RawProfile, other: RawProfile) -> RawProfile:
+    days = one.digests.keys() | other.digests.keys()
+    return RawProfile(
+        {day: one.digests.get(day, Digest()) + other.digests.get(day, Digest()) for day in days},
+        _sum(one.tombstones, other.tombstones),
+        _sum(one.withdrawals, other.withdrawals),
+        _sum(one.ahead, other.ahead),
+        dict(Counter(one.taken) + Counter(other.taken)),
+    )
+
+
+def _sum(one: Mapping[date, int], other: Mapping[date, int]) -> dict[date, int]:
+    return {day: one.get(day, 0) + other.get(day, 0) for day in one.keys() | other.keys()}
+
+
+def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
+    """What was counted of a day, without what was taken out of it; of a computed day as it was, until it is anew."""
+    less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead}
+    return {
+        name: number - less[name].get(day, 0) if name in less else number for name, number in record.figures.items()
+    }

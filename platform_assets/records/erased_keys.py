@@ -1,0 +1,145 @@
+"""Erased keys: by which it is told whose a row is, without knowing who that was.
+
+What is kept of a value is a keyed hash. Spark's workers tell rows by it as well, so nothing here needs anything but
+Python's own library.
+"""
+
+from __future__ import annotations
+
+import csv
+import hmac
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+KEY_TYPES = ("string", "long", "int", "date")
+"""Types of columns that can name a person: their values have one text each."""
+
+_BETWEEN = re.compile(r"[\s,;|\"'{}\[\]:=]+")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+AS_DELIVERED = ("_rescued", "_payload")
+"""Columns that may keep a row, or what no column took of it, as a text."""
+
+Key = Mapping[str, str]
+"""The keyed hash of each field's value, by field."""
+
+
+def canonical(text: str, type_: str) -> str:
+    """The text of a value that all spellings of it share which can become it; another text stays as it is."""
+    try:
+        if type_ in ("long", "int"):
+            number = Decimal(text.strip())
+            return str(int(number)) if number == number.to_integral_value() else text
+        if type_ == "date":
+            return date.fromisoformat(text.strip()).isoformat()
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    return text
+
+
+def hash_of(secret: bytes, field: str, text: str) -> str:
+    """What is kept of a value.
+
+    Args:
+        secret: of the installation.
+        field: that has the value.
+        text: canonical.
+    """
+    return hmac.digest(secret, json.dumps(["erased", field, text]).encode(), "sha256").hex()
+
+
+class ErasedKeys:
+    """Tells rows of erased keys; goes to Spark's workers, and shows nothing of the secret that it needs.
+
+    Args:
+        secret: of the installation.
+        keys: to be told.
+        types: of the fields of all keys.
+    """
+
+    def __init__(self, secret: bytes, keys: Collection[Key], types: Mapping[str, str]) -> None:
+        self.fields = tuple(sorted({field for key in keys for field in key}))
+        self._secret, self._types = secret, dict(types)
+        # By their fields, so that a row takes no longer the more was erased.
+        self._hashes: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        for key in keys:
+            named = tuple(sorted(key))
+            self._hashes.setdefault(named, set()).add(tuple(key[field] for field in named))
+        self._known: dict[tuple[str, str], str] = {}
+
+    def __repr__(self) -> str:
+        return f"ErasedKeys({', '.join(self.fields)})"
+
+    def has_row(self, *texts: str | None) -> bool:
+        """Whether a row is of an erased key.
+
+        Args:
+            texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
+        """
+        values, kept = texts[: len(self.fields)], texts[len(self.fields) :]
+        return self.has(*values) or any(self.has_payload(text) for text in kept)
+
+    def has(self, *texts: str | None) -> bool:
+        """Whether values are of an erased key.
+
+        Args:
+            texts: of `fields`, in their order.
+        """
+        hashes = {
+            field: self._hash(field, text) for field, text in zip(self.fields, texts, strict=True) if text is not None
+        }
+        return any(tuple(hashes.get(field, "") for field in named) in erased for named, erased in self._hashes.items())
+
+    def has_payload(self, payload: str | None) -> bool:
+        """Whether a row that was set aside is of an erased key, told from the text that was kept of it.
+
+        Of JSON, each field of the key has its value somewhere in it. Anything else cannot be told apart into fields: it
+        is of the key if every value of it stands between separators, or in quotes.
+        """
+        if payload is None:
+            return False
+        pairs: list[tuple[str, object]] = []
+
+        def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
+            pairs.extend(of_object)
+            return dict(of_object)
+
+        try:
+            document = json.loads(payload, object_pairs_hook=noted)
+        except ValueError:
+            document = None
+        hashes: dict[str, set[str]] = {field: set() for field in self.fields}
+        if isinstance(document, dict):
+            for name, value in pairs:
+                if name in hashes and not isinstance(value, dict | list | bool | None):
+                    hashes[name].add(self._hash(name, str(value)))
+        else:
+            parts = set(_parts(payload))
+            hashes = {field: {self._hash(field, part) for part in parts} for field in self.fields}
+        return any(self._is_among(hashes, named, erased) for named, erased in self._hashes.items())
+
+    @staticmethod
+    def _is_among(hashes: Mapping[str, set[str]], named: tuple[str, ...], erased: set[tuple[str, ...]]) -> bool:
+        if len(named) == 1:
+            return any((hashed,) in erased for hashed in hashes[named[0]])
+        return any(all(h in hashes[field] for field, h in zip(named, key, strict=True)) for key in erased)
+
+    def _hash(self, field: str, text: str) -> str:
+        if (field, text) not in self._known:
+            if len(self._known) > 100_000:
+                self._known.clear()
+            self._known[field, text] = hash_of(self._secret, field, canonical(text, self._types[field]))
+        return self._known[field, text]
+
+
+def _parts(line: str) -> Iterator[str]:
+    """All of a broken line that may have been a value."""
+    yield from _BETWEEN.split(line)
+    yield from _QUOTED.findall(line)
+    try:
+        yield from (part.strip() for row in csv.reader([line]) for part in row)
+    except csv.Error:
+        return

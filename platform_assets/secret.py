@@ -1,0 +1,76 @@
+"""The secret of an installation: the key of all hashes that stand for personal values.
+
+It is what `PLATFORM_SECRET` says, or else made once and kept in the state folder, readable for its owner only. It is in
+no setting of Spark, no manifest, no log and no table; backups keep the file, because remembered erasures need it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from pathlib import Path
+from secrets import token_hex
+
+from filelock import FileLock
+
+from platform_assets.errors import PlatformError
+from platform_assets.settings import Settings
+from platform_assets.settings_words import LEAST_SECRET
+
+_BYTES = 32
+_OWNER_ONLY = 0o600
+
+
+class SecretError(PlatformError):
+    """The secret of the installation cannot be read or made."""
+
+
+def secret_file(settings: Settings) -> Path:
+    """Where an installation keeps the secret that it made."""
+    return settings.state / "secret"
+
+
+def installation_secret(settings: Settings) -> bytes:
+    """The secret; made now if there is none, and the same for all processes that ask at once.
+
+    Raises:
+        SecretError: the file cannot be read or written, or holds no secret.
+    """
+    if settings.secret is not None:
+        return settings.secret.get_secret_value().encode()
+    file = secret_file(settings)
+    try:
+        if not file.exists():
+            _make(file)
+        secret = file.read_bytes().strip()
+    except OSError as error:
+        raise SecretError(
+            f"{file} cannot be read or written: {error.strerror}.",
+            "It is the key of masked values. Give this user the right to it, or set PLATFORM_SECRET.",
+        ) from error
+    if len(secret) < LEAST_SECRET:
+        raise SecretError(
+            f"{file} is cut short: it has {len(secret)} characters.",
+            "Put it back from a backup; remove it only if nothing was ever erased, and another one is made.",
+        )
+    return secret
+
+
+def name_of(secret: bytes) -> str:
+    """By what two secrets are told apart, without telling anything of them."""
+    return hmac.digest(secret, b"name of the secret", "sha256").hex()[:8]
+
+
+def _make(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(file.with_name(".secret.lock")):
+        if file.exists():
+            return
+        draft = file.with_name(".secret.new")
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        with os.fdopen(descriptor, "w") as content:
+            content.write(token_hex(_BYTES))
+            content.flush()
+            os.fsync(content.fileno())
+        draft.replace(file)

@@ -1,0 +1,291 @@
+"""A person's rows erased: all is as if they had never come, nothing brings them back, and no file holds them."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from platform_assets.engine.erasures import OtherSecretError
+from platform_assets.engine.late.withdrawals import withdraw
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.lakehouse.errors import ErasedError
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import Conflict
+from platform_assets.lakehouse.reading import read_arrow
+from platform_assets.lakehouse.releases import manifest_bytes
+from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.audit.faults import Scope
+from platform_assets.operations.audit.installation import audit_installation
+from platform_assets.operations.erasure.lifting import lift, lift_unreadable
+from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.maintenance.maintenance import delete_unneeded
+from platform_assets.operations.pins import pin, pinned_releases
+from platform_assets.operations.reload import reload
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
+from platform_assets.records.digest import Digest
+from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.secret import secret_file
+from platform_assets_tests.support.domains.visits.transforms import gold
+from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.prepared import Prepared
+from platform_assets_tests.support.shelf import in_process, killed
+from platform_assets_tests.support.visits import (
+    BY_WHO,
+    DOMAIN,
+    WHO,
+    ZOE,
+    Visits,
+    erased_by_another,
+    files_with,
+    loaded,
+    visit,
+)
+from platform_assets_tests.support.world import MakeWorld
+
+
+@pytest.fixture
+def visits(prepared: Prepared) -> Visits:
+    return prepared(loaded, True)
+
+
+@pytest.fixture
+def never(prepared: Prepared) -> Visits:
+    return prepared(loaded, False)
+
+
+def lake_of(visits: Visits) -> Lake:
+    return Lake.at(visits.world.settings.lake)
+
+
+def sound(visits: Visits) -> None:
+    """The audit, files page by page and digests computed anew, finds nothing."""
+    with visits.world.open() as platform:
+        found = audit_installation(
+            platform.settings, Scope(every_release=True, read_bytes=None), lambda *_: None, lambda: visits.world.spark
+        )
+        assert [str(fault) for fault in found.findings.faults] == []
+
+
+def test_after_an_erasure_all_is_as_in_an_installation_that_never_had_the_rows(visits: Visits, never: Visits) -> None:
+    """Two installations loaded, an erasure with its refresh, a delivery of the same rows and one more refresh."""
+    lake = lake_of(visits)
+    assert {file.split("/")[0] for file in files_with(lake)} == {
+        "raw", "silver", "gold", "late", "refused", "quarantine"
+    }  # fmt: skip
+    with visits.world.open() as platform:
+        old = platform.current_release().number
+    done = visits.erase()
+    assert done.is_whole, (done.left, done.not_refreshed)
+    assert {table: sum(days.values()) for table, days in done.found.rows.items()} == {
+        "raw.visits": 5,  # one of them a tombstone
+        "late.visits": 1,
+        "refused.visits": 2,
+        "silver.visits": 2,
+        "quarantine.visits": 1,
+        "gold.persons": 2,
+    }
+    assert files_with(lake) == set()
+    assert visits.digests() == never.digests()
+    assert visits.records() == never.records()
+    with pytest.raises(ErasedError, match=f"Release {old} cannot be read any more: rows that it may show were erased"):
+        read_arrow(lake, "silver.visits", release=old)
+    with visits.world.open() as platform:
+        [head] = platform.ledger.heads("erasure")
+        assert str(WHO) not in manifest_bytes(lake, head.publication).decode()
+        assert (head.who, head.why, head.release) == (ZOE.who, ZOE.why, done.release)
+    assert str(WHO).encode() not in (visits.world.settings.state / "ledger.db").read_bytes()
+    sound(visits)
+    assert done.unreached.landing == tuple(
+        f"visits/2017-01-0{name}.jsonl" for name in ("1/a", "2/b", "2/c", "3/d", "3/e", "4/f")
+    )
+
+    both = [visit(20, WHO, "2017-01-02"), visit(21, 8, "2017-01-02")]
+    again = visits.deliver("2017-01-04", "again", *both, broken=f"{WHO}")
+    never.deliver("2017-01-04", "again", *both)
+    visits.refresh()
+    never.refresh()
+    assert files_with(lake) == set()
+    assert visits.digests() == never.digests()
+    with visits.world.open() as platform:
+        arrival = platform.ledger.arrival("raw.visits", again)
+        assert arrival is not None
+        assert (arrival.landed, arrival.taken, arrival.refused, arrival.erased) == (3, 1, 0, 2)
+        rebuild(platform.lake, platform.ledger)
+        assert platform.ledger.arrival("raw.visits", again) == arrival
+    sound(visits)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "point",
+    [
+        "stage.logged:3",
+        "publish.before_manifest",
+        "publish.after_manifest",
+        "replace.before_commit:2",
+        "replace.after_commit:3",
+        "publish.after_table",
+        "publish.before_release",
+        "release.after_commit",
+        "publish.after_release",
+        "ledger.before_record",
+        "ledger.recorded",
+        "delete.before_horizon",
+        "delete.after_horizon",
+        "delete.after_file:3",
+        "delete.done",
+        "stage.before_publish",
+        "publish.after_table:8",
+        "publish.after_release:2",
+        "delete.after_horizon:2",
+        "delete.done:2",
+    ],
+)
+def test_killed_anywhere_it_shows_no_half_and_goes_on_when_called_again(
+    visits: Visits, never: Visits, point: str
+) -> None:
+    """Two processes, of which one dies."""
+    before, jvm = visits.named_rows(), Jvm.of(visits.world.spark)
+    dead = in_process(erased_by_another, visits.world.settings, jvm, failpoint=point)
+    assert killed(dead), dead.exitcode
+    with visits.world.open() as platform:
+        platform.settle()
+    assert visits.named_rows() in (before, {}), "some tables with, others without the rows"
+    again = visits.erase()
+    assert again.is_whole, (again.left, again.not_refreshed)
+    assert files_with(lake_of(visits)) == set()
+    assert visits.digests() == never.digests()
+    sound(visits)
+    visits.deliver("2017-01-04", "again", visit(20, WHO, "2017-01-02"))
+    visits.refresh()
+    assert files_with(lake_of(visits)) == set()
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_maintenance_deletes_what_an_erasure_that_died_left(visits: Visits) -> None:
+    """It died before it deleted anything, and nobody called it again; a pin of before keeps nothing."""
+    with visits.world.open() as platform:
+        pin(platform, platform.current_release().number, ZOE)
+    dead = in_process(
+        erased_by_another, visits.world.settings, Jvm.of(visits.world.spark), failpoint="delete.before_horizon"
+    )
+    assert killed(dead), dead.exitcode
+    assert files_with(lake_of(visits)) != set()
+    with visits.world.open() as platform:
+        delete_unneeded(platform, "deletion")
+    assert files_with(lake_of(visits)) == set()
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_neither_reload_nor_rollback_nor_pin_brings_rows_back_and_a_withdrawal_still_adds_up(
+    visits: Visits, never: Visits
+) -> None:
+    """An erasure and three refreshes."""
+    with visits.world.open() as platform:
+        old = platform.current_release().number
+        pin(platform, old, ZOE, "kept")
+        [of_silver] = {record.publication for record in platform.ledger.current_days("silver.visits").values()}
+    done = visits.erase()
+    with visits.world.open() as platform:
+        assert pinned_releases(platform) == {}
+        with pytest.raises(ErasedError):
+            pin(platform, old, ZOE)
+        with pytest.raises(ErasedError):
+            chosen_publications(platform, to=old)
+        with pytest.raises(RollbackError, match="was published again since"):
+            rollback(platform, chosen_publications(platform, of_silver), ZOE)
+        with pytest.raises(RollbackError, match=r"is an erasure by Zoë \(request 17"):
+            rollback(platform, chosen_publications(platform, of_silver), ZOE, cascade=True)
+        withdraw(platform, lambda: visits.world.spark, "visits/2017-01-02/b.jsonl", ZOE)
+    with never.world.open() as platform:
+        withdraw(platform, lambda: never.world.spark, "visits/2017-01-02/b.jsonl", ZOE)
+    visits.refresh()
+    never.refresh()
+    assert visits.digests() == never.digests()
+    assert done.cut > old
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_a_reload_drops_the_rows_once_more_until_somebody_lifts_the_erasure(visits: Visits, never: Visits) -> None:
+    """An erasure, two reloads, a refresh after each."""
+    visits.erase()
+    with visits.world.open() as platform:
+        taken = reload(platform, lambda: visits.world.spark, "raw.visits", ZOE).taken
+        assert taken is not None
+        assert sum(arrival.erased for arrival in taken.arrivals) == 7
+    visits.refresh()
+    assert files_with(lake_of(visits)) == set()
+    assert visits.digests() == never.digests()
+    with visits.world.open() as platform:
+        lift(platform, BY_WHO, ZOE)
+        rebuild(platform.lake, platform.ledger)
+        reload(platform, lambda: visits.world.spark, "raw.visits", ZOE)
+    visits.refresh()
+    assert {table.split(".")[0] for table in visits.named_rows()} == {
+        "raw", "silver", "gold", "late", "refused", "quarantine"
+    }  # fmt: skip
+    sound(visits)
+
+
+@pytest.mark.proof
+def test_what_was_computed_from_the_rows_meanwhile_is_not_published_any_more(visits: Visits) -> None:
+    with visits.world.open() as platform:
+        before = LakeSnapshot.now(platform)
+        reads, schema = before.reads(["raw.visits"]), before.schema_string("silver.visits")
+    visits.erase()
+    empty = DayContent(files=(), base=(), digest=str(Digest()), fingerprint="of before", rows=0, bytes=0)
+    change = TableChange(table="silver.visits", schema_string=schema, days={date(2017, 1, 4): empty}, reads=reads)
+    with visits.world.open() as platform, pytest.raises(Conflict, match=r"silver\.visits: 2017-01-04"):
+        publish_changes(platform, new_publication(), "recompute", [change], ZOE)
+
+
+@pytest.mark.proof
+def test_another_table_with_another_name_for_the_field_and_another_secret(make_world: MakeWorld) -> None:
+    """A load, an erasure, and a delivery that nobody can tell from others any more."""
+    visits = Visits(make_world(days=4, domains=DOMAIN))
+    visits.deliver("2017-01-01", "a", visit(1, WHO, "2017-01-01"))
+    nights = [{"guest": guest, "stay": n, "night": "2017-01-01T22:00:00Z"} for n, guest in enumerate((str(WHO), "8"))]
+    visits.world.deliver_rows("stays", "2017-01-01", "a.jsonl", nights)
+    visits.refresh()
+    done = visits.erase(Request("gold.persons", {"person": str(WHO)}, (("raw.stays", "guest"),)))
+    assert done.is_whole
+    assert files_with(lake_of(visits)) == set()
+    assert [row["guest"] for row in visits.world.rows("raw.stays")] == ["8"]
+    secret_file(visits.world.settings).unlink()
+    visits.world.deliver_rows("stays", "2017-01-02", "b.jsonl", nights)
+    with pytest.raises(OtherSecretError, match=r"erased from raw\.stays are remembered by hashes with another secret"):
+        visits.refresh()
+    with visits.world.open() as platform:
+        for table in ("raw.visits", "raw.stays"):
+            lift_unreadable(platform, table, ZOE)
+        with pytest.raises(ErasureError, match=r"Nothing is remembered of raw\.stays under another secret"):
+            lift_unreadable(platform, "raw.stays", ZOE)
+    visits.refresh()
+    assert str(WHO) in [row["guest"] for row in visits.world.rows("raw.stays")]
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_a_day_that_cannot_be_computed_without_the_rows_is_told_and_shows_none_of_them(
+    visits: Visits, never: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gate holds what a table that does not say whose rows are has become; erased twice, and mended."""
+    right = gold.takings
+    with monkeypatch.context() as patch:
+        patch.setattr(gold, "takings", lambda visits: right(visits).unionByName(right(visits)))
+        done = visits.erase()
+    held = {date(2017, 1, day) for day in (1, 2)}
+    assert {table: set(days) for table, days in done.not_refreshed.items()} == {"gold.takings": held}
+    assert not done.is_whole
+    assert files_with(lake_of(visits)) == set()
+    assert {table: set(days) for table, days in visits.erase().not_refreshed.items()} == {"gold.takings": held}
+    visits.world.recompute(["gold.takings"], held)
+    assert visits.digests() == never.digests()
+    assert visits.erase().is_whole

@@ -1,0 +1,96 @@
+"""Where the rows of a key can lie follows from contracts; what cannot name a person is refused. No lake is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from platform_assets.contracts import Catalogue, Column
+from platform_assets.contracts.errors import UnknownTableError
+from platform_assets.operations.erasure.places import ErasureError, Reach, reach
+from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
+from platform_assets_tests.support.domains.visits import DOMAIN
+
+CATALOGUE = Catalogue.of([DOMAIN])
+SECRET = b"secret"
+
+
+def tables(found: Reach) -> list[str]:
+    return [place.table for place in found.places]
+
+
+@pytest.mark.parametrize("named", ["raw.visits", "silver.visits", "gold.persons"])
+def test_whichever_table_is_named_its_inputs_and_what_is_made_from_them_are_looked_into(named: str) -> None:
+    found = reach(CATALOGUE, named, {"person": "42"})
+    assert tables(found) == [
+        "raw.visits",
+        "late.visits",
+        "refused.visits",
+        "silver.visits",
+        "quarantine.visits",
+        "gold.persons",
+    ]
+    assert [contract.name for contract in found.raw] == ["raw.visits"]
+    assert found.derived == ("silver.visits", "gold.persons", "gold.takings")
+
+
+def test_another_field_is_named_and_has_the_value_as_its_type_writes_it() -> None:
+    found = reach(CATALOGUE, "raw.visits", {"person": "042"}, [("raw.stays", "guest")])
+    values = {place.table: dict(place.values) for place in found.places}
+    assert values["raw.visits"] == {"person": "42"}
+    assert values["raw.stays"] == values["refused.stays"] == {"guest": "042"}
+    hashes = {place.table: place.hashes(SECRET) for place in found.places}
+    assert hashes["raw.visits"] == hashes["quarantine.visits"]
+    assert "42" not in hashes["raw.visits"].values()
+
+
+def test_tables_that_get_their_rows_from_elsewhere_are_only_named() -> None:
+    found = reach(Catalogue.of([TWO_RAWS]), "raw.transactions", {"household_id": "42"})
+    assert not set(found.namesakes) & set(tables(found))
+    assert found.namesakes != ()
+
+
+def test_quarantine_keeps_rows_as_they_were_delivered_also_where_silver_drops_the_column() -> None:
+    raw, stays, silver, _, takings = DOMAIN.tables
+    nameless = replace(silver, columns=tuple(column for column in silver.columns if column.name != "person"))
+    domain = replace(DOMAIN, tables=(raw, stays, nameless, takings))
+    found = reach(Catalogue.of([domain]), "raw.visits", {"person": "42"})
+    assert tables(found) == ["raw.visits", "late.visits", "refused.visits", "quarantine.visits"]
+    assert found.derived == ("silver.visits", "gold.takings")
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "says"),
+    [
+        ("raw.visits", {"persn": "42"}, "raw.visits has no column persn"),
+        ("gold.takings", {"person": "42"}, "gold.takings has no column person"),
+        ("raw.visits", {"paid": "42"}, r"paid of raw\.visits is a decimal\(8,2\), by which no person is told"),
+        ("raw.visits", {"person": "zoe"}, "The value of person is no long"),
+        ("raw.visits", {"person": ""}, "The value of person is no long"),
+        ("raw.stays", {"guest": ""}, "The value of guest is no string"),
+    ],
+)
+def test_what_names_nobody_is_refused_without_the_value(table: str, key: dict[str, str], says: str) -> None:
+    with pytest.raises(ErasureError, match=says) as caught:
+        reach(CATALOGUE, table, key)
+    assert "zoe" not in str(caught.value)
+
+
+def test_tables_that_have_the_field_and_the_one_that_was_meant_are_named() -> None:
+    with pytest.raises(ErasureError, match=r"Tables that have it: raw\.visits, silver\.visits, gold\.persons"):
+        reach(CATALOGUE, "gold.takings", {"person": "42"})
+    with pytest.raises(ErasureError, match=r"Did you mean person\?"):
+        reach(CATALOGUE, "raw.visits", {"persn": "42"})
+    with pytest.raises(UnknownTableError):
+        reach(CATALOGUE, "raw.visit", {"person": "42"})
+    with pytest.raises(ErasureError, match="--also names one field, and the key has several"):
+        reach(CATALOGUE, "raw.visits", {"person": "42", "visit": "1"}, [("raw.stays", "guest")])
+
+
+def test_a_date_is_a_date() -> None:
+    stays = replace(DOMAIN.tables[1], columns=(*DOMAIN.tables[1].columns, Column("born", "date", "When.")))
+    catalogue = Catalogue.of([replace(DOMAIN, tables=(stays,))])
+    assert reach(catalogue, "raw.stays", {"born": "1980-02-29"}).places[0].values == {"born": "1980-02-29"}
+    with pytest.raises(ErasureError, match="The value of born is no date"):
+        reach(catalogue, "raw.stays", {"born": "1981-02-29"})

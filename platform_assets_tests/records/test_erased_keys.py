@@ -1,0 +1,83 @@
+"""Whose rows these are is told from hashes: of values, and of the texts of rows that could not be read."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from pyspark import cloudpickle
+
+from platform_assets.records.erased_keys import ErasedKeys, canonical, hash_of
+
+SECRET = b"secret"
+TYPES = {"person": "long", "name": "string", "born": "date"}
+
+
+def keys(**values: str) -> ErasedKeys:
+    return ErasedKeys(SECRET, [{field: hash_of(SECRET, field, text) for field, text in values.items()}], TYPES)
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "is_kept_as"),
+    [
+        (" 0042 ", "long", "42"),
+        ("42.0", "int", "42"),
+        ("42.5", "long", "42.5"),
+        ("forty", "long", "forty"),
+        ("inf", "long", "inf"),
+        (" Anna", "string", " Anna"),
+        (" 2017-01-02", "date", "2017-01-02"),
+    ],
+)
+def test_spellings_of_one_value_are_one_text(text: str, type_: str, is_kept_as: str) -> None:
+    assert canonical(text, type_) == is_kept_as
+
+
+def test_all_fields_of_a_key_have_to_be_the_same() -> None:
+    both = keys(person="42", name="Anna")
+    assert both.fields == ("name", "person")
+    assert both.has("Anna", "42")
+    assert not both.has("Anna", "43")
+    assert not both.has("Anna", None)
+    assert not keys(person="42").has(None)
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_theirs"),
+    [
+        ('{"person": 42, "visit": 1}', True),
+        ('{"visit": 42, "person": 1}', False),
+        ('{"person": "0042"}', True),
+        ('{"person": null}', False),
+        ('{"person": 1, "person": 42}', True),
+        ('{"other": {"person": 42}}', True),
+        ('{"person": 42, "visit"', True),
+        ("1,42,2017-01-01", True),
+        ("1,420,2017-01-01", False),
+        ('1,"42",x', True),
+        ("[42]", True),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_row_that_was_set_aside_is_told_by_its_text(payload: str | None, is_theirs: bool) -> None:
+    assert keys(person="42").has_payload(payload) is is_theirs
+
+
+@pytest.mark.parametrize("line", ['1,"Meier, Anna",x', '{"name": "Meier, Anna", ', "Meier, Anna"])
+def test_a_text_with_separators_is_found_in_a_broken_line(line: str) -> None:
+    assert keys(name="Meier, Anna").has_payload(line) is (line != "Meier, Anna")
+
+
+def test_a_row_is_told_by_either() -> None:
+    assert keys(person="42").has_row("42", None, None)
+    assert keys(person="42").has_row(None, '{"person": 42}', None)
+    assert not keys(person="42").has_row("1", None, None)
+
+
+def test_workers_get_them_whole_and_nobody_sees_the_secret() -> None:
+    found = keys(person="42")
+    assert repr(found) == "ErasedKeys(person)"
+    assert pickle.loads(cloudpickle.dumps(found)).has("42")
+    assert hash_of(b"another", "person", "42") != hash_of(SECRET, "person", "42")
+    assert hash_of(SECRET, "visit", "42") != hash_of(SECRET, "person", "42")
