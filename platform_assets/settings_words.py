@@ -17,14 +17,6 @@ _MAY_HOLD_SECRETS = {
     "webhook_secret",
     "webhook_url",
 }
-    "ledger_url",
-    "secret",
-    "spark_conf",
-    "spark_remote",
-    "ui_password",
-    "webhook_secret",
-    "webhook_url",
-}
 ONLY_AS_VARIABLES = {
     "secret": "guess masked values",
     "ui_password": "use Dagster",
