@@ -19,7 +19,7 @@ from platform_assets.records.history import kept_text
 Verdict = Literal["approval", "refusal"]
 """What a person can decide about waiting rows."""
 
-_CARRIED_OUT = ("withdrawal", "roll back", "reload")
+_CARRIED_OUT = ("withdrawal", "roll back", "reload", "erasure")
 """Kinds of publications that there are because a person decided just that."""
 
 
