@@ -44,6 +44,14 @@ PROCESSES = 2
 """As many as a small machine has cores; one more where no test is long, since each waits now and then."""
 
 
+@pytest.fixture(autouse=True)
+def _umask() -> Iterator[None]:
+    """Who may look into what a test writes is not left to a test before it, where a process began."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings of an installation of its own, empty but for the jars."""

@@ -56,6 +56,7 @@ def test_settings_are_loaded_where_a_process_begins_and_handed_over_from_there()
         "__init__.py",
         "definitions.py",
         "orchestration/instance/launcher.py",
+        "orchestration/instance/storage.py",
         "orchestration/webserver/__main__.py",
     }
     assert {module.as_posix() for module in loading if module.parts[0] != "cli"} == begin

@@ -180,7 +180,9 @@ def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
     except FileNotFoundError:
         return []  # nobody delivered yet, or somebody took it away
     except OSError as error:
-        problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
+        # Where the landing root is a file, that is told once, and not of every folder in it.
+        if not isinstance(error, NotADirectoryError) or folder.exists():
+            problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
     kept: list[Path] = []
     for entry in entries:

@@ -117,7 +117,7 @@ def test_a_day_that_a_person_put_back_is_failed_without_a_check_that_would_be_to
 ) -> None:
     load(readings, daemon)
     hold_a_correction(readings, ROLL_BACK)
-    assert "readers see its put back" in reasons(daemon, show(daemon))
+    assert "readers see what was put back, " in reasons(daemon, show(daemon))
     assert days_of_asset(daemon, SILVER)["FAILED"] == [DAY]
     for check in ("contract", "conservation", "volume"):
         assert days_of_check(daemon, SILVER, check) == {"SUCCEEDED": LOADED}

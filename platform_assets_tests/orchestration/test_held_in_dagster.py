@@ -56,7 +56,7 @@ def test_a_day_that_the_job_refresh_holds_is_failed_by_that_very_run_and_green_o
     assert newest_of_check(daemon, SILVER, "freshness")["status"] == "SUCCEEDED"
     told = reasons(daemon, run).splitlines()
     assert "1 row without coldest, which may not be null" in told[1]
-    assert "; readers see its last good content, 1 rows of release " in told[1]
+    assert "; readers see its last good content, 1 row of release " in told[1]
     assert told[2] == NEW_SINCE
     assert told[3].startswith(f"platform-assets withdraw {BAD} ")
     daemon.tick("published_elsewhere")
