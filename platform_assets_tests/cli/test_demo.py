@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import shutil
+from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 from platform_assets.cli.commands import demo as demo_command
-from platform_assets.cli.commands.demo_state import set_clock
+from platform_assets.cli.commands.demo_removal import is_half_removed, remove_demo
+from platform_assets.cli.commands.demo_state import begin_demo, set_clock
 from platform_assets.cli.commands.summary import day_to_look_at, print_summary
 from platform_assets.domains.retail.sample import Simulation, land
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.manifest import Arrival, Manifest
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import FIRST, LAST, TABLE
 from platform_assets_tests.support.shelf import staged_manifest
 
 FAILED, USAGE = 3, 2
+DELIVERED = datetime(2017, 1, 1, 6, tzinfo=UTC)
+"""When the sample says that its files of the first day were last changed."""
+NOW = datetime(2026, 1, 1, 6, tzinfo=UTC)
 OWN = "batch_days = 30\ncalendar_last = 2017-01-31\n"
 
 
@@ -38,21 +47,39 @@ def _no_computing(monkeypatch):
 def earlier(state: Path) -> Path:
     """What a demo of three days leaves, without its lake's tables."""
     settings = load_settings()
-    set_clock(settings, LAST, LAST)
-    land(Simulation(seed=1, first=FIRST, days=3), settings.landing, date(2017, 1, 2))
-    for folder in ("lake/_releases", "lake/gold/daily_sales", "dagster"):
-        (state / folder).mkdir(parents=True)
-    (state / "ledger.db").write_text("")
-    return state
+    begin_demo(settings)
+    settings = set_clock(settings, LAST, LAST)
+    land(Simulation(seed=1, first=FIRST, days=3), settings.landing, FIRST)
+    publish(Lake.at(settings.lake), manifest_of_arrivals("transactions/2017-01-01/tills-2.csv"))
+    with open_platform(settings):
+        return state
+
+
+def manifest_of_arrivals(path: str, modified: datetime = DELIVERED) -> Manifest:
+    """A publication for which one file was taken."""
+    manifest = staged_manifest(Lake.at(load_settings().lake), {TABLE: {FIRST: [("a", 1)]}})
+    arrival = Arrival(
+        table="raw.transactions",
+        path=path,
+        arrival_date=FIRST,
+        size=1,
+        sha256="0" * 64,
+        modified_ns=int(modified.timestamp()) * 1_000_000_000,
+    )
+    return manifest.model_copy(update={"arrivals": (arrival,)})
 
 
 def files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path: path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix[-4:] not in ("-wal", "-shm")
+    }
 
 
 def refused(run, folder: Path, *command: str, code: int = FAILED) -> str:
     """What a demo says that is refused, with everything as it was."""
-    before = files(folder)
+    before = files(folder)  # but for what SQLite keeps beside a ledger that is looked at
     said = run("demo", *command)
     assert said.code == code, said
     assert "What to do:" in said.err
@@ -84,7 +111,7 @@ def test_a_state_with_anything_else_in_it_is_refused_by_name(run, earlier, path)
     file.write_text("mine")
     said = refused(run, earlier, "--fresh")
     assert "was not put there by a demo" in said
-    assert str(file if "transactions" in path else file.parents[path.startswith("landing")]) in said
+    assert str(file.parent if path.startswith("lake") else file) in said
 
 
 @pytest.mark.parametrize("name", ["LANDING", "LAKE", "LEDGER_URL"])
@@ -116,9 +143,165 @@ def test_a_folder_with_files_of_somebody_is_no_place_for_a_demo(run, state):
 
 def test_an_earlier_demo_is_removed_and_no_more(earlier, run):
     (earlier / "notes.txt").write_text("mine")
+    (earlier / "ledger.db.copy").write_text("mine")
     with pytest.raises(AssertionError, match="went on"):
         run("demo", "--fresh")
-    assert sorted(path.name for path in earlier.iterdir()) == ["notes.txt", "settings.toml"], "the clock of the new one"
+    assert names(earlier) == [
+        ".demo.json",
+        "dagster",
+        "lake",
+        "landing",
+        "ledger.db.copy",
+        "notes.txt",
+        "settings.toml",
+    ]
+    for folder in ("dagster", "lake", "landing"):
+        assert names(earlier / folder) == [".demo"], "made anew by the new one"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_settings_as_a_demo_writes_them_do_not_make_an_installation_a_demo(run, earlier):
+    (earlier / ".demo.json").unlink()
+    for command in ([], ["--fresh"]):
+        assert "No demo marked" in refused(run, earlier, *command, "--days", "3")
+
+
+@pytest.mark.parametrize("folder", ["lake", "landing", "dagster"])
+def test_a_folder_that_took_the_place_of_the_demos_is_not_removed(run, earlier, folder, tmp_path):
+    (earlier / folder).rename(tmp_path / "away")
+    own = earlier / folder / "gold" / "daily_sales"
+    own.mkdir(parents=True)
+    (own / "mine.csv").write_text("mine")
+    if folder == "dagster":
+        with pytest.raises(AssertionError, match="went on"):
+            run("demo", "--fresh")
+    else:
+        refused(run, earlier, "--fresh")
+    assert (own / "mine.csv").read_text() == "mine"
+
+
+def test_a_delivery_in_the_place_of_one_of_the_samples_is_somebodys(run, earlier):
+    file = next((earlier / "landing" / "transactions").glob("*/tills-2.csv"))
+    file.write_text("mine")
+    said = refused(run, earlier, "--fresh")
+    assert str(file) in said
+    assert "Nothing was removed" in said
+
+
+def test_a_delivery_beside_a_first_landing_that_was_killed_is_somebodys(run, earlier):
+    for file in (earlier / "landing" / ".truth").iterdir():
+        file.unlink()
+    file = earlier / "landing" / "transactions" / "2017-01-01" / "mine.csv"
+    file.write_text("mine")
+    assert str(file) in refused(run, earlier, "--fresh")
+
+
+@pytest.mark.parametrize(
+    ("path", "modified"),
+    [("transactions/2017-01-01/mine.csv", DELIVERED), ("transactions/2017-01-01/tills-2.csv", NOW)],
+)
+def test_deliveries_of_somebody_that_were_taken_keep_the_lake_though_their_files_are_gone(run, earlier, path, modified):
+    publish(Lake.at(earlier / "lake"), manifest_of_arrivals(path, modified))
+    with open_platform(load_settings()):
+        pass
+    assert f"holds what came with {path}, which no demo landed" in refused(run, earlier, "--fresh")
+
+
+def test_a_ledger_of_another_lake_is_not_removed(run, earlier):
+    for file in earlier.glob("ledger.db*"):
+        file.unlink()
+    other = Lake.at(earlier / "other")
+    publish(other, staged_manifest(other, {TABLE: {FIRST: [("a", 1)]}}))
+    with open_platform(load_settings(lake=earlier / "other")):
+        pass
+    assert "is the ledger of another lake" in refused(run, earlier, "--fresh")
+
+
+def test_no_demo_begins_over_a_ledger_whose_lake_was_moved(run, earlier):
+    shutil.rmtree(earlier / "lake")
+    shutil.rmtree(earlier / "landing")
+    for name in ("settings.toml", ".demo.json"):
+        (earlier / name).unlink()
+    assert "knows what somebody published in another lake" in refused(run, earlier, "--days", "3")
+
+
+def test_hidden_files_of_others_stay_and_are_named(run, earlier):
+    hidden = earlier / "landing" / "transactions" / "2017-01-01" / ".mine.csv"
+    hidden.write_text("mine")
+    with pytest.raises(AssertionError, match="went on"):
+        run("demo", "--fresh")
+    assert hidden.read_text() == "mine"
+    assert names(hidden.parent) == [".mine.csv"]
+
+
+def test_a_demo_goes_on_where_up_was_before_it_and_keeps_what_it_did_not_make(state, capsys):
+    (state / "dagster").mkdir(parents=True)
+    (state / "dagster" / "runs.db").write_text("mine")
+    settings = load_settings()
+    begin_demo(settings)
+    remove_demo(settings)
+    assert names(state) == ["dagster"]
+    assert f"{state / 'dagster'}: no demo made it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_removal_that_is_killed_anywhere_is_finished_by_the_next_demo(earlier, tmp_path):
+    whole = tmp_path / "whole"
+    shutil.copytree(earlier, whole)
+    kills = 0
+    while True:
+        shutil.rmtree(earlier)
+        shutil.copytree(whole, earlier)
+        (mine := earlier / "landing" / ".mine").write_text("mine")
+        if killed := _dies_at_step(kills, lambda: remove_demo(load_settings())):
+            there = {path.relative_to(earlier) for path in files(earlier)}
+            assert is_half_removed(load_settings()) or there >= {path.relative_to(whole) for path in files(whole)}
+            remove_demo(load_settings())
+        assert names(earlier) == ["landing"]
+        assert mine.read_text() == "mine"
+        if not killed:
+            break
+        kills += 1
+    assert kills > 30, "once for each file and folder"
+
+
+def test_a_demo_that_is_killed_while_it_begins_begins_the_next_time(state):
+    for kills in itertools.count():
+        killed = _dies_at_step(kills, lambda: begin_demo(load_settings()))
+        begin_demo(load_settings())
+        assert [names(state / folder) for folder in ("dagster", "lake", "landing")] == [[".demo"]] * 3
+        shutil.rmtree(state)
+        if not killed:
+            break
+    assert kills >= 8, "four files and their folders"
+
+
+class KilledError(BaseException):
+    """Stands for a kill: nobody catches it, so nothing that comes after it is done."""
+
+
+def _dies_at_step(number: int, work: Callable[[], None]) -> bool:
+    """Whether work is killed before it changes the disk for this time."""
+    left = itertools.count(number, -1)
+
+    def mortal(change: Callable[..., None]) -> Callable[..., None]:
+        def dies(*args, **options):
+            if next(left) == 0:
+                raise KilledError
+            return change(*args, **options)
+
+        return dies
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("rename", "replace", "unlink", "rmdir", "mkdir"):
+            patched.setattr(os, name, mortal(getattr(os, name)))
+        try:
+            work()
+        except KilledError:
+            return True
+    return False
 
 
 @pytest.mark.parametrize(("days", "named"), [([2], "2017-01-02"), ([1, 3], "2017-01-03"), ([], None)])

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.cli.commands.demo_state import remove_demo, set_clock
+from platform_assets.cli.commands.demo_removal import remove_demo
+from platform_assets.cli.commands.demo_state import begin_demo, set_clock
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
 from platform_assets.cli.commands.summary import Phase, print_summary
 from platform_assets.settings import load_settings
@@ -66,6 +67,7 @@ STORY = Story(
 def test_that_an_earlier_demo_is_removed_is_no_part_of_what_programs_read(state: Path, monkeypatch, capsys) -> None:
     for name in ("CALENDAR_FIRST", "CALENDAR_LAST", "TODAY"):
         monkeypatch.delenv(f"PLATFORM_{name}")
+    begin_demo(load_settings())
     remove_demo(set_clock(load_settings(), SECOND, SECOND))
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "Removed the earlier demo.\n")

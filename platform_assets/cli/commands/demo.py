@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_assets.cli.commands.demo_correction import correct
-from platform_assets.cli.commands.demo_state import demo_clock, remove_demo, set_clock
+from platform_assets.cli.commands.demo_removal import is_half_removed, remove_demo
+from platform_assets.cli.commands.demo_state import begin_demo, demo_clock, set_clock
 from platform_assets.cli.commands.demo_story import Story, story_json
 from platform_assets.cli.commands.summary import Phase, day_to_look_at, print_summary, summarise
 from platform_assets.cli.console import EXIT_LOOK, opened_platform, print_json
@@ -41,7 +42,9 @@ class DemoFailedError(PlatformError):
 def demo(
     context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=YEAR_DAYS, help="Days of sales to build.")] = YEAR_DAYS,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove the lake of an earlier demo and start over.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Remove what an earlier demo made, and nothing else, and start over.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Land a real year of sales, build it, then land its corrections and mend exactly the days they touch."""
@@ -51,9 +54,12 @@ def demo(
     settings = load_settings()
     simulation = Simulation(seed=SEED, first=settings.calendar_first, days=days)
     last = simulation.last
-    if fresh:
+    if fresh or is_half_removed(settings):
         remove_demo(settings)
+        settings = load_settings()
     seen_until = demo_clock(settings, last)
+    if seen_until is None:
+        begin_demo(settings)
     phases: list[Phase] = []
     story: Story | None = None
     # One session for all of them, which starts while the first files land.

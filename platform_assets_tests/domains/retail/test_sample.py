@@ -30,9 +30,9 @@ from platform_assets.domains.retail.sample import (
     Rates,
     SampleError,
     Simulation,
-    foreign_files,
     land,
     land_recount,
+    look_over,
 )
 from platform_assets.domains.retail.sample.source import read_lines, with_money
 from platform_assets.progress import Progress
@@ -382,7 +382,7 @@ def test_a_recount_is_landed_once_and_is_of_the_sample(month: Path, tmp_path: Pa
     before = contents(landing)
     assert land_recount(MONTH, landing) == recount
     assert contents(landing) == before
-    assert list(foreign_files(landing)) == []
+    assert look_over(landing).others == ()
     assert land(MONTH, landing, MONTH.last_arrival).files == 0
 
 

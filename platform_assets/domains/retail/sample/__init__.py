@@ -5,8 +5,9 @@ corrected, delivered twice, broken, voided or moved to another day. It also writ
 have an oracle. Here belongs everything about these arrivals, and nothing that the platform itself needs.
 """
 
-from platform_assets.domains.retail.sample.landing import Landed, foreign_files, land
+from platform_assets.domains.retail.sample.landing import Landed, land
 from platform_assets.domains.retail.sample.recount import Recount, land_recount
+from platform_assets.domains.retail.sample.remains import Remains, is_of_sample, look_over, planned_paths
 from platform_assets.domains.retail.sample.simulation import (
     OtherSampleError,
     Rates,
@@ -19,9 +20,12 @@ __all__ = [
     "OtherSampleError",
     "Rates",
     "Recount",
+    "Remains",
     "SampleError",
     "Simulation",
-    "foreign_files",
+    "is_of_sample",
     "land",
     "land_recount",
+    "look_over",
+    "planned_paths",
 ]

@@ -17,7 +17,6 @@ from platform_assets.domains.retail.sample.files import delivered_at, encode
 from platform_assets.domains.retail.sample.malformations import QUARANTINED, REFUSED
 from platform_assets.domains.retail.sample.play import play
 from platform_assets.domains.retail.sample.products import product_versions
-from platform_assets.domains.retail.sample.recount import recounts_of
 from platform_assets.domains.retail.sample.simulation import LATEST_DAYS, OtherSampleError, SampleError, Simulation
 from platform_assets.domains.retail.sample.source import read_lines
 from platform_assets.domains.retail.sample.truth import Delivery, TruthWriter, read_deliveries
@@ -83,26 +82,6 @@ def land(simulation: Simulation, landing: Path, until: date, progress: OnProgres
         newest=max((delivery.arrival_date for delivery in planned if delivery.arrival_date <= until), default=None),
         present=present,
     )
-
-
-def foreign_files(landing: Path) -> Iterator[Path]:
-    """What lies in a landing area and is of no sample that was landed there; hidden files are nobody's delivery."""
-    sources = {contract.source.folder for contract in (RAW_PRODUCTS, RAW_TRANSACTIONS) if contract.source}
-    is_sample = (landing / STATE).is_file()
-    # A first landing that was interrupted has not yet written down which files it plans.
-    planned = read_deliveries(landing) if is_sample else ()
-    known = None if planned is None else {landing / delivery.path for delivery in planned}
-    if known:
-        known.update(recounts_of(landing))
-    for folder in sorted(landing.iterdir()) if landing.is_dir() else ():
-        if folder.name.startswith("."):
-            continue
-        if not is_sample or folder.name not in sources:
-            yield folder
-            continue
-        for path in sorted(folder.rglob("*")):
-            if known is not None and not path.is_dir() and not path.name.startswith(".") and path not in known:
-                yield path
 
 
 def _remember(simulation: Simulation, landing: Path) -> None:

@@ -8,6 +8,7 @@ them cannot enter raw and how many break a rule. The truth is of the whole sampl
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -69,6 +70,11 @@ def read_deliveries(landing: Path) -> tuple[Delivery, ...] | None:
     """Every file of the sample, landed or not, oldest arrival date first; None before the truth is written."""
     file = landing / TRUTH / "deliveries.parquet"
     return tuple(Delivery(**row) for row in pl.read_parquet(file).rows(named=True)) if file.is_file() else None
+
+
+def is_of_truth(name: str) -> bool:
+    """Whether a file of the truth's folder has a name that a sample gives, also where its landing was killed."""
+    return re.fullmatch(rf"({'|'.join(_SCHEMAS)}|\.({'|'.join(_SCHEMAS)})\.\d+)\.parquet", name) is not None
 
 
 def read_true_lines(landing: Path) -> pl.LazyFrame:
