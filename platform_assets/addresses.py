@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names of this machine that lead nowhere else."""
 _ORIGIN = re.compile(r"(https?)://((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)")
 _PORTS = {"http": ":80", "https": ":443"}
 """Which browsers leave out."""
@@ -18,7 +19,7 @@ def nobody_can_listen(url: str) -> bool:
         name = parts.hostname
     except ValueError:
         return False
-    return bool(name) and (parts.scheme == "https" or (parts.scheme == "http" and name in _LOOPBACK))
+    return bool(name) and (parts.scheme == "https" or (parts.scheme == "http" and name in LOOPBACK))
 
 
 def origin_of(url: str) -> str | None:

@@ -41,6 +41,7 @@ def installation_secret(settings: Settings) -> bytes:
     file = secret_file(settings)
     try:
         if not file.exists():
+            settings.make_state()
             _make(file)
         secret = file.read_bytes().strip()
     except OSError as error:
@@ -62,7 +63,6 @@ def name_of(secret: bytes) -> str:
 
 
 def _make(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_name(".secret.lock")):
         if file.exists():
             return

@@ -122,13 +122,13 @@ def list_landing(
     problems: list[Problem] = []
     delivered: set[date] = set()
     folder = source.folder
-    base = root / folder
+    base, inside = root / folder, root.resolve()
     for entry in _entries(base, folder, problems):
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
-        is_inside = entry.resolve().is_relative_to(root.resolve())
+        is_inside = entry.resolve().is_relative_to(inside)
         files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:

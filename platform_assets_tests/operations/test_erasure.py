@@ -10,7 +10,7 @@ from platform_assets.engine.erasures import OtherSecretError
 from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.errors import ErasedError
+from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
 from platform_assets.lakehouse.reading import read_arrow
@@ -30,6 +30,7 @@ from platform_assets.records.manifest import DayContent, TableChange, new_public
 from platform_assets.secret import secret_file
 from platform_assets_tests.support.domains.visits.transforms import gold
 from platform_assets_tests.support.jvm import Jvm
+from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.prepared import Prepared
 from platform_assets_tests.support.shelf import in_process, killed
 from platform_assets_tests.support.visits import (
@@ -116,6 +117,27 @@ def test_after_an_erasure_all_is_as_in_an_installation_that_never_had_the_rows(v
         rebuild(platform.lake, platform.ledger)
         assert platform.ledger.arrival("raw.visits", again) == arrival
     sound(visits)
+
+
+@pytest.mark.parametrize("table", ["raw.visits", "silver.visits", "refused.visits"])
+def test_a_file_that_cannot_be_read_is_not_taken_for_one_without_the_rows(visits: Visits, table: str) -> None:
+    """Whether half of it is gone or a page of it is damaged: nobody can tell whose rows it holds."""
+    lake = lake_of(visits)
+    with visits.world.open() as platform:
+        before = platform.current_release().number
+        [file, *_] = sorted(f.path for of_day in LakeSnapshot.now(platform).files(table).values() for f in of_day)
+    place = on_disk(lake.table_path(table) / file)
+    content = place.read_bytes()
+    for damaged in (
+        content[: len(content) // 2],
+        content[:8] + bytes(byte ^ 255 for byte in content[8:40]) + content[40:],
+    ):
+        place.write_bytes(damaged)
+        with pytest.raises(DamagedTableError, match=f"The file .*{place.name} (cannot be read|is damaged)"):
+            visits.erase()
+    place.write_bytes(content)
+    with visits.world.open() as platform:
+        assert platform.current_release().number == before
 
 
 @pytest.mark.proof

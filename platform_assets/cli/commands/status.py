@@ -7,9 +7,9 @@ from datetime import date
 
 import typer
 
+from platform_assets.cli.commands.status_view import Status, TableStatus, print_status
 from platform_assets.cli.console import EXIT_LOOK, platform_to_look, print_json
 from platform_assets.cli.options import AsJson
-from platform_assets.cli.status_view import Status, TableStatus, print_status
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import (
     each_once,

@@ -97,7 +97,8 @@ def refused_files(platform: Platform) -> RefusedFiles:
     withdrawn = {table: ledger.withdrawn(table) for table in {file.table for file in taken}}
     root = platform.settings.landing
     # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
-    gone = {file.path for file in refused if _is_folder(root) and _is_gone(root / file.path)}
+    is_mounted = _is_folder(root)
+    gone = {file.path for file in refused if is_mounted and _is_gone(root / file.path)}
     return RefusedFiles(
         there=tuple(file for file in refused if file.path not in gone),
         gone=tuple(file for file in refused if file.path in gone),

@@ -84,6 +84,7 @@ def planned_erasure(platform: Platform, request: Request, progress: OnProgress =
     Raises:
         UnknownTableError: there is no such table.
         ErasureError: it could not be done.
+        DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
     """
     platform.settle()
     where = reach(platform.catalogue, request.table, request.key, request.also)
@@ -110,7 +111,9 @@ def erase(
 
     Raises:
         UnknownTableError: there is no such table.
-        ErasureError: there is nothing to erase, a stage is open, or a file is damaged; nothing was changed.
+        ErasureError: there is nothing to erase, a stage is open, or a file holds other rows than were published;
+            nothing was changed.
+        DamagedTableError: a file cannot be read, so that nobody can tell whose rows it holds.
         LockTimeoutError: somebody takes deliveries of one of the raw tables; nothing was changed.
         Conflict, LockLostError: others kept publishing; nothing was changed.
     """

@@ -14,6 +14,7 @@ from platform_assets.engine.day_contents import AHEAD, staged_at
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import computed_by
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
 from platform_assets.operations.erasure.search import Hits
 from platform_assets.records.digest import Digest
@@ -43,6 +44,7 @@ def without_rows(
         secret: of the installation.
 
     Raises:
+        DamagedTableError: a file of these days is not as it was written; nothing was changed.
         ErasureError: the files hold other rows than were published; nothing was changed.
     """
     lake, table = snapshot.platform.lake, place.table
@@ -50,9 +52,13 @@ def without_rows(
     schema_string = snapshot.schema_string(table)
     schema = StructType.fromJson(json.loads(schema_string))
     records = snapshot.platform.ledger.current_days(table, at=snapshot.number, among=list(hits))
+    live = snapshot.files(table)
+    for file in (file for day in sorted(hits) for file in live[day]):
+        if problem := damage(path / file.path, file.size):
+            raise damaged(path / file.path, problem)
     with full_disk_explained(table):
         out = _stage_the_rest(spark, place, [name for files in hits.values() for name in files], schema, folder, secret)
-    live, staged = snapshot.files(table), staged_at(lake, table, publication)
+    staged = staged_at(lake, table, publication)
     files = {
         day: (*(file for file in live[day] if file.path not in hits[day]), *staged.get(day, ())) for day in sorted(hits)
     }

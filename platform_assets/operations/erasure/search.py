@@ -11,7 +11,7 @@ from platform_assets.contracts import DAY
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.lakehouse.storage.parquet import opened
+from platform_assets.lakehouse.storage.parquet import damaged, opened
 from platform_assets.operations.erasure.places import Place
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.erased_keys import AS_DELIVERED, ErasedKeys
@@ -33,12 +33,10 @@ class Found:
     Args:
         live: in files that readers see, by table; tables without any are left out.
         older: in files that only older releases show, or that were left behind by nobody alive: rows by table.
-        older_files: how many files these are.
     """
 
     live: Mapping[str, Hits] = field(default_factory=dict)
     older: Mapping[str, int] = field(default_factory=dict)
-    older_files: int = 0
 
     @property
     def rows(self) -> dict[str, dict[date, int]]:
@@ -60,24 +58,25 @@ def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, pro
         places: tables, and the key there.
         secret: of the installation.
         progress: told after every file.
+
+    Raises:
+        DamagedTableError: a file that readers see, or one that cannot be opened, does not tell whose rows it holds.
     """
     lake = snapshot.platform.lake
     live: dict[str, dict[date, dict[str, int]]] = {}
     older: dict[str, int] = {}
-    older_files = 0
     for place in places:
         path, keys = lake.table_path(place.table), place.keys(secret)
         seen = {file.path: day for day, files in snapshot.files(place.table).items() for file in files}
         paths = sorted({*seen, *_data_files(lake, place.table)})
         for number, name in enumerate(paths, start=1):
             progress(Progress("searching", place.table, number, len(paths), "file", finished=number == len(paths)))
-            rows = _rows_in(path / name, place, keys)
+            rows = _rows_in(path / name, place, keys, is_shown=name in seen)
             if rows and name in seen:
                 live.setdefault(place.table, {}).setdefault(seen[name], {})[name] = rows
             elif rows:
                 older[place.table] = older.get(place.table, 0) + rows
-                older_files += 1
-    return Found(live, older, older_files)
+    return Found(live, older)
 
 
 def _data_files(lake: Lake, table: str) -> Iterator[str]:
@@ -87,8 +86,8 @@ def _data_files(lake: Lake, table: str) -> Iterator[str]:
             yield name
 
 
-def _rows_in(file: Location, place: Place, keys: ErasedKeys) -> int:
-    """How many rows of the key lie in a file; none in one that goes meanwhile, or is no whole file yet."""
+def _rows_in(file: Location, place: Place, keys: ErasedKeys, *, is_shown: bool) -> int:
+    """How many rows of the key lie in a file; none in one that goes meanwhile, or is left half written."""
     import pyarrow as pa
 
     try:
@@ -96,8 +95,12 @@ def _rows_in(file: Location, place: Place, keys: ErasedKeys) -> int:
             there = set(parquet.schema_arrow.names)
             wanted = [name for name in (*place.types, *AS_DELIVERED) if name in there]
             return sum(_matching(batch, place, keys) for batch in parquet.iter_batches(_ROWS, columns=wanted))
-    except (FileNotFoundError, pa.ArrowInvalid):
+    except FileNotFoundError:
         return 0
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, pa.ArrowInvalid) and not is_shown:
+            return 0
+        raise damaged(file, f"cannot be read ({str(error).splitlines()[0].rstrip('.')})") from error
 
 
 def _matching(batch: pa.RecordBatch, place: Place, keys: ErasedKeys) -> int:

@@ -27,7 +27,7 @@ from platform_assets.operations.rollback.selection import (
     built_upon,
     nothing_to_undo,
     refuse_half_a_move,
-    refuse_reloads,
+    refuse_irreversible,
     refuse_unknown_tables,
     refuse_what_is_deleted,
 )
@@ -139,7 +139,7 @@ def _roll_back(
     )
     restored = following(restored, aside, names)
     undone = {name for known in restored.undone.values() for name in known}
-    refuse_reloads(
+    refuse_irreversible(
         platform, {publication.publication for publication in chosen} | undone | {*restored.in_the_way.values()}
     )
     if restored.in_the_way:

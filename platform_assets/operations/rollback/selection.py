@@ -70,7 +70,7 @@ def refuse_unknown_tables(platform: Platform, tables: Collection[str]) -> None:
         )
 
 
-def refuse_reloads(platform: Platform, names: Collection[str]) -> None:
+def refuse_irreversible(platform: Platform, names: Collection[str]) -> None:
     """Refuse to undo a reload or an erasure, or what was made before one: raw is not what it was then, and stays so.
 
     Args:

@@ -16,13 +16,12 @@ from pydantic import SecretStr
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
 
+from platform_assets.addresses import LOOPBACK
 from platform_assets.errors import PlatformError
 
 _TIMEOUT_S = (3.05, 5.0)
 _RETRIES = Retry(total=2, read=0, backoff_factor=0.5, status_forcelist=[429, 502, 503, 504], allowed_methods=["POST"])
 """Not after a late answer: it may have been taken."""
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class WebhookError(PlatformError):
@@ -46,7 +45,7 @@ def post(url: SecretStr, payload: dict[str, Any], secret: SecretStr | None = Non
     address, body = url.get_secret_value(), json.dumps(payload).encode()
     headers = {"Content-Type": "application/json", **(_signed(body, secret) if secret else {})}
     with _kept_out_of_logs(address), requests.Session() as session:
-        session.trust_env = urlsplit(address).hostname not in _LOOPBACK  # no proxy on the way to this machine
+        session.trust_env = urlsplit(address).hostname not in LOOPBACK  # no proxy on the way to this machine
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=_RETRIES))
         try:
