@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.installation import OWN_PROCESS
+from platform_assets_tests.support.cli.commands import Run, run_apart
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 
 CIRCLE = (
@@ -84,25 +79,17 @@ def test_a_package_without_a_domain_is_no_traceback(run: Run, home: Path, init: 
 def test_functions_and_expressions_are_told_together_and_then_all_is_well(run: Run, home: Path) -> None:
     """Spark is started for it, twice."""
     write_domain(home, gold=TWO["gold"], contracts=(("paid >= 0", "payed >= 0"),))
-    said = _in_a_process(home, "check", "--json")
-    assert said.returncode == 3, said.stderr
-    assert {(wrong["table"], wrong["field"]) for wrong in json.loads(said.stdout)["mistakes"]} == {
+    said = run_apart("check", "--json", PYTHONPATH=str(home))
+    assert said.code == 3, said.err
+    assert {(wrong["table"], wrong["field"]) for wrong in said.json["mistakes"]} == {
         ("gold.week", None),
         ("silver.sales", "paid_known"),
     }
-    assert "Java" not in said.stderr
+    assert "Java" not in said.err
     write_domain(home, contracts=(("paid >= 0", "paid >= 1"),))
-    said = _in_a_process(home, "check", "gold.tills")
-    assert said.returncode == 0, said.stderr
-    assert "raw.sales, silver.sales, gold.tills" in said.stdout
-
-
-def _in_a_process(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """A command that starts Spark, as a process of its own: it would end the session of this one, which others use."""
-    own = {"PLATFORM_SPARK_CONF": OWN_PROCESS, "PYTHONPATH": str(home), "COLUMNS": "200"}
-    script = "from platform_assets.cli import main; main()"
-    command = [sys.executable, "-c", script, *args]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | own, timeout=300, check=False)
+    said = run_apart("check", "gold.tills", PYTHONPATH=str(home))
+    assert said.code == 0, said.err
+    assert "raw.sales, silver.sales, gold.tills" in said.out
 
 
 def test_a_table_that_no_domain_declares(run: Run, home: Path) -> None:

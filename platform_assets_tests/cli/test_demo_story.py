@@ -16,6 +16,7 @@ from platform_assets.cli.commands.demo_state import begin_demo, set_clock
 from platform_assets.cli.commands.demo_story import Shown, Story, compare, print_story
 from platform_assets.cli.commands.summary import Phase, print_summary
 from platform_assets.settings import load_settings
+from platform_assets_tests.support.cli.commands import run_apart
 
 FIRST, SECOND = date(2017, 1, 1), date(2017, 1, 2)
 SILVER, GOLD = "silver.transactions", "gold.daily_sales"
@@ -107,10 +108,10 @@ def test_a_demo_that_did_nothing_says_so_and_nothing_else(capsys) -> None:
 def test_a_demo_tells_what_happened_is_undone_by_its_own_command_and_does_nothing_twice(
     run, state: Path, monkeypatch
 ) -> None:
-    """Three days of the sample through Dagster and Spark: a minute."""
+    """Three days of the sample through Dagster and Spark, each in a process of its own: a minute."""
     for name in ("CALENDAR_FIRST", "CALENDAR_LAST", "TODAY"):
         monkeypatch.delenv(f"PLATFORM_{name}")
-    first = run("demo", "--days", "3", "--json")
+    first = run_apart("demo", "--days", "3", "--json")
     assert first.code == 0, first.err
     told = first.json["correction"]
     assert told["day"] == "2017-01-02"
@@ -126,7 +127,7 @@ def test_a_demo_tells_what_happened_is_undone_by_its_own_command_and_does_nothin
     before, after = (Decimal(told["net_sales"][at]) for at in ("before", "after"))
     assert _net(run) == after > before
 
-    again = run("demo", "--days", "3")
+    again = run_apart("demo", "--days", "3")
     assert again.code == 0
     assert "Nothing to do" in again.out
     assert {*re.findall(r"2017-\d\d-\d\d", again.out)} <= {"2017-01-01", "2017-01-02", "2017-01-03"}
@@ -134,8 +135,8 @@ def test_a_demo_tells_what_happened_is_undone_by_its_own_command_and_does_nothin
     undone = run("rollback", "--to", str(told["releases"]["before"]), "--reason", "just trying")
     assert undone.code == 0, undone.err
     assert _net(run) == before
-    assert "Nothing to do" in run("demo", "--days", "3").out
-    fresh = run("demo", "--days", "3", "--fresh", "--json")
+    assert "Nothing to do" in run_apart("demo", "--days", "3").out
+    fresh = run_apart("demo", "--days", "3", "--fresh", "--json")
     assert fresh.code == 0, fresh.err
     assert fresh.json["correction"]["net_sales"] == told["net_sales"]
 

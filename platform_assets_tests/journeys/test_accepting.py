@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from platform_assets_tests.support.cli.commands import Run, run, state
+from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.history import TILLS
-from platform_assets_tests.support.installation import OWN_PROCESS
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World, sale
 
@@ -61,7 +55,9 @@ def test_a_held_day_is_accepted_by_name_and_for_a_reason(
     assert said.code == 3
     assert f"{TABLE} 2017-01-16 is not held" in said.err
 
-    done = _in_a_process(*asked, "--reason", "stocktaking", "--by", "Zoë", "--json")
+    said = run_apart(*asked, "--reason", "stocktaking", "--by", "Zoë", "--json")
+    assert said.code == 0, said.err
+    done = said.json
     assert done["checks"] == ["volume"]
     assert done["published"] == [str(QUIET_DAY)]
     assert done["not_published"] == {}
@@ -73,12 +69,3 @@ def test_a_held_day_is_accepted_by_name_and_for_a_reason(
     assert re.search(r"by Zoë \(\S+ on \S+\): stocktaking", said.out)
     assert "accepted by hand: what volume found" in said.out
     assert run(*asked, "--dry-run").code == 3
-
-
-def _in_a_process(*args: str) -> Any:
-    """A command that starts Spark, as a process of its own: it would end the session of this one."""
-    own = os.environ | {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "PLATFORM_SPARK_CONF": OWN_PROCESS}
-    script = "from platform_assets.cli import main; main()"
-    ended = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, env=own, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,8 +19,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import outlook, reasons_now
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
-from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.installation import OWN_PROCESS
+from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import World, product, sale
 
@@ -91,15 +86,6 @@ def correct(world: World, number: int, **changes: Any) -> None:
     world.deliver_rows("transactions", str(day(DAYS)), f"c{number}.jsonl", [sale(number, 1, str(day(number)), **late)])
 
 
-def in_a_process(*args: str) -> tuple[int, Any]:
-    """A command that starts Spark, as a process of its own: it would end the session of this one."""
-    own = os.environ | {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "PLATFORM_SPARK_CONF": OWN_PROCESS}
-    script = "from platform_assets.cli import main; main()"
-    ended = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, env=own, timeout=300)
-    assert "Traceback" not in ended.stderr, ended.stderr
-    return ended.returncode, json.loads(ended.stdout)
-
-
 @pytest.mark.proof
 def test_a_correction_on_two_days_is_named_mended_and_explained(
     run: Run, state: Path, lakes: Lakes, monkeypatch: pytest.MonkeyPatch
@@ -148,8 +134,9 @@ def test_a_correction_on_two_days_is_named_mended_and_explained(
     assert (code, explained["plan"]["days"]) == (0, 2 + 2 + 34 + 36)
     assert explained["plan"]["estimate"]["rows"] > 0
     assert world.digests() == before
-    code, done = in_a_process("refresh", "--json")
-    assert code == 0
+    refreshed = run_apart("refresh", "--json")
+    assert refreshed.code == 0, refreshed.err
+    done = refreshed.json
     assert done["plan"] == explained["plan"]
     counts = {table["table"]: table["days"] for table in found["tables"]}
     assert done["result"]["published"] == counts

@@ -1,9 +1,10 @@
-"""The command line in this process, as the console script starts it."""
+"""The command line as the console script starts it: in this process, or in one of its own where it starts Spark."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from platform_assets.cli.app import main
-from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 
 FIRST, LAST = date(2017, 1, 1), date(2017, 1, 3)
 TABLE = "gold.daily_sales"
@@ -69,3 +70,17 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Captur
         return said
 
     return command
+
+
+def run_apart(*args: str, **environment: str) -> Said:
+    """Run a command that starts Spark, as a process of its own: it would end the session of this one, which others use.
+
+    Args:
+        args: the command.
+        environment: what it sees besides the variables of this process.
+    """
+    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "PLATFORM_SPARK_CONF": OWN_PROCESS, "COLUMNS": "200"} | environment
+    started = [sys.executable, "-c", "from platform_assets.cli import main; main()", *args]
+    ended = subprocess.run(started, capture_output=True, text=True, env=os.environ | own, timeout=300, check=False)
+    assert "Traceback" not in ended.stdout + ended.stderr, ended.stderr
+    return Said(ended.returncode, ended.stdout, ended.stderr)
