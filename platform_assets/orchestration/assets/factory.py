@@ -13,7 +13,7 @@ from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
@@ -210,7 +210,7 @@ class _Run:
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
-        spark = analysed(self.platform.catalogue, self._tables(), lambda: self.spark.session(self.progress))
+        spark = analysed(self.platform, self._tables(), lambda: self.spark.session(self.progress))
         if self.contract.source is not None:
             taken = ingest(
                 self.platform,
