@@ -54,10 +54,14 @@ class MistakesError(ContractError):
     """
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        told = (f"{number}. {mistake.what}\n   {mistake.todo}" for number, mistake in enumerate(mistakes, 1))
         super().__init__(
-            "\n".join([f"{len(mistakes)} things are wrong in the domains; nothing was done.", *told]),
+            f"{len(mistakes)} things are wrong in the domains; nothing was done.",
             "Correct them; `platform-assets check` tells whether all is well.",
+            lines=[
+                line
+                for number, mistake in enumerate(mistakes, 1)
+                for line in (f"{number}. {mistake.what}", f"   {mistake.todo}")
+            ],
         )
         self.mistakes = tuple(mistakes)
 

@@ -39,6 +39,7 @@ from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
@@ -240,7 +241,7 @@ class _Run:
         for table, read in done.read.items():
             log.info(f"{name}: {counted(read.files, 'file')} of {counted(read.days, 'day')} of {table} read")
         for day, notes in done.notes.items():
-            log.warning(f"{name} {day} {'; '.join(notes)}")
+            log.warning(visible(f"{name} {day} {'; '.join(notes)}"))
         return done
 
     def _tables(self) -> list[str]:
