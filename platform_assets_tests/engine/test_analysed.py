@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_assets.engine.step import analysed as module
 from platform_assets.engine.step.analysed import analysed
+from platform_assets.engine.step.analysis import analysis_mistakes
 from platform_assets.errors import PlatformError
 from platform_assets.operations.opening import open_platform
 from platform_assets.settings import load_settings
@@ -25,13 +25,12 @@ ALL = {"silver.sales", "gold.tills", "gold.week"}
 def looked(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Looked:
     """The tables that are looked at before a session is given, with some of the domain's text replaced."""
     at: set[str] = set()
-    look = module.analysis_mistakes
 
     def noted(catalogue: Any, tables: Any, session: Any) -> Any:
         at.update(tables)
-        return look(catalogue, tables, session)
+        return analysis_mistakes(catalogue, tables, session)
 
-    monkeypatch.setattr(module, "analysis_mistakes", noted)
+    monkeypatch.setattr("platform_assets.engine.step.analysed.analysis_mistakes", noted)
 
     def before_work(*tables: str, **changes: Texts) -> set[str]:
         at.clear()
