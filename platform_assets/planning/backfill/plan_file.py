@@ -1,0 +1,213 @@
+"""A plan file: what a backfill is to do, for whom, how far, how fast and with whose consent, as reviewed code.
+
+Only what a file says is checked here, without the platform: whether its tables and days exist is `scope`'s. Every field
+has a strict type, and none is a piece of SQL. The schema for editors is made from these classes.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from platform_assets.contracts.columns import IDENTIFIER
+
+_TABLE = r"^(silver|gold)\.[a-z][a-z0-9_]*$"
+_MOST_DAYS = 36_500
+
+
+def _in_order(text: str) -> str:
+    first, _, last = text.partition("..")
+    if date.fromisoformat(last) < date.fromisoformat(first):
+        raise ValueError("it ends before it starts: write the older day first")
+    return text
+
+
+def _ascending(shares: tuple[int, ...]) -> tuple[int, ...]:
+    if list(shares) != sorted(set(shares)) or shares[-1] != 100:
+        raise ValueError("the shares have to grow, and the last one has to be 100")
+    return shares
+
+
+Table = Annotated[str, Field(pattern=_TABLE)]
+Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
+DayRange = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$"), AfterValidator(_in_order)]
+Share = Annotated[int, Field(ge=1, le=100)]
+Percent = Annotated[Decimal, Field(ge=0, le=1000)]
+Amount = Annotated[Decimal, Field(gt=0)]
+
+
+class _Part(BaseModel):
+    """A part of a plan file: nothing unknown in it, and no value of another type than it says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Touched(_Part):
+    """Days that something which happened has touched; exactly one of these."""
+
+    arrival: str | None = None
+    """Path of a delivered file, as `late list` and `why` have it: the days of its raw table that it has rows of."""
+    publication: str | None = None
+    """Name of a publication, as `releases` has it: the days that it published."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.arrival is None) == (self.publication is None):
+            raise ValueError("name either an arrival or a publication")
+        return self
+
+
+class Days(_Part):
+    """Which days of the named tables; exactly one of `range`, `list`, `stale` and `touched_by`."""
+
+    range: DayRange | None = None
+    """Both ends included: 2017-01-01..2017-03-31."""
+    list: Annotated[tuple[date, ...], Field(min_length=1, max_length=_MOST_DAYS)] | None = None
+    """Single days."""
+    stale: Literal[True] | None = None
+    """Those that are stale when the plan is explained, through data, code or configuration."""
+    touched_by: Touched | None = None
+    """Those that an arrival or a publication touched."""
+    without: tuple[date, ...] = ()
+    """Days of these that are left out."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        named = [name for name in ("range", "list", "stale", "touched_by") if getattr(self, name) is not None]
+        if len(named) != 1:
+            said = " and ".join(named) or "none"
+            raise ValueError(f"give exactly one of range, list, stale and touched_by; there is {said}")
+        return self
+
+    def named(self) -> frozenset[date] | None:
+        """The days that the file itself names; None where the platform has to be asked."""
+        if self.list is not None:
+            return frozenset(self.list) - frozenset(self.without)
+        if self.range is None:
+            return None
+        first, last = (date.fromisoformat(day) for day in self.range.split(".."))
+        every = (first + timedelta(days=number) for number in range((last - first).days + 1))
+        return frozenset(every) - frozenset(self.without)
+
+
+class Batch(_Part):
+    """How much is computed at once."""
+
+    days: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Days of one Spark job to begin with; the setting `batch_days` by default."""
+    most_days: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """More than these are never taken into one job, however well it goes."""
+
+
+class Gate(_Part):
+    """What a figure of the staged days may differ by from the same days of the release, all days of a step together."""
+
+    table: Table
+    metric: Literal["rows", "keys", "sum", "nulls"]
+    """Of rows, of different keys, the sum of a column, or its rows without a value."""
+    column: Column | None = None
+    """Of `sum` and `nulls`."""
+    tolerance_percent: Percent
+    """Largest difference to the release, in percent of it."""
+    each_day: bool = False
+    """Whether every single day has to keep it, too."""
+
+    @model_validator(mode="after")
+    def _has_its_column(self) -> Self:
+        if (self.metric in ("sum", "nulls")) != (self.column is not None):
+            raise ValueError(f"the metric {self.metric} {'takes no' if self.column else 'needs a'} column")
+        return self
+
+
+class Budget(_Part):
+    """What it may cost. At 80 % of one of these it is said, at 100 % the backfill stops and can be gone on with."""
+
+    bytes: Annotated[int, Field(gt=0)] | None = None
+    """Written."""
+    minutes: Amount | None = None
+    """Of computing, all sittings together."""
+    money: Amount | None = None
+    """In the currency of the price."""
+    price_per_core_hour: Amount | None = None
+    """Of one core of Spark."""
+
+    @model_validator(mode="after")
+    def _has_a_price(self) -> Self:
+        if self.money is not None and self.price_per_core_hour is None:
+            raise ValueError("a budget of money needs price_per_core_hour")
+        return self
+
+
+class Service(_Part):
+    """When it may compute; by default always. It pauses outside and goes on by itself while `apply` runs."""
+
+    hours: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    """In UTC, over midnight if need be: 20:00-05:30."""
+    minutes_before_deadline: Annotated[int, Field(ge=0, le=1440)] = 60
+    """Nothing is begun so shortly before a table that it computes has to be fresh."""
+
+
+class Approvals(_Part):
+    """When somebody has to approve the hash that `plan explain` shows; never asked for by default."""
+
+    above_days: Annotated[int, Field(ge=0)] | None = None
+    """Of tables, all together."""
+    above_money: Annotated[Decimal, Field(ge=0)] | None = None
+    """By the estimate."""
+    beyond_window: bool = False
+    """Where a day lies further back than the restatement window of a raw table that it is made from."""
+    people: Annotated[int, Field(ge=1, le=10)] = 1
+    """How many different people; the plan's owner does not count."""
+
+
+class Afterwards(_Part):
+    """What is proved once it is published."""
+
+    verify: bool = True
+    """Whether a sample of the published days is computed once more, and dependants are looked at."""
+    roll_back_on_failure: bool = False
+    """Whether what fails there is rolled back at once."""
+
+
+class PlanFile(_Part):
+    """A backfill as reviewed code."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,62}$")]
+    """Of the backfill: also the name of its stage, and of its record."""
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    """Why it is needed, for the next person."""
+    owner: Annotated[str, Field(min_length=1, max_length=200)]
+    """Whoever answers for it."""
+    tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=1000)]
+    """That are to be computed. What they are made from is brought up to date before."""
+    days: Days
+    """Of these tables."""
+    downstream: bool = True
+    """Whether the tables made from these are computed, too, on the days that this reaches. They are stale otherwise."""
+    policy: Literal["recompute", "stale", "fill_gaps"] = "recompute"
+    """All named days, whatever their state; only those that are stale; or only those that were never computed."""
+    cap_days: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+    """Most days of tables, all together; a plan of more is refused whole."""
+    override_protected: tuple[str, ...] = ()
+    """Names of protected ranges of days that this plan may touch."""
+    batch: Batch = Batch()
+    rollout: Annotated[tuple[Share, ...], Field(min_length=1, max_length=10), AfterValidator(_ascending)] = (10, 100)
+    """Percents of the named days that are staged before the gates are asked, one after another."""
+    gates: tuple[Gate, ...] = ()
+    """Besides those of the contracts, which hold for every staged day in any case."""
+    budget: Budget = Budget()
+    service: Service = Service()
+    approvals: Approvals = Approvals()
+    afterwards: Afterwards = Afterwards()
+
+    @model_validator(mode="after")
+    def _is_about_its_tables(self) -> Self:
+        for number, gate in enumerate(self.gates):
+            if gate.table not in self.tables and not self.downstream:
+                raise ValueError(f"gates.{number} is about {gate.table}, which is not among the tables")
+        if self.policy != "recompute" and self.days.touched_by:
+            raise ValueError(f"days that were touched are recomputed: policy {self.policy} says otherwise")
+        return self
