@@ -25,7 +25,7 @@ from platform_assets.errors import PlatformError
 GROUPS = {
     "Begin": ("demo", "init", "check", "up", "land"),
     "Look": ("status", "read", "stale", "why", "releases", "release", "views", "verify"),
-    "Change": ("refresh", "stage", "rollback", "withdraw", "reload", "erase"),
+    "Change": ("refresh", "plan", "stage", "rollback", "withdraw", "reload", "erase"),
     "Decide": ("late", "accept"),
     "Operate": ("doctor", "recover", "maintenance", "ledger", "audit", "backup", "restore"),
 }

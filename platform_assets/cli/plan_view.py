@@ -16,11 +16,8 @@ from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
 from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
 from platform_assets.planning.selection import EVERYTHING, Selection
-from platform_assets.planning.windows import Calendar, day_range, ranges
+from platform_assets.planning.windows import Calendar, day_range, ranges, which
 from platform_assets.words import counted
-
-_SHOWN = 3
-"""Ranges that a line names."""
 
 _MARKS: Mapping[Reason, tuple[str, str]] = {
     "never computed": ("n", "cyan"),
@@ -35,13 +32,6 @@ _MARKS: Mapping[Reason, tuple[str, str]] = {
     "asked for": ("x", "white"),
 }
 """Letter and colour in the calendar: of several reasons the first of the vocabulary."""
-
-
-def which(days: Collection[date]) -> str:
-    """Days as ranges, the first few of them."""
-    spans = [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
-    more = f" and {len(spans) - _SHOWN:,} more" if len(spans) > _SHOWN else ""
-    return ", ".join(spans[:_SHOWN]) + more
 
 
 def plan_grid(plan: Plan) -> Table:

@@ -22,6 +22,7 @@ from platform_assets.records.decisions import (
     LateDecision,
     LiftDecision,
     PinDecision,
+    PlanDecision,
     PublicationDecision,
     decided_by,
     from_content,
@@ -29,7 +30,7 @@ from platform_assets.records.decisions import (
 )
 from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord
 
-_D = TypeVar("_D", LateDecision, PinDecision)
+D = TypeVar("D", LateDecision, PinDecision, PlanDecision)
 _MOST_PARAMETERS = 500
 _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)
 
@@ -102,7 +103,7 @@ def chain_head(database: Database) -> Head:
     return Head(**newest[0]) if newest else Head()
 
 
-def decided(database: Database, type_: type[_D]) -> tuple[_D, ...]:
+def decided(database: Database, type_: type[D]) -> tuple[D, ...]:
     """What people decided of one kind of thing, oldest first.
 
     Raises:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from platform_assets.lakehouse.database_url import masked
 from platform_assets.ledger import queries, schema
 from platform_assets.ledger.database import Database, copied_database, open_database
-from platform_assets.ledger.decisions import append, chain_head, decided, entries
+from platform_assets.ledger.decisions import D, append, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
@@ -23,7 +23,7 @@ from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.chain import Entry, Head
-from platform_assets.records.decisions import Decision, LateDecision, PinDecision
+from platform_assets.records.decisions import Decision
 from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
 
 
@@ -294,21 +294,13 @@ class Ledger:
         with self._database.writing() as connection:
             append(connection, [decision])
 
-    def late_decisions(self) -> tuple[LateDecision, ...]:
-        """What was decided about waiting rows, oldest first.
+    def decisions(self, kind: type[D]) -> tuple[D, ...]:
+        """What people decided of one kind of thing, oldest first.
 
         Raises:
             LedgerError: an entry of the chain is no decision.
         """
-        return decided(self._database, LateDecision)
-
-    def pin_decisions(self) -> tuple[PinDecision, ...]:
-        """Which releases were pinned and unpinned, oldest first.
-
-        Raises:
-            LedgerError: an entry of the chain is no decision.
-        """
-        return decided(self._database, PinDecision)
+        return decided(self._database, kind)
 
     def decision_chain(self) -> tuple[Entry, ...]:
         """Everything that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""

@@ -141,7 +141,7 @@ def release_number(ledger: Ledger, which: str) -> int:
 def _pins(ledger: Ledger) -> dict[int, Pin]:
     indexed = ledger.indexed()
     standing: dict[int, Pin] = {}
-    for decision in ledger.pin_decisions():
+    for decision in ledger.decisions(PinDecision):
         number = indexed.get(decision.publication)
         if number is None:
             continue

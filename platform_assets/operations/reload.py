@@ -24,6 +24,7 @@ from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.late_queue import late_table
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
+from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import RELOAD, ArrivalRecord
 from platform_assets.records.manifest import Arrival, DayContent, TableChange, new_publication
 from platform_assets.sources.landing import LandedFile, hashed, list_landing
@@ -188,7 +189,7 @@ def _refuse_decided(platform: Platform, contract: Contract, arrivals: Sequence[A
     carried_out = [f"the {made.kind} of {made.origin}" for made in arrivals if made.kind in ("approval", "withdrawal")]
     written = [
         f"the {decision.kind} of {decision.arrival} for {decision.day} by {decision.who}"
-        for decision in platform.ledger.late_decisions()
+        for decision in platform.ledger.decisions(LateDecision)
         if decision.table == contract.name
     ]
     if decided := [*carried_out, *written]:

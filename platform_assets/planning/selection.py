@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Catalogue
@@ -44,13 +44,17 @@ class Request(Selection):
         days: as of every selection.
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
+        scope: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
     """
 
     by_person: bool = False
     force: bool = False
+    scope: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
         """The days of a table that were asked for by name: the table's, the days', or by force all."""
+        if self.scope:
+            return self.scope.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
         named = table in self.tables or (not self.tables and (self.days is not None or self.force))
         if not named:
             return frozenset()
@@ -67,11 +71,13 @@ BY_PERSON = Request(by_person=True)
 def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
     """The days asked for, and those of other tables that they are made from, through every window."""
     every = frozenset(calendar.days())
-    if not request.tables and request.days is None:
+    if request.scope:
+        wanted = {name: set(every & days) for name, days in request.scope.items()}
+    elif not request.tables and request.days is None:
         return dict.fromkeys(catalogue.names, every)
-    named = request.tables or set(catalogue.names)
-    days = every if request.days is None else every & request.days
-    wanted = {name: set(days) for name in named}
+    else:
+        days = every if request.days is None else every & request.days
+        wanted = {name: set(days) for name in request.tables or catalogue.names}
     for contract in reversed(catalogue.tables):
         for read in contract.inputs:
             for span in union_read(read.window, wanted.get(contract.name, ()), calendar):

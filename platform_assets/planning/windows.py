@@ -12,6 +12,9 @@ from functools import lru_cache
 
 from platform_assets.contracts import AllHistory, AsOf, MonthToDate, Span, Window
 
+_SHOWN = 3
+"""Ranges that a line names."""
+
 
 @dataclass(frozen=True)
 class Calendar:
@@ -105,6 +108,13 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
         else:
             spans.append((day, day))
     return tuple(spans)
+
+
+def which(days: Collection[date]) -> str:
+    """Days as ranges, the first few of them."""
+    spans = [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
+    more = f" and {len(spans) - _SHOWN:,} more" if len(spans) > _SHOWN else ""
+    return ", ".join(spans[:_SHOWN]) + more
 
 
 def days_later(day: date, days: int) -> date:

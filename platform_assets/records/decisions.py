@@ -125,13 +125,39 @@ class LiftDecision:
     on_host: str = ""
 
 
-Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision
+@dataclass(frozen=True)
+class PlanDecision:
+    """That a person approved a backfill as it was explained.
+
+    Args:
+        kind: always the same.
+        plan: name of the plan.
+        hash: that names what was approved.
+        reason: for the next person.
+        who: whoever says so, the user by default.
+        created_at: UTC.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
+    """
+
+    kind: Literal["approval of a plan"]
+    plan: str
+    hash: str
+    reason: str
+    who: str
+    created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
+
+
+Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision | PlanDecision
 
 _ABOUT: dict[str, type[Decision]] = {
     "late rows": LateDecision,
     "release": PinDecision,
     "publication": PublicationDecision,
     "hold": LiftDecision,
+    "plan": PlanDecision,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.decisions import LateDecision
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.ledger_records import approval
@@ -53,7 +54,7 @@ def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Se
     content = file.read_bytes()
     # A name in a row is no longer what the index of rows says it is; decisions lie on other pages.
     with Ledger.open(published.ledger_url.get_secret_value(), read_only=True) as ledger:
-        decided = ledger.late_decisions()
+        decided = ledger.decisions(LateDecision)
         name = next(iter(ledger.indexed()))
     assert decided
     file.write_bytes(content.replace(name.encode(), name.encode()[:-1] + b"!", 1))
@@ -61,7 +62,7 @@ def test_what_people_decided_is_read_out_of_what_is_left(run: Run, published: Se
     said = run("ledger", "rebuild")
     assert (said.code, "2 rows of holds and people's decisions" in said.out) == (0, True), said.err
     with Ledger.open(published.ledger_url.get_secret_value(), read_only=True) as ledger:
-        assert ledger.late_decisions() == decided
+        assert ledger.decisions(LateDecision) == decided
 
 
 def test_of_a_chain_that_is_damaged_in_the_middle_the_entries_before_are_kept(

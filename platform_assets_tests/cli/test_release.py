@@ -9,6 +9,7 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import pinned_releases
+from platform_assets.records.decisions import PinDecision
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, computed, publish_on_paper
@@ -19,7 +20,7 @@ WHY = ("--reason", "the auditors read it [/b]", "--by", "Zoë")
 
 def decisions() -> list[tuple[str, str]]:
     with open_platform(load_settings()) as platform:
-        return [(one.kind, one.who) for one in platform.ledger.pin_decisions()]
+        return [(one.kind, one.who) for one in platform.ledger.decisions(PinDecision)]
 
 
 def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str) -> None:

@@ -16,6 +16,7 @@ from platform_assets.contracts import UnknownTableError
 from platform_assets.engine.late.approvals import Approval, approve
 from platform_assets.engine.late.queue import LateQueueError, added_up, late_counts, late_queue, refuse
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
+from platform_assets.records.decisions import LateDecision
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
 from platform_assets_tests.support.prepared import Lakes, Prepared
 from platform_assets_tests.support.world import MakeWorld
@@ -125,7 +126,7 @@ def test_approved_rows_enter_raw_once_as_an_arrival_of_their_own_and_exactly_the
         published = platform.ledger.publication(platform.ledger.arrivals()[-1].publication)
         assert published is not None
         assert (published.kind, published.who, published.why) == ("approval", "Zoë", "checked with the till vendor")
-        assert [one.kind for one in platform.ledger.late_decisions()] == ["approval", "approval"]
+        assert [one.kind for one in platform.ledger.decisions(LateDecision)] == ["approval", "approval"]
         with pytest.raises(LateQueueError, match=r"3 rows of it were approved by Zoë: checked with the till vendor"):
             approve(platform, no_session, LateSelection(arrival=MIXED), person())
     assert late.refresh() == {}
@@ -189,7 +190,7 @@ def test_what_cannot_be_decided_is_said(story: History) -> None:
                 refuse(platform, selection, person())
             with pytest.raises(error, match=says):
                 approve(platform, no_session, selection, person())
-        assert platform.ledger.late_decisions() == ()
+        assert platform.ledger.decisions(LateDecision) == ()
 
 
 @pytest.mark.proof

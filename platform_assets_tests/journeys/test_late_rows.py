@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from platform_assets.failpoints import VARIABLE
+from platform_assets.records.decisions import LateDecision
 from platform_assets_tests.support.cli.commands import Run, run, state
 from platform_assets_tests.support.cli.probe import PROBE
 from platform_assets_tests.support.history import CALENDAR_DAYS, TILLS, TODAY, History, Version, history
@@ -71,7 +72,7 @@ def test_an_approval_killed_anywhere_and_repeated_takes_every_row_once(story: Hi
     assert story.kept() == story.expected()
     assert len([row for row in story.world.rows("raw.transactions") if row["_kind"] == "record"]) == 4
     with story.world.open() as platform:
-        assert [decision.kind for decision in platform.ledger.late_decisions()] == ["approval", "approval"]
+        assert [decision.kind for decision in platform.ledger.decisions(LateDecision)] == ["approval", "approval"]
 
 
 @pytest.mark.proof

@@ -13,6 +13,7 @@ import pytest
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.chain import breaks
+from platform_assets.records.decisions import LateDecision
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple
 
 PROCESSES = 4
@@ -85,7 +86,7 @@ def test_what_four_processes_decide_at_once_is_one_chain_with_each_decision_once
         chain = ledger.decision_chain()
         assert [entry.number for entry in chain] == list(range(1, 20 * PROCESSES + 20 + 1))
         assert list(breaks(chain)) == []
-        decided = [decision.arrival for decision in ledger.late_decisions()]
+        decided = [decision.arrival for decision in ledger.decisions(LateDecision)]
         assert sorted(decided) == sorted(f"{n} {turn}" for n in range(PROCESSES) for turn in range(20))
 
 
@@ -95,5 +96,5 @@ def test_writers_wait_for_each_other_and_readers_for_nobody(url: str, tmp_path: 
     with Ledger.open(url) as ledger:
         assert len(ledger.indexed()) == PROCESSES * 10
         assert len(ledger.holds()) == 10 + PROCESSES * 10
-        decided = [decision.arrival for decision in ledger.late_decisions()]
+        decided = [decision.arrival for decision in ledger.decisions(LateDecision)]
         assert sorted(decided) == sorted(f"{n} {turn}" for n in range(PROCESSES) for turn in range(10))

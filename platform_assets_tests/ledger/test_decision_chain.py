@@ -9,7 +9,7 @@ import pytest
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.chain import Head, breaks
 from platform_assets.records.code_version import Version
-from platform_assets.records.decisions import Decision, LiftDecision, PublicationDecision, from_content
+from platform_assets.records.decisions import Decision, LateDecision, LiftDecision, PublicationDecision, from_content
 from platform_assets.records.history import COMPACTION, ROLL_BACK, PublicationRecord
 from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.ledger_records import NOON, TABLE, approval, hold, name_of, nth, pinned, simple
@@ -42,7 +42,7 @@ def test_decisions_of_all_kinds_are_one_chain_in_the_order_in_which_they_were_ta
     ledger.decide(pinned(name_of(1)))
     kept = replace(signed, arrival="ä\N{REPLACEMENT CHARACTER}.csv")  # as no database refuses it
     assert decided(ledger) == [kept, carried_out(out, "withdrawal"), pinned(name_of(1))]
-    assert ledger.late_decisions() == (kept,)
+    assert ledger.decisions(LateDecision) == (kept,)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.records.code_version import Version
-from platform_assets.records.decisions import Decision
+from platform_assets.records.decisions import Decision, LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.records.notes import AnnouncedDay, CatchUp, Told, ToldHeads
 from platform_assets.records.refused import Attempt, TiedTo
@@ -96,8 +96,8 @@ def test_decisions_come_back_as_they_were_written_oldest_first(ledger: Ledger) -
     decisions: list[Decision] = [*late, *pins]
     for decision in decisions:
         ledger.decide(decision)
-    assert ledger.late_decisions() == tuple(late)
-    assert ledger.pin_decisions() == tuple(pins)
+    assert ledger.decisions(LateDecision) == tuple(late)
+    assert ledger.decisions(PinDecision) == tuple(pins)
 
 
 def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: Ledger) -> None:
@@ -110,7 +110,7 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
     ledger.notes.tell("log", Told(runs=frozenset({"another"})))
     assert ledger.notes.told("log") == Told(told.held, frozenset({"a run", "another"}))
     assert ledger.notes.told("webhook") == Told()
-    assert (ledger.late_decisions(), ledger.pin_decisions()) == ((), ())
+    assert (ledger.decisions(LateDecision), ledger.decisions(PinDecision)) == ((), ())
     for heads in (ToldHeads("first", NOON), ToldHeads("second", NOON + timedelta(days=1))):
         ledger.notes.tell("webhook", Told(heads=heads))
         assert ledger.notes.told("webhook") == Told(heads=heads)

@@ -10,6 +10,7 @@ import pytest
 
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import PublicationRecord
 from platform_assets_tests.support.ledger_records import (
     NOON,
@@ -149,7 +150,7 @@ def test_forgetting_everything_keeps_holds_and_decisions(ledger: Ledger) -> None
     ledger.decide(approval())
     ledger.forget(ledger.indexed())
     assert (ledger.indexed(), ledger.arrivals(), ledger.current_days("gold.table_0")) == ({}, (), {})
-    assert len(ledger.holds()) == len(ledger.late_decisions()) == 1
+    assert len(ledger.holds()) == len(ledger.decisions(LateDecision)) == 1
 
 
 def test_arrivals_are_listed_oldest_first_and_by_table(ledger: Ledger) -> None:

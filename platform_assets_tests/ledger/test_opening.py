@@ -24,6 +24,7 @@ from platform_assets.ledger.errors import (
     LedgerUnreachableError,
 )
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.records.decisions import LateDecision
 from platform_assets.records.notes import Told
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.ledger_records import TABLE, approval, hold, name_of, nth, simple, year
@@ -92,7 +93,7 @@ def test_a_reader_where_no_ledger_is_yet_sees_an_empty_one_and_makes_nothing(url
         assert (ledger.indexed(), ledger.holds(), ledger.arrivals(), ledger.current_days(TABLE)) == ({}, (), (), {})
     assert list(tmp_path.iterdir()) == []
     with Ledger.open(url, read_only=True) as ledger:
-        assert (ledger.late_decisions(), ledger.notes.catch_ups()) == ((), ())
+        assert (ledger.decisions(LateDecision), ledger.notes.catch_ups()) == ((), ())
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:

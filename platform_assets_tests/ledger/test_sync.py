@@ -14,6 +14,7 @@ from platform_assets.ledger import sync as index
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import RebuildResult, SyncResult, flattened, rebuild, sync
 from platform_assets.records.code_version import Version
+from platform_assets.records.decisions import LateDecision, PinDecision
 from platform_assets.records.history import ROLL_BACK, PublicationRecord
 from platform_assets.records.manifest import Arrival, DataFile, DayContent, Manifest, TableChange
 from platform_assets.records.notes import Told
@@ -211,7 +212,7 @@ def test_holds_decisions_and_notes_survive_a_rebuild(ledger: Ledger, releases: R
     rebuild(releases.lake, ledger)
     assert ledger.indexed() == {name_of(1): 1, name_of(2): 2}
     assert ledger.holds() == (hold(nth(1)),)
-    assert (ledger.late_decisions(), ledger.pin_decisions()) == ((approval(),), (pinned(name_of(1)),))
+    assert (ledger.decisions(LateDecision), ledger.decisions(PinDecision)) == ((approval(),), (pinned(name_of(1)),))
     assert ledger.notes.told("log").runs == {"r"}
 
 

@@ -25,6 +25,7 @@ from platform_assets.operations.recovery.catch_up import held_again
 from platform_assets.operations.recovery.recover import recover_installation
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.records.decisions import LateDecision
 from platform_assets.records.history import ROLL_BACK
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support import readings
@@ -90,7 +91,7 @@ def noticed(settings: Settings) -> list[str]:
 
 
 def state_of(platform: Platform) -> object:
-    return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.late_decisions()
+    return platform.ledger.indexed(), platform.ledger.holds(), platform.ledger.decisions(LateDecision)
 
 
 @pytest.mark.proof

@@ -11,6 +11,7 @@ from dagster._core.scheduler.instigation import TickStatus
 
 from platform_assets.engine.late.queue import late_queue
 from platform_assets.orchestration.build import build_definitions
+from platform_assets.records.decisions import LateDecision
 from platform_assets.settings import SettingsError, load_settings
 from platform_assets_tests.support.orchestration.daemon import (
     MIDNIGHT,
@@ -103,7 +104,7 @@ def test_late_rows_that_a_contract_leaves_to_it_are_taken_by_the_deep_restatemen
         assert daemon.materialized(run)["silver.readings"] == published(world, run)["silver.readings"] == {2, 3}
         with world.open() as platform:
             [left] = late_queue(platform)
-            decisions = platform.ledger.late_decisions()
+            decisions = platform.ledger.decisions(LateDecision)
             arrivals = platform.ledger.arrivals("raw.readings")
             [publication] = {arrival.publication for arrival in arrivals if arrival.kind == "approval"}
             taken = platform.ledger.publication(publication)

@@ -8,13 +8,14 @@ from typing import Any
 
 from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import which
+from platform_assets.planning.windows import which
 from platform_assets.records.chain import Entry
 from platform_assets.records.decisions import (
     Decision,
     LateDecision,
     LiftDecision,
     PinDecision,
+    PlanDecision,
     from_content,
     signed,
 )
@@ -58,6 +59,8 @@ def _about(decision: Decision) -> str:
             return f"{decision.table} {decision.day}, {decision.arrival}"
         case PinDecision():
             return f"{decision.publication} as {decision.name}" if decision.name else decision.publication
+        case PlanDecision():
+            return f"{decision.plan}, {decision.hash}"
         case LiftDecision():
             return f"{decision.table} {which(decision.days)}, {decision.publication}"
         case _:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from platform_assets.cli.console import console, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import which
 from platform_assets.contracts import AllHistory, AsOf, Input, MonthToDate, Span
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.releases import release
 from platform_assets.operations.readers import read
+from platform_assets.planning.windows import which
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

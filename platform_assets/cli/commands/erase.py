@@ -11,9 +11,9 @@ from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_p
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName
-from platform_assets.cli.plan_view import which
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.planning.windows import which
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

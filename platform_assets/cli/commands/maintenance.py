@@ -14,10 +14,11 @@ from rich.table import Table
 from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, DryRun
-from platform_assets.cli.plan_view import size, which
+from platform_assets.cli.plan_view import size
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.retention import TASKS, Deletion, Task
+from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
 from platform_assets.words import counted
 

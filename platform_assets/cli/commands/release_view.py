@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import size, which
+from platform_assets.cli.plan_view import size
 from platform_assets.lakehouse.releases import Release
+from platform_assets.planning.windows import which
 from platform_assets.records.decisions import signed
 from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.words import counted

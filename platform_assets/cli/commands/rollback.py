@@ -10,9 +10,8 @@ from platform_assets.cli.console import UsageError, console, opened_platform, pa
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Days, DryRun, Reason
-from platform_assets.cli.plan_view import which
 from platform_assets.cli.progress import telling
-from platform_assets.planning.windows import day_range
+from platform_assets.planning.windows import day_range, which
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

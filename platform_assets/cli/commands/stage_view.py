@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import size, which
+from platform_assets.cli.plan_view import size
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.planning.reasons import Reasons
+from platform_assets.planning.windows import which
 from platform_assets.words import counted
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from rich.tree import Tree
 from platform_assets.cli.console import EXIT_LOOK, console, escape, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
-from platform_assets.cli.plan_view import cause, which
+from platform_assets.cli.plan_view import cause
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
 from platform_assets.planning.day_states import Blocked, DayState, Held
+from platform_assets.planning.windows import which
 from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord

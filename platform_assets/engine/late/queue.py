@@ -203,7 +203,7 @@ def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: 
 
 def _decisions(platform: Platform) -> dict[_About, LateDecision]:
     """The newest decision about the rows that each arrival brought for each day."""
-    return {_about(decision): decision for decision in platform.ledger.late_decisions()}
+    return {_about(decision): decision for decision in platform.ledger.decisions(LateDecision)}
 
 
 def _about(rows: LateRows | LateDecision) -> _About:

@@ -92,7 +92,7 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
     raw = _raw_tables_of(platform, table)
     events += [
         Decided(decision)
-        for decision in platform.ledger.late_decisions()
+        for decision in platform.ledger.decisions(LateDecision)
         if decision.table in raw and decision.day == day
     ]
     return tuple(sorted(events, key=lambda event: event.moment))

@@ -6,6 +6,7 @@ has a strict type, and none is a piece of SQL. The schema for editors is made fr
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, Self
@@ -14,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from platform_assets.contracts.columns import IDENTIFIER
 
-_TABLE = r"^(silver|gold)\.[a-z][a-z0-9_]*$"
+_TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
 _MOST_DAYS = 36_500
 
 
@@ -31,7 +32,13 @@ def _ascending(shares: tuple[int, ...]) -> tuple[int, ...]:
     return shares
 
 
-Table = Annotated[str, Field(pattern=_TABLE)]
+def _computed(table: str) -> str:
+    if not _TABLE.fullmatch(table):
+        raise ValueError(f"{table!r} is no table that is computed: name one of silver or gold, as gold.daily_sales")
+    return table
+
+
+Table = Annotated[str, AfterValidator(_computed)]
 Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 DayRange = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$"), AfterValidator(_in_order)]
 Share = Annotated[int, Field(ge=1, le=100)]

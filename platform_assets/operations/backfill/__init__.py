@@ -1,0 +1,1 @@
+"""Backfills by plan files: read, explained, approved; what is decided about them is `planning.backfill`."""

@@ -1,0 +1,171 @@
+"""What a plan file comes to on the platform as it is: without a JVM, and without changing anything."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+
+from platform_assets.contracts.errors import unknown_table
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import all_states, past_of, table_states
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.operations.backfill.files import PlanFileError
+from platform_assets.operations.backfill.obstacles import obstacles
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.price import price
+from platform_assets.planning.backfill.rollout import rollout_steps
+from platform_assets.planning.backfill.scope import backfill_request
+from platform_assets.planning.plan import Plan, make_plan
+from platform_assets.planning.selection import BY_PERSON
+from platform_assets.planning.windows import which
+from platform_assets.records.decisions import PlanDecision
+
+_LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,.*)?\])?")
+
+
+def explain(platform: Platform, file: PlanFile) -> Backfill:
+    """Work out which days of which tables a plan file comes to, in which order, at what price, and what is in the way.
+
+    Args:
+        platform: as it is now.
+        file: the plan.
+
+    Raises:
+        PlanFileError: it names tables, days, arrivals or publications that are not there, no day, or more than its cap.
+        ContractError: a table cannot follow its contract with these days.
+    """
+    _refuse_unknown_tables(platform, file)
+    snapshot = LakeSnapshot.now(platform)
+    tables = table_states(snapshot)
+    states = all_states(platform, tables)
+    past = past_of(snapshot, tables, states)
+    if file.days.stale:
+        everything = make_plan(platform.catalogue, tables, states, past, BY_PERSON)
+        days = frozenset(day for name in file.tables for day in everything.stale.get(name, ())) - set(file.days.without)
+    else:
+        days = _named_days(platform, file)
+    computed = {name: marks.keys() for name, marks in tables.marks.items()}
+    request = backfill_request(file, days, platform.catalogue, platform.calendar, computed)
+    refuse_what_tables_cannot_take(platform, request)
+    plan = make_plan(platform.catalogue, tables, states, past, request) if request.scope else Plan()
+    plan = replace(plan, moment=snapshot.moment)
+    if plan.days > file.cap_days:
+        raise PlanFileError(
+            f"The plan {file.name} comes to {plan.days:,} days of tables, more than its cap_days of {file.cap_days:,}.",
+            "Name fewer days or tables, or raise cap_days.",
+        )
+    volumes = {day: mark.rows for name in file.tables for day, mark in tables.marks.get(name, {}).items()}
+    steps = rollout_steps(plan, days, file.tables, file.rollout, platform.catalogue, platform.calendar, volumes)
+    cores = cores_of(platform)
+    cost = price(plan.steps, tables.marks, cores or 0, file.budget)
+    backfill = Backfill(
+        file=file,
+        days=days,
+        release=snapshot.number,
+        request=request,
+        plan=plan,
+        steps=steps,
+        up_to_date=_up_to_date(file, days, plan),
+        versions={step.table: platform.version(step.table) for step in plan.steps},
+        price=cost,
+        exposed=_exposed(platform, request.scope, plan),
+    )
+    by_table = {step.table: step.days for step in plan.steps}
+    beyond = beyond_window(platform.catalogue, by_table, platform.calendar.last)
+    because = reasons_to_ask(file, plan.days, cost, beyond)
+    decided = platform.ledger.decisions(PlanDecision)
+    found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
+    return replace(backfill, obstacles=tuple(found), consent=consent(file, because, backfill.hash, decided))
+
+
+def cores_of(platform: Platform) -> int | None:
+    """How many cores Spark computes with, as far as the settings say so."""
+    if platform.settings.spark_remote is None and (local := _LOCAL.fullmatch(platform.settings.spark_master)):
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    return None
+
+
+def _refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
+    for name in (*file.tables, *(gate.table for gate in file.gates)):
+        if name not in platform.catalogue.names:
+            error = unknown_table(name, platform.catalogue.names)
+            raise PlanFileError(f"The plan {file.name}: {error.what}", error.todo) from error
+    for number, gate in enumerate(file.gates):
+        columns = platform.catalogue[gate.table].column_names
+        if gate.column is not None and gate.column not in columns:
+            raise PlanFileError(
+                f"The plan {file.name}, gates.{number}.column: {gate.table} has no column {gate.column!r}.",
+                f"Name one of {', '.join(columns)}.",
+            )
+
+
+def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:
+    days = file.days.named()
+    if days is None:
+        days = _touched(platform, file) - set(file.days.without)
+    calendar = platform.calendar
+    if outside := sorted(day for day in days if day not in calendar):
+        raise PlanFileError(
+            f"The plan {file.name} names {which(outside)}, outside the calendar from {calendar.first} to "
+            f"{calendar.last}.",
+            "Leave them out.",
+        )
+    if not days:
+        raise PlanFileError(f"The plan {file.name} names no day.", "Correct its `days`.")
+    return days
+
+
+def _touched(platform: Platform, file: PlanFile) -> frozenset[date]:
+    touched = file.days.touched_by
+    assert touched is not None
+    ledger = platform.ledger
+    if touched.publication is not None:
+        record = ledger.publication(touched.publication)
+        if record is None:
+            raise PlanFileError(
+                f"The plan {file.name} names the publication {touched.publication!r}, which is in no release.",
+                "`platform-assets releases` lists them.",
+            )
+        return frozenset(day.day for day in record.days)
+    assert touched.arrival is not None
+    found = [ledger.arrival(contract.name, touched.arrival) for contract in platform.catalogue if contract.source]
+    records = [record for record in found if record is not None and record.taken]
+    days = {
+        day.day
+        for record in records
+        if (published := ledger.publication(record.publication)) is not None
+        for day in published.days
+        if day.table == record.table
+    }
+    if not days:
+        raise PlanFileError(
+            f"The plan {file.name} names the arrival {touched.arrival!r}, of which no row was taken.",
+            "Write its path below the landing folder, as `why` shows it.",
+        )
+    return frozenset(days)
+
+
+def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, tuple[date, ...]]:
+    planned = {step.table: set(step.days) for step in plan.steps}
+    left = {
+        name: tuple(sorted(days - planned.get(name, set()) - plan.blocked.get(name, {}).keys())) for name in file.tables
+    }
+    return {name: kept for name, kept in left.items() if kept}
+
+
+def _exposed(platform: Platform, scope: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
+    """Tables outside the scope that read, also through others, what is computed."""
+    changed = {step.table for step in plan.steps}
+    exposed = []
+    for contract in platform.catalogue:
+        if contract.name not in scope and any(read.table in changed for read in contract.inputs):
+            changed.add(contract.name)
+            if contract.name not in {step.table for step in plan.steps}:
+                exposed.append(contract.name)
+    return tuple(exposed)

@@ -1,0 +1,61 @@
+"""Whether somebody has to approve a backfill, and who has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+
+from platform_assets.contracts import Catalogue
+from platform_assets.planning.backfill.backfill import Consent
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.price import Price
+from platform_assets.records.decisions import PlanDecision
+
+
+def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterable[PlanDecision]) -> Consent:
+    """What is needed, and what of it is there.
+
+    Args:
+        file: the plan file.
+        because: why somebody has to approve; nobody has to without a reason.
+        hash: of the backfill as it is now.
+        decided: all approvals, of all plans.
+    """
+    given = {said.who for said in decided if said.hash == hash and said.who != file.owner}
+    return Consent(file.approvals.people if because else 0, because, tuple(sorted(given)))
+
+
+def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date | None) -> tuple[str, ...]:
+    """Why somebody has to approve.
+
+    Args:
+        file: with what it asks to be asked.
+        count: days of tables that are computed.
+        price: of them.
+        oldest_beyond: the oldest day beyond its restatement window; None if there is none.
+    """
+    asks, because = file.approvals, []
+    if asks.above_days is not None and count > asks.above_days:
+        because.append(f"it computes {count:,} days of tables, more than {asks.above_days:,}")
+    if asks.above_money is not None and (price.money is None or price.money > asks.above_money):
+        cost = "an unknown amount" if price.money is None else f"about {price.money:,}"
+        because.append(f"it costs {cost}, more than {Decimal(asks.above_money):,}")
+    if asks.beyond_window and oldest_beyond is not None:
+        because.append(f"{oldest_beyond} lies beyond the restatement window")
+    return tuple(because)
+
+
+def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
+    """The oldest day that is computed and lies beyond the restatement window of a raw table that it is made from.
+
+    Args:
+        catalogue: all tables.
+        days: that are computed, by table.
+        newest: from which windows are counted back.
+    """
+    windows = [c.restatement_window_days for c in catalogue if c.source]
+    oldest = min((day for of_table in days.values() for day in of_table), default=None)
+    if oldest is None or not windows or (newest - oldest).days <= min(windows):
+        return None
+    return oldest

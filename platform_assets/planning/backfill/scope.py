@@ -1,0 +1,52 @@
+"""Which days of which tables a plan file is about: those it names, and those of other tables that they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from platform_assets.contracts import Catalogue
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.selection import Request
+from platform_assets.planning.windows import Calendar, day_range, union_reached
+
+
+def reached_days(
+    catalogue: Catalogue, named: Mapping[str, Collection[date]], calendar: Calendar
+) -> dict[str, frozenset[date]]:
+    """The named days and all that read them, through every window: what becomes stale if they come out differently.
+
+    Args:
+        catalogue: all tables, each after those it reads.
+        named: days by table.
+        calendar: the days that exist.
+    """
+    reached = {table: set(days) for table, days in named.items()}
+    for contract in catalogue:
+        for read in contract.inputs:
+            for span in union_reached(read.window, reached.get(read.table, ()), calendar):
+                reached.setdefault(contract.name, set()).update(day_range(*span))
+    return {table: frozenset(days) for table, days in reached.items() if days}
+
+
+def backfill_request(
+    file: PlanFile,
+    days: frozenset[date],
+    catalogue: Catalogue,
+    calendar: Calendar,
+    computed: Mapping[str, Collection[date]],
+) -> Request:
+    """What a plan file asks for, as every refresh asks for something.
+
+    Args:
+        file: the plan file.
+        days: that it names, found.
+        catalogue: all tables.
+        calendar: the days that exist.
+        computed: the days of each table that were ever computed.
+    """
+    named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
+    if file.policy == "fill_gaps":
+        named = {table: days.difference(computed.get(table, ())) for table in named}
+    scope = reached_days(catalogue, named, calendar) if file.downstream else {t: frozenset(d) for t, d in named.items()}
+    return Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", scope=scope)
