@@ -29,8 +29,8 @@ def print_backfill(backfill: Backfill) -> None:
     say("[bold]hash[/]", backfill.hash)
 
 
-def backfill_markdown(backfill: Backfill) -> str:
-    """The same as a comment of a pull request."""
+def backfill_markdown(backfill: Backfill) -> list[str]:
+    """The same as the lines of a comment of a pull request."""
     file = backfill.file
     lines = [f"## Backfill {file.name}", "", as_code(file.reason), ""]
     lines += ["| table | days | why | which |", "| --- | ---: | --- | --- |"]
@@ -44,7 +44,7 @@ def backfill_markdown(backfill: Backfill) -> str:
     lines += ["", *(f"- {line}" for line in _facts(backfill))]
     for obstacle in backfill.obstacles:
         lines.append(f"- **{'in the way' if obstacle.blocks else 'mind'}**: {obstacle.what} {obstacle.todo}")
-    return "\n".join([*lines, "", f"Hash `{backfill.hash}`, over release {backfill.release}."])
+    return [*lines, "", f"Hash `{backfill.hash}`, over release {backfill.release}."]
 
 
 def backfill_json(backfill: Backfill) -> dict[str, Any]:

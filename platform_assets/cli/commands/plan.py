@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, escape, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
 
@@ -66,7 +66,8 @@ def explain(
     if as_json:
         print_json(backfill_json(backfill))
     elif markdown:
-        console.print(escape(backfill_markdown(backfill)), highlight=False, soft_wrap=True)
+        for line in backfill_markdown(backfill):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     else:
         print_backfill(backfill)
     if backfill.blocking:
