@@ -36,6 +36,7 @@ POINTS: Mapping[str, tuple[str, ...]] = {
         "stage.step_done",
         "stage.before_publish",
     ),
+    "plan": ("plan.staged", "plan.step_done", "plan.publishing", "plan.published"),
     "gate": (
         "gate.staged",
         "gate.judged",

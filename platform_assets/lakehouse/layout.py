@@ -14,7 +14,7 @@ from platform_assets.lakehouse.storage.location import Location
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
 LAYERS = (*DELIVERED, "silver", "gold", "quarantine")
-NO_READERS = ("quarantine", "refused", "late", "_publications", "_locks", "_stages", "_private", "_deletions")
+NO_READERS = ("quarantine", "refused", "late", "_publications", "_locks", "_stages", "_plans", "_private", "_deletions")
 """Folders of a lake that whoever reads tables at a release does without."""
 _PUBLICATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 GIVEN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,62}")
@@ -74,6 +74,11 @@ class Lake:
     def open_stages_path(self) -> Location:
         """The folder that says what lies in the stages that people opened by name."""
         return self.root / "_stages"
+
+    @property
+    def plans_path(self) -> Location:
+        """The folder that says what became of backfills."""
+        return self.root / "_plans"
 
     @property
     def horizon_file(self) -> Location:

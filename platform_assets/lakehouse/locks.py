@@ -87,6 +87,18 @@ def open_stage_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
 
 
 @contextmanager
+def plan_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
+    """Be the only one who applies a plan; for as long as Spark jobs run.
+
+    Raises:
+        LockTimeoutError: somebody else applies it; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S) as still_held:
+        yield still_held
+
+
+@contextmanager
 def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
     """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
     with _lock(lake, _stage(publication), PRIVATE_TIMEOUT_S):

@@ -100,6 +100,7 @@ def _foreign_in_lake(lake: Path) -> Iterator[Path]:
         laid.locks_path,
         laid.private_path,
         laid.open_stages_path,
+        laid.plans_path,
         laid.deletions_path,
         laid.horizon_file,
     )

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from platform_assets.cli.commands.plan_apply import COMMANDS
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
@@ -111,3 +112,7 @@ def _days(text: str) -> dict[str, object]:
 
 def _as_yaml(said: dict[str, object]) -> str:
     return json.dumps(said)  # which is YAML, too
+
+
+for carries_out in COMMANDS:
+    app.command()(carries_out)

@@ -100,23 +100,14 @@ class Days(_Part):
         return frozenset(every) - frozenset(self.without)
 
 
-class Batch(_Part):
-    """How much is computed at once."""
-
-    days: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Days of one Spark job to begin with; the setting `batch_days` by default."""
-    most_days: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """More than these are never taken into one job, however well it goes."""
-
-
 class Gate(_Part):
-    """What a figure of the staged days may differ by from the same days of the release, all days of a step together."""
+    """What a figure of the staged days may differ by from the same days of the release, all of them together."""
 
     table: Table
-    metric: Literal["rows", "keys", "sum", "nulls"]
-    """Of rows, of different keys, the sum of a column, or its rows without a value."""
+    metric: Literal["rows", "keys", "sum"]
+    """The number of rows, that of different keys, or the sum of a column."""
     column: Column | None = None
-    """Of `sum` and `nulls`."""
+    """Of `sum`."""
     tolerance_percent: Percent
     """Largest difference to the release, in percent of it."""
     each_day: bool = False
@@ -124,13 +115,13 @@ class Gate(_Part):
 
     @model_validator(mode="after")
     def _has_its_column(self) -> Self:
-        if (self.metric in ("sum", "nulls")) != (self.column is not None):
+        if (self.metric == "sum") != (self.column is not None):
             raise ValueError(f"the metric {self.metric} {'takes no' if self.column else 'needs a'} column")
         return self
 
 
 class Budget(_Part):
-    """What it may cost. At 80 % of one of these it is said, at 100 % the backfill stops and can be gone on with."""
+    """What it may cost: at 100 % of one of these the backfill stops, and can be gone on with once it is raised."""
 
     bytes: Annotated[int, Field(gt=0)] | None = None
     """Written."""
@@ -149,12 +140,10 @@ class Budget(_Part):
 
 
 class Service(_Part):
-    """When it may compute; by default always. It pauses outside and goes on by itself while `apply` runs."""
+    """When it may compute; by default always."""
 
     hours: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")] | None = None
-    """In UTC, over midnight if need be: 20:00-05:30."""
-    minutes_before_deadline: Annotated[int, Field(ge=0, le=1440)] = 60
-    """Nothing is begun so shortly before a table that it computes has to be fresh."""
+    """In UTC, over midnight if need be: 20:00-05:30. It stops outside, and can be gone on with."""
 
 
 class Approvals(_Part):
@@ -173,10 +162,10 @@ class Approvals(_Part):
 class Afterwards(_Part):
     """What is proved once it is published."""
 
-    verify: bool = True
-    """Whether a sample of the published days is computed once more, and dependants are looked at."""
+    verify: Annotated[int, Field(ge=0, le=1000)] = 3
+    """So many days of each table, and the newest, are computed once more and have to come out the same; none with 0."""
     roll_back_on_failure: bool = False
-    """Whether what fails there is rolled back at once."""
+    """Whether all of it is rolled back at once if one does not."""
 
 
 class PlanFile(_Part):
@@ -198,9 +187,8 @@ class PlanFile(_Part):
     """All named days, whatever their state; only those that are stale; or only those that were never computed."""
     cap_days: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
     """Most days of tables, all together; a plan of more is refused whole."""
-    override_protected: tuple[str, ...] = ()
-    """Names of protected ranges of days that this plan may touch."""
-    batch: Batch = Batch()
+    batch_days: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Days of one Spark job; the setting of the same name by default."""
     rollout: Annotated[tuple[Share, ...], Field(min_length=1, max_length=10), AfterValidator(_ascending)] = (10, 100)
     """Percents of the named days that are staged before the gates are asked, one after another."""
     gates: tuple[Gate, ...] = ()
