@@ -146,7 +146,9 @@ def history(
 
 
 def report(
-    name: Name, out: Annotated[Path | None, typer.Option("--out", help="A file in place of the terminal.")] = None
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", help="A file in place of the terminal.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the record of a plan as Markdown: why, who, what was explained, what happened, before and after."""
     with opened_platform() as platform:
