@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -112,11 +113,13 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
         [failed] = daemon.launch()
         monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
         daemon.reload()
-        said += [str(daemon.tick("announcements", fails=True).error)]
-        assert "announcements were not sent" in said[-1]
+        said += [str(daemon.tick("outbox", fails=True).error)]
+        assert "messages were not delivered" in said[-1]
         monkeypatch.setenv("PLATFORM_WEBHOOK_URL", f"http://127.0.0.1:9/{PATH}?token={QUERY}")
         daemon.reload()
-        said += [str(daemon.tick("announcements", fails=True).error)]
+        with world.open() as platform:
+            platform.ledger.outbox.retry(platform.ledger.outbox.messages(), datetime.now(UTC))
+        said += [str(daemon.tick("outbox", fails=True).error)]
         land(world, DAYS[2], DAYS[2])
         daemon.tick()
         good = daemon.launch()

@@ -16,6 +16,7 @@ from platform_assets.records.decisions import (
     Decision,
     LateDecision,
     LiftDecision,
+    MessageDecision,
     PinDecision,
     from_content,
     signed,
@@ -62,5 +63,7 @@ def _about(decision: Decision) -> str:
             return f"{decision.publication} as {decision.name}" if decision.name else decision.publication
         case LiftDecision():
             return f"{decision.table} {which(decision.days)}, {decision.publication}"
+        case MessageDecision():
+            return f"{decision.message} for {decision.target}"
         case _:
             return decision.publication
