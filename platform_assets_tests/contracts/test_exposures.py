@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
-from platform_assets.contracts import Catalogue, ContractError, Exposure
+from platform_assets.contracts import Catalogue, ContractError, Domain, Exposure
+from platform_assets.planning.outbox import message_of
+from platform_assets.settings import project_root
 from platform_assets_tests.support.domains import sensors
 from platform_assets_tests.support.domains.told import DOMAIN
+from platform_assets_tests.support.ledger_records import nth, publication_record
 
 READS = ("gold.sensor_week",)
 
@@ -45,3 +51,23 @@ def test_two_exposures_of_one_name_are_told() -> None:
     with pytest.raises(ContractError, match="Two exposures have the name 'week dashboard'"):
         Catalogue.of([twice])
     assert [each.name for each in Catalogue.of([DOMAIN]).exposures] == ["week dashboard", "reading cache"]
+
+
+def on_the_page(fence: str) -> str:
+    """The first block of a language on the page about the outbox."""
+    page = (project_root() / "docs" / "outbox.md").read_text(encoding="utf-8")
+    found = re.search(rf"^```{fence}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def test_the_declaration_and_the_message_on_the_page_are_real() -> None:
+    names = {"Domain": Domain, "Exposure": Exposure, "TABLES": sensors.DOMAIN.tables}
+    exec(compile(on_the_page("python"), "outbox.md", "exec"), names)
+    [exposure] = cast("Domain", names["DOMAIN"]).exposures
+    shown = json.loads(on_the_page("json"))
+    assert (shown["exposure"], shown["tables"][0]["table"]) == (exposure.name, exposure.reads[0])
+    sent = message_of(publication_record(41), exposure.name, {exposure.reads[0]: [nth(1)]})
+    assert sent is not None
+    assert list(json.loads(sent.body)) == list(shown)
+    assert list(json.loads(sent.body)["tables"][0]) == list(shown["tables"][0])
