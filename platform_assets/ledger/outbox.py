@@ -61,17 +61,18 @@ class Outbox:
             counts.setdefault(row["target"], Counter())[row["state"]] = row["messages"]
         return counts
 
-    def take(self, targets: Collection[str], now: datetime) -> Message | None:
+    def take(self, targets: Collection[str], now: datetime, due_by: datetime | None = None) -> Message | None:
         """Take the oldest message that is due, to send it: for a while nobody else does.
 
         Args:
             targets: those to which something can be sent now.
             now: UTC.
+            due_by: leaves what is due after that to others; now by default.
 
         Returns:
             The message, its try counted; None where nothing is due.
         """
-        due = (outbox.c.state == "waiting", outbox.c.due_at <= now, outbox.c.target.in_(sorted(targets)))
+        due = (outbox.c.state == "waiting", outbox.c.due_at <= (due_by or now), outbox.c.target.in_(sorted(targets)))
         oldest = select(outbox).where(*due).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key).limit(1)
         if not self._database.rows(oldest):
             return None  # which most looks end with, and nobody has to wait for those

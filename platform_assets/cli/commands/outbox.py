@@ -20,6 +20,7 @@ from platform_assets.cli.console import (
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.progress import telling
 from platform_assets.records.outbox import Message
 from platform_assets.words import counted
 
@@ -55,12 +56,12 @@ def list_messages(
 
 
 @app.command()
-def send(as_json: AsJson = False) -> None:
+def send(context: typer.Context, as_json: AsJson = False) -> None:
     """Deliver now what is due; exit code 1 if something was not taken, or has no address here."""
     from platform_assets.operations.outbox.delivery import deliver
 
-    with opened_platform() as platform:
-        done = deliver(platform)
+    with opened_platform() as platform, telling(context, "outbox send") as progress:
+        done = deliver(platform, progress=progress)
     if as_json:
         print_json(_as_json(done))
     else:

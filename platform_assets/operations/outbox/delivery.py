@@ -12,6 +12,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.operations.outbox.addresses import Address, addresses
 from platform_assets.operations.outbox.webhook import WebhookError, post
 from platform_assets.planning.outbox import next_try
+from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.outbox import Message
 
 
@@ -30,29 +31,31 @@ class Delivery:
     no_address: Mapping[str, str] = field(default_factory=dict)
 
 
-def deliver(platform: Platform, for_s: float | None = None) -> Delivery:
+def deliver(platform: Platform, for_s: float | None = None, progress: OnProgress = no_progress) -> Delivery:
     """Send what is due, oldest first, and write down what became of each.
 
     A target that cannot be reached is left alone until the next time: to wait for it again and again would keep
     messages for others. One that answers is asked on.
 
     Args:
-        for_s: after which nothing more is begun; None sends all that is due.
+        for_s: after which nothing more is begun; None sends all that is due when it begins.
+        progress: told to whom something is sent.
 
     Raises:
         LedgerError: the ledger cannot be written; what was sent and not written down is sent again later.
     """
-    outbox, stop = platform.ledger.outbox, None if for_s is None else time.monotonic() + for_s
+    outbox, began, stop = platform.ledger.outbox, _now(), None if for_s is None else time.monotonic() + for_s
     known = addresses(platform.catalogue, platform.settings)
     done = Delivery(no_address=_unreached(platform, known))
     open_to = {name: address.url for name, address in known.items() if address.url}
     while open_to and (stop is None or time.monotonic() < stop):
-        message = outbox.take(open_to, _now())
+        message = outbox.take(open_to, _now(), due_by=began)
         if message is None:
             break
         failpoint("outbox.taken")
         try:
-            post(open_to[message.target], message.body, message.key, platform.settings.webhook_secret)
+            with meanwhile(progress, f"sending to {message.target}"):
+                post(open_to[message.target], message.body, message.key, platform.settings.webhook_secret)
         except WebhookError as error:
             due_at = next_try(message.key, message.tries, _now())
             outbox.failed(message, error.reason, due_at, _now())
