@@ -12,8 +12,8 @@ from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import Message
 from platform_assets.words import counted
 
-MOST_TRIES = 16
-"""Over two days, about: a weekend's outage ends before, or a person is needed."""
+MOST_TRIES = 20
+"""Over two and a half days: who is not there from Friday's evening to Monday's morning needs no person."""
 _FIRST_PAUSE_S = 30
 _LONGEST_PAUSE_S = 6 * 3600
 _JITTER = 0.2
@@ -43,8 +43,9 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
     key = key_of(record.publication, exposure)
     said = "; ".join(f"{table}: {_which(found)}" for table, found in days.items())
     title = f"Release {record.release} changed {said}."
+    title = title if len(title) <= _MOST_TEXT else f"{title[:_MOST_TEXT]} …"
     payload = {
-        "text": f"{title[:_MOST_TEXT]}\n{record.why[:_MOST_TEXT]} ({record.who})",
+        "text": f"{title}\n{record.why[:_MOST_TEXT]} ({record.who})",
         "what": "published",
         "key": key,
         "exposure": exposure,

@@ -42,7 +42,7 @@ def published(state: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def give_up() -> None:
-    """As if nobody had taken the messages of the dashboard for two days."""
+    """As if nobody had taken the messages of the dashboard over a weekend."""
     with open_platform(load_settings()) as platform:
         for message in platform.ledger.outbox.messages(["waiting"]):
             if message.target == "week dashboard":

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from platform_assets.ledger.ledger import Ledger
-from platform_assets.planning.outbox import MOST_TRIES, key_of
+from platform_assets.planning.outbox import MOST_TRIES, key_of, next_try
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import Message
@@ -192,3 +197,47 @@ def test_two_senders_at_once_share_the_messages_and_none_is_taken_twice(url: str
 def test_without_exposures_nothing_is_written(ledger: Ledger) -> None:
     ledger.record(replace(told(0, 0), exposures={}))
     assert ledger.outbox.messages() == ()
+
+
+_MINUTES = st.integers(0, 10).map(lambda n: timedelta(minutes=n / 2))
+_STEPS = st.lists(st.tuples(_MINUTES, st.sampled_from(["taken", "refused", "dies", "dies after it was taken"])))
+
+
+@pytest.fixture(scope="module")
+def in_memory() -> Iterator[Ledger]:
+    with Ledger.open("sqlite://") as opened:
+        yield opened
+
+
+@given(steps=_STEPS, messages=st.integers(1, 4))
+def test_whatever_becomes_of_senders_every_message_arrives_and_no_two_have_one_at_a_time(
+    in_memory: Ledger, steps: list[tuple[timedelta, str]], messages: int
+) -> None:
+    first = len(in_memory.indexed())
+    target = f"cache {first}"
+    told_of = [replace(told(first + n, 0), exposures={target: (TABLE,)}) for n in range(messages)]
+    in_memory.record(*told_of)
+    outbox, at = in_memory.outbox, now()
+    arrived: set[str] = set()
+    has_it_until: dict[str, datetime] = {}
+    # Whatever happened first, somebody is there in the end, and takes what comes.
+    for pause, what in [*steps, *[(timedelta(hours=8), "taken")] * messages * 2]:
+        at += pause
+        message = outbox.take([target], at)
+        if message is None:
+            continue
+        assert message.key not in arrived or message.tries > 1
+        assert at >= has_it_until.get(message.key, at)
+        has_it_until[message.key] = message.due_at
+        if what in ("taken", "dies after it was taken"):
+            arrived.add(message.key)
+        if what == "taken":
+            outbox.delivered(message, at)
+            has_it_until[message.key] = datetime.max.replace(tzinfo=UTC)
+        elif what == "refused":
+            outbox.failed(message, "no", next_try(message.key, message.tries, at), at)
+            has_it_until.pop(message.key)
+    states = {message.key: message.state for message in outbox.messages() if message.target == target}
+    assert len(states) == messages
+    assert {key for key, state in states.items() if state == "delivered"} <= arrived
+    assert set(states.values()) <= {"delivered", "given up"}

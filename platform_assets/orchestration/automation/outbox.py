@@ -5,9 +5,14 @@ import dagster as dg
 from platform_assets.errors import PlatformError
 from platform_assets.operations.outbox.delivery import deliver
 from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.words import counted
 
 _SENDING_S = 30.0
 """A tick has a minute; what slow receivers leave waits for the next one."""
+
+
+_NAMED = 10
+"""Messages that a tick names; `outbox list --all` has them all."""
 
 
 class DeliveryError(PlatformError):
@@ -36,5 +41,7 @@ def deliver_messages(context: dg.SensorEvaluationContext, platform: PlatformReso
             "They are tried again by themselves; `platform-assets outbox list` says when, and what was given up.",
         )
     waits = [f"nothing is sent to {target}: {reason}" for target, reason in done.no_address.items()]
-    told = [f"delivered: {message.title}" for message in done.delivered]
+    told = [f"delivered: {message.title}" for message in done.delivered[:_NAMED]]
+    if (more := len(done.delivered) - _NAMED) > 0:
+        told.append(f"and {counted(more, 'more message')}")
     return dg.SkipReason("; ".join((*told, *waits)) or "nothing is due")
