@@ -19,6 +19,7 @@ _LONGEST_PAUSE_S = 6 * 3600
 _JITTER = 0.2
 """By how much of itself a pause is longer at most: what failed together is not tried together again."""
 _MOST_TEXT = 500
+_MOST_SPANS = 3
 
 
 def key_of(publication: str, exposure: str) -> str:
@@ -93,7 +94,8 @@ def next_try(key: str, tries: int, now: datetime) -> datetime | None:
 
 
 def _which(days: Sequence[date]) -> str:
-    return f"{days[0]}" if len(days) == 1 else f"{counted(len(days), 'day')} from {days[0]} to {days[-1]}"
+    spans = _ranges(days)
+    return ", ".join(spans) if len(spans) <= _MOST_SPANS else f"{counted(len(days), 'day')}, {days[0]} to {days[-1]}"
 
 
 def _ranges(days: Sequence[date]) -> list[str]:

@@ -57,7 +57,7 @@ def test_a_message_says_which_days_of_which_tables_a_publication_changed_and_why
     changed: dict[str, list[date]] = {"gold.b": [nth(3), nth(1), nth(2), nth(9)], "gold.a": [nth(0)], "gold.c": []}
     message = message_of(record, "a dashboard", changed)
     assert message is not None
-    assert message.title == ("Release 7 changed gold.a: 2017-01-01; gold.b: 4 days from 2017-01-02 to 2017-01-10.")
+    assert message.title == ("Release 7 changed gold.a: 2017-01-01; gold.b: 2017-01-02..2017-01-04, 2017-01-10.")
     said = json.loads(message.body)
     assert said.pop("text") == f"{message.title}\nbecause (Zoë)"
     assert said == {
@@ -76,5 +76,8 @@ def test_a_message_says_which_days_of_which_tables_a_publication_changed_and_why
         "at": NOON.isoformat(),
     }
     assert message.key == said["key"]
+    scattered = message_of(record, "a dashboard", {"gold.a": [nth(n) for n in (1, 3, 5, 7)]})
+    assert scattered is not None
+    assert scattered.title == "Release 7 changed gold.a: 4 days, 2017-01-02 to 2017-01-08."
     assert message_of(record, "a dashboard", {"gold.c": []}) is None
     assert key_of("p", "a") != key_of("p", "b")
