@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import ClassVar
 
+from platform_assets.visible import visible
+
 _PLATFORM = Path(__file__).parent
 
 
@@ -24,15 +26,18 @@ class PlatformError(Exception):
     Args:
         what: what happened and where (table, day, file, field), as one sentence.
         todo: what the reader can do next, as one sentence.
+        lines: of what happened, where it is more than a sentence: a line break within one is not ours.
     """
 
     is_misspelt: ClassVar[bool] = False
     """Whether it is about how something was asked for, not about what is there."""
 
-    def __init__(self, what: str, todo: str) -> None:
-        super().__init__(f"{what}\n  What to do: {todo}")
-        self.what = what
+    def __init__(self, what: str, todo: str, lines: Iterable[str] = ()) -> None:
+        self.lines = (what, *lines)
+        self.what = "\n".join(self.lines)
         self.todo = todo
+        # As text it is for people, in whatever prints it: nothing in it acts.
+        super().__init__("\n".join((*map(visible, self.lines), f"  What to do: {visible(todo)}")))
 
 
 def did_you_mean(written: str, choices: Collection[str]) -> str:

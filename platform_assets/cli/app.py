@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -110,7 +110,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         todo = "What was published stays; nobody sees anything else. Run the same command again to go on."
         if _for_programs():
-            _fail("Interrupted.", todo, EXIT_INTERRUPTED)
+            _fail(["Interrupted."], todo, EXIT_INTERRUPTED)
         say("[yellow]Interrupted.[/]", todo, to=errors)
         sys.exit(EXIT_INTERRUPTED)
 
@@ -130,11 +130,11 @@ def _main() -> None:
         if code:
             sys.exit(code)
     except typer.TyperException as error:  # a person is told by Typer itself
-        _fail(error.format_message(), "Add --help to see what it takes.", error.exit_code)
+        _fail([error.format_message()], "Add --help to see what it takes.", error.exit_code)
     except PlatformError as error:
-        _fail(error.what, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
+        _fail(error.lines, error.todo, EXIT_USAGE if error.is_misspelt else EXIT_FAILED)
     except OSError as error:
-        what = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+        what = [f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."]
         if error.errno in _DISK_FULL:
             _fail(what, "Free some disk space and run the same command again; what was published stays.", EXIT_FAILED)
         _fail(what, "Check that this path is as it should be and that this user may use it.", EXIT_FAILED)
@@ -157,10 +157,11 @@ def _for_programs() -> bool:
     return "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
 
 
-def _fail(what: str, todo: str, code: int) -> NoReturn:
+def _fail(what: Sequence[str], todo: str, code: int) -> NoReturn:
     if _for_programs():
-        print(json.dumps({"error": {"what": what, "do": todo, "code": code}}, ensure_ascii=False), file=sys.stderr)
+        # In ASCII: a name that is no text, or would act on a terminal, is part of it.
+        print(json.dumps({"error": {"what": "\n".join(what), "do": todo, "code": code}}), file=sys.stderr)
         sys.exit(code)
-    say("[bold red]Error:[/]", what, to=errors)
+    say("[bold red]Error:[/]", *what, to=errors)
     say("[bold]What to do:[/]", todo, to=errors)
     sys.exit(code)

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleDimensions
-from rich.markup import escape
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
+from rich.markup import escape as without_markup
+from rich.segment import Segment
 
 from platform_assets.errors import PlatformError
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -35,7 +37,21 @@ _UNBROKEN = 1000
 
 
 class _Console(Console):
-    """As wide as the terminal; into a file or a pipe, each row and name stays on one line, for what reads it next."""
+    """As wide as the terminal; into a file or a pipe, each row and name stays on one line, for what reads it next.
+
+    Nothing that it prints acts on a terminal but its own colours, whatever the text holds.
+    """
+
+    def print(self, *objects: Any, markup: bool | None = None, **options: Any) -> None:
+        """As Rich does; text without markup is of others, so a line break in it is none of ours."""
+        if markup is False:
+            objects = tuple(visible(text) if isinstance(text, str) else text for text in objects)
+        super().print(*objects, markup=markup, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """As Rich does, with what is of others made visible; it only begins lines where the platform did."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text, breaks=True), segment.style)
 
     @property
     def size(self) -> ConsoleDimensions:
@@ -153,16 +169,22 @@ def _mended(text: str) -> None:
     say("[yellow]mended[/]", text, to=errors)
 
 
-def say(head: str, text: str, *, to: Console = console, wrap: bool = False) -> None:
+def escape(text: str) -> str:
+    """Text of others for where Rich's markup is understood: nothing in it is markup, and all of it is visible."""
+    return without_markup(visible(text))
+
+
+def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = False) -> None:
     """A line with a marked head; whatever the text holds (a file's name, what a source wrote) is only text.
 
     Args:
         head: in Rich's markup.
-        text: printed as it is.
+        text: shown as it is written.
+        more: lines below it.
         to: standard output by default.
         wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """
-    to.print(f"{head} {escape(text)}", highlight=False, soft_wrap=not wrap)
+    to.print("\n".join((f"{head} {escape(text)}", *map(escape, more))), highlight=False, soft_wrap=not wrap)
 
 
 def alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from platform_assets.progress import Progress
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 QUICK_S = 2.0
@@ -83,6 +84,7 @@ class Narration:
 
     def tell(self, now: Progress) -> None:
         """What the work says of itself."""
+        now = replace(now, phase=visible(now.phase), table=visible(now.table))
         moment, key = self._clock(), (now.phase, now.table)
         if not now.table:
             if now.finished:

@@ -14,10 +14,9 @@ from itertools import islice
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from platform_assets.cli.console import UsageError, console
+from platform_assets.cli.console import UsageError, console, escape
 from platform_assets.cli.grids import new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
@@ -44,6 +43,13 @@ AsFormat = Annotated[
 Limit = Annotated[
     int | None, typer.Option(min=1, help=f"Most rows to print; {_SHOWN} in a table, all of them as csv or json.")
 ]
+
+
+GuardFormulas = Annotated[
+    bool,
+    typer.Option("--guard-formulas", help="With csv, for a spreadsheet: text that would be a formula there gets a '."),
+]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,13 @@ class Rows:
 
 
 def print_rows(
-    title: str, shown: Rows, limit: int | None, format: Format | None, head: Mapping[str, Any] | None = None
+    title: str,
+    shown: Rows,
+    limit: int | None,
+    format: Format | None,
+    head: Mapping[str, Any] | None = None,
+    *,
+    guard: bool = False,
 ) -> None:
     """Print the first rows of some days, oldest days first; programs get all of them, or are told that they do not.
 
@@ -85,10 +97,13 @@ def print_rows(
         limit: most of them to print; by default as many as people read, and all for programs.
         format: how; a table for people by default.
         head: what one JSON document says before its rows, instead of a format.
+        guard: whether no text of the CSV may be a formula to a spreadsheet; it is not as in the table then.
 
     Raises:
-        UsageError: both are asked for.
+        UsageError: what is asked for contradicts itself.
     """
+    if guard and (head is not None or format is not Format.csv):
+        raise UsageError("--guard-formulas is for spreadsheets, which read CSV.", "Add --format csv, or leave it out.")
     if head is not None and format is not None:
         raise UsageError("--json prints one document, and --format something else.", "Leave out one of them.")
     columns, rows = shown.columns, iter(shown)
@@ -99,7 +114,8 @@ def print_rows(
         case Format.csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
-            writer.writerows([_text(row[name]) for name in columns] for row in islice(rows, limit))
+            cell = _guarded if guard else _text
+            writer.writerows([cell(row[name]) for name in columns] for row in islice(rows, limit))
         case Format.json:
             for row in islice(rows, limit):
                 print(json.dumps({name: row[name] for name in columns}, default=_text, ensure_ascii=False))
@@ -140,6 +156,11 @@ def _print_document(head: Mapping[str, Any], rows: Iterator[dict[str, Any]], lim
 
 def _tell_that_there_are_more(limit: int | None) -> None:
     print(f"Only the first {counted(limit or 0, 'row')}: leave out --limit for all of them.", file=sys.stderr)
+
+
+def _guarded(value: Any) -> str:
+    """A value as text that no spreadsheet computes; numbers stay numbers, also those below zero."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else _text(value)
 
 
 def _text(value: Any) -> str:

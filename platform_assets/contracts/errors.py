@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from platform_assets.errors import PlatformError, did_you_mean
 
@@ -15,12 +15,24 @@ class ContractError(PlatformError):
         todo: what to do about it.
         table: whose contract it is about, where that is known.
         field: of the declaration, or the name of the column, rule or amount that is wrong.
+        lines: of what is wrong, after the first.
+        place: file and line of the declaration, where that is known.
     """
 
-    def __init__(self, what: str, todo: str, *, table: str | None = None, field: str | None = None) -> None:
-        super().__init__(what, todo)
+    def __init__(
+        self,
+        what: str,
+        todo: str,
+        *,
+        table: str | None = None,
+        field: str | None = None,
+        lines: Iterable[str] = (),
+        place: str | None = None,
+    ) -> None:
+        super().__init__(what, todo, lines)
         self.table = table
         self.field = field
+        self.place = place
 
 
 class UnknownTableError(PlatformError):

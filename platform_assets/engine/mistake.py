@@ -35,7 +35,11 @@ class Mistake:
     def of(cls, error: PlatformError, package: str, place: str | None = None, table: str | None = None) -> Mistake:
         """A mistake as the error says it; the place joins what is told, unless it is told already."""
         table = getattr(error, "table", None) or table
-        place = place or (users_line(error.__cause__, package) if error.__cause__ else None)
+        place = (
+            place
+            or getattr(error, "place", None)
+            or (users_line(error.__cause__, package) if error.__cause__ else None)
+        )
         is_told = place is None or ", line " not in place or place in error.what
         what = error.what if is_told else f"{error.what} It is declared in {place}."
         return cls(what, error.todo, package, place, table, getattr(error, "field", None), error)
@@ -54,10 +58,14 @@ class MistakesError(ContractError):
     """
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        told = (f"{number}. {mistake.what}\n   {mistake.todo}" for number, mistake in enumerate(mistakes, 1))
         super().__init__(
-            "\n".join([f"{len(mistakes)} things are wrong in the domains; nothing was done.", *told]),
+            f"{len(mistakes)} things are wrong in the domains; nothing was done.",
             "Correct them; `platform-assets check` tells whether all is well.",
+            lines=[
+                line
+                for number, mistake in enumerate(mistakes, 1)
+                for line in (f"{number}. {mistake.what}", f"   {mistake.todo}")
+            ],
         )
         self.mistakes = tuple(mistakes)
 
@@ -75,9 +83,9 @@ def refuse_mistakes(mistakes: Sequence[Mistake]) -> None:
     for mistake in distinct:
         if isinstance(mistake.error, ContractError):
             error = mistake.error
-            raise ContractError(mistake.what, error.todo, table=error.table, field=error.field) from (
-                error.__cause__ or error
-            )
+            raise ContractError(
+                mistake.what, error.todo, table=error.table, field=error.field, place=mistake.place
+            ) from (error.__cause__ or error)
         if mistake.error is not None:
             raise mistake.error
 

@@ -13,7 +13,7 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
-from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.at_work import staging
@@ -76,7 +76,7 @@ def refresh(
     platform.sync()
     wanted = wanted_days(platform.catalogue, request, platform.calendar)
     refuse_what_tables_cannot_take(platform, request)
-    spark = analysed(platform.catalogue, [table for table, days in wanted.items() if days], spark)
+    spark = analysed(platform, [table for table, days in wanted.items() if days], spark)
     ingests: list[IngestResult] = []
     for contract in platform.catalogue:
         if contract.source is None or not wanted.get(contract.name):
@@ -156,7 +156,7 @@ def recompute(
         progress: told after every batch.
     """
     platform.sync()
-    spark = analysed(platform.catalogue, tables, spark)
+    spark = analysed(platform, tables, spark)
     ingests: list[IngestResult] = []
     steps: list[StepResult] = []
     for contract in platform.catalogue:

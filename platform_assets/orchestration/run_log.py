@@ -16,6 +16,7 @@ from dagster._core.events import EngineEventData
 
 from platform_assets.engine.results import IngestResult
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 Context = dg.OpExecutionContext | dg.AssetExecutionContext
@@ -54,9 +55,9 @@ def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
     """A line for each file that was not taken, with the words and the name that `refresh` and `status` have for it."""
     for arrival in taken.arrivals:
         if arrival.reason is not None:
-            log.warning(f"refused {arrival.path} {arrival.reason}")
+            log.warning(visible(f"refused {arrival.path} {arrival.reason}"))
     for problem in (*taken.problems, *taken.growing):
-        log.warning(f"not taken{' yet' if problem.is_growing else ''} {problem.path} {problem.message}")
+        log.warning(visible(f"not taken{' yet' if problem.is_growing else ''} {problem.path} {problem.message}"))
 
 
 class _RunLog:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from platform_assets.planning.windows import ranges
 from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import Message
+from platform_assets.visible import as_chat
 from platform_assets.words import counted
 
 MOST_TRIES = 20
@@ -46,7 +47,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
     title = f"Release {record.release} changed {said}."
     title = title if len(title) <= _MOST_TEXT else f"{title[:_MOST_TEXT]} …"
     payload = {
-        "text": f"{title}\n{record.why[:_MOST_TEXT]} ({record.who})",
+        "text": f"{title}\n{as_chat(record.why[:_MOST_TEXT])} ({as_chat(record.who)})",
         "what": "published",
         "key": key,
         "exposure": exposure,

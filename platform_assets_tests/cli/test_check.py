@@ -47,6 +47,23 @@ def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path)
     assert f'Contract("{wrong["table"]}"' in declared
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ('"decimal(12,2)"', '"money"'),
+        ('silver.sales", span(6)', 'silver.sold", span(6)'),
+        ("TABLES = (", "TABLES = (nothing, "),
+    ],
+)
+def test_a_mistake_that_is_alone_has_its_place_for_programs(run: Run, home: Path, wrong: tuple[str, str]) -> None:
+    write_domain(home, contracts=(wrong,))
+    said = run("check", "--json")
+    assert said.code == 3
+    [mistake] = said.json["mistakes"]
+    assert f"{PACKAGE}/contracts.py, line " in mistake["place"]
+    assert mistake["place"] in mistake["what"]
+
+
 @pytest.mark.parametrize("command", [["refresh"], ["refresh", "--explain"], ["up"]])
 def test_functions_with_mistakes_keep_work_from_beginning(run: Run, home: Path, command: list[str]) -> None:
     write_domain(home, **TWO)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from platform_assets.cli.app import build
 from platform_assets_tests.support.cli.commands import TABLE
+from platform_assets_tests.support.cli.tree import ALL, DECIDED, EXAMPLES, options
 
 MAKE_DAYS = {"demo", "land"}
 """They make so many days of sales; all others choose among days that there are."""
@@ -43,56 +41,6 @@ MOMENTARY = {
 }
 """They read the ledger, logs and footers, or print rows as they read them; all others tell how far they are."""
 
-DECIDED = ("--reason", "a test")
-EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "accept": (TABLE, "--days", "2017-01-01", *DECIDED),
-    "audit decisions": (),
-    "audit head": (),
-    "audit put-back": (TABLE, *DECIDED),
-    "audit show": (TABLE, "2017-01-01"),
-    "audit verify": (),
-    "backup": ("A FOLDER",),
-    "check": (),
-    "demo": (),
-    "doctor": (),
-    "erase": ("raw.transactions", "--key", "household_id=4711", "--dry-run"),
-    "init": ("own_tills",),
-    "land": ("--until", "2017-01-01", "--days", "1"),
-    "late approve": ("a", *DECIDED),
-    "late list": (),
-    "late refuse": ("a", *DECIDED),
-    "ledger rebuild": (),
-    "maintenance delete": ("p",),
-    "maintenance run": ("--dry-run",),
-    "outbox drop": ("abcd", *DECIDED),
-    "outbox list": (),
-    "outbox retry": ("--all",),
-    "outbox send": (),
-    "read": (TABLE,),
-    "recover": (),
-    "refresh": ("silver.products", "--explain"),
-    "reload": ("raw.transactions", "--dry-run"),
-    "release diff": ("0",),
-    "release pin": ("0", *DECIDED),
-    "release show": (),
-    "release unpin": ("0", *DECIDED),
-    "releases": (),
-    "restore": ("A FOLDER",),
-    "rollback": ("--to", "0", "--dry-run"),
-    "stage compare": ("trial",),
-    "stage drop": ("trial",),
-    "stage list": (),
-    "stage publish": ("trial", *DECIDED),
-    "stage read": ("trial", TABLE),
-    "stage show": ("trial",),
-    "stale": (),
-    "status": (),
-    "up": (),
-    "verify": (),
-    "views": (),
-    "why": (TABLE, "2017-01-01"),
-    "withdraw": ("a", *DECIDED),
-}
 STARTS_NOTHING = sorted(
     {*EXAMPLES}
     - {"accept", "check", "demo", "erase", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
@@ -100,21 +48,6 @@ STARTS_NOTHING = sorted(
     - {"maintenance delete", "outbox drop", "release unpin", "restore"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""
-
-
-def commands(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield " ".join(names), command
-        return
-    for name, below in command.commands.items():
-        yield from commands(below, *names, name)
-
-
-ALL = dict(commands(get_command(build())))
-
-
-def options(name: str) -> dict[str, Any]:
-    return {spelling: parameter for parameter in ALL[name].params for spelling in parameter.opts}
 
 
 def test_every_command_has_an_example() -> None:

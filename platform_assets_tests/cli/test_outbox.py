@@ -57,7 +57,7 @@ def test_what_waits_is_listed_and_sent(run: Run, hook: Hook) -> None:
     sent = run("outbox", "send")
     assert sent.code == 0
     assert sent.out.count("delivered") == len(hook.taken) == 3
-    assert "a reading [/came] (zoe)" in hook.texts[0]
+    assert "`a reading [/came]` (`zoe`)" in hook.texts[0]
     assert "Nothing is due." in run("outbox", "send").out
     assert "Nothing waits in the outbox." in run("outbox", "list").out
     assert run("outbox", "list", "--all").out.count("delivered") == 3

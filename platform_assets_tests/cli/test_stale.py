@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from platform_assets.cli.console import UsageError, parse_days
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.lakehouse.delta.log import live_files
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import DataFile, DayContent, new_publication
 from platform_assets.records.refused import Attempt
-from platform_assets.settings import Settings, load_settings
+from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import TABLE
-from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, publish_on_paper
-from platform_assets_tests.support.places import on_disk
-
-
-def deliver(settings: Settings, day: date, rows: int) -> None:
-    """So many rows in all for a raw day, of which only the file they came from is written down."""
-    publication = new_publication()
-    path = f"{publication}/event_date={day}/part-0.parquet"
-    with open_platform(settings) as platform:
-        file = platform.lake.table_path(RAW) / path
-        on_disk(file.parent).mkdir(parents=True)
-        pq.write_table(pa.table({"_arrival": [f"products/{day}/p.csv"] * rows}), file)
-        staged = DataFile(path=path, size=on_disk(file).stat().st_size, modified_ms=1, stats="{}")
-        before = tuple(old.path for old in live_files(platform.lake.table_path(RAW)).get(day, ()))
-        digest = str(Digest(rows, (rows, 1, 2, 3)))
-        content = DayContent(files=(staged,), base=before, digest=digest, rows=rows, bytes=staged.size)
-        publish_on_paper(platform, RAW, {day: content}, publication)
+from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, deliver, publish_on_paper
 
 
 def test_days_that_are_what_they_would_be_are_not_stale(run, products):

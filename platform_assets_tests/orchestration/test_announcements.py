@@ -104,7 +104,7 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
     assert hook.taken == [
         {
             "text": "silver.readings: 2017-01-01 held.\n"
-            "2017-01-01: 3 rows of day 1 are lost; readers see nothing of it\n"
+            "`2017-01-01: 3 rows of day 1 are lost; readers see nothing of it`\n"
             f"{UI}/assets/silver/readings?view=partitions",
             "what": "held",
             "table": "silver.readings",

@@ -1,19 +1,17 @@
 """A held day is a failed one in Dagster, too: with its red check, what may be to blame, and until it heals."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 
 import dagster as dg
 
-from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
 from platform_assets.orchestration.assets.held import plan_days
-from platform_assets.records.history import ROLL_BACK, Hold
-from platform_assets.records.refused import Attempt
+from platform_assets.records.history import ROLL_BACK
 from platform_assets_tests.support.orchestration.backfills import reasons
 from platform_assets_tests.support.orchestration.daemon import Daemon
-from platform_assets_tests.support.orchestration.paper import ingest_on_paper, refresh_on_paper
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.partitions import days_of_asset, days_of_check, newest_of_check
-from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, land
+from platform_assets_tests.support.orchestration.readings import DAYS, GOLD, RAW, SILVER, hold_a_correction, land
 from platform_assets_tests.support.world import World
 
 LOADED, DAY = DAYS[:3], DAYS[1]
@@ -34,17 +32,6 @@ def load(world: World, daemon: Daemon) -> None:
     refresh(world, "refresh-1")
     daemon.tick("published_elsewhere")
     assert [days_of_asset(daemon, table) for table in (RAW, SILVER, GOLD)] == [GREEN] * 3
-
-
-def hold_a_correction(world: World, gate: str = "volume") -> None:
-    """What a refresh at a terminal does to a day that comes out wrong."""
-    land(world, DAYS[2], DAY, name="bad.jsonl")
-    day = date.fromisoformat(DAY)
-    with world.open() as platform:
-        ingest_on_paper(platform, Author("refresh-2", "refresh"))
-        refused = Attempt(waiting(platform, 1).stale[SILVER][day])
-        reason = f"{SILVER} on {DAY}: too few rows: 0 rows"
-        platform.ledger.hold([Hold(SILVER, day, refused, gate, reason, "refresh-2", datetime.now(UTC))])
 
 
 def lift(world: World) -> None:

@@ -59,7 +59,7 @@ def test_a_message_says_which_days_of_which_tables_a_publication_changed_and_why
     assert message is not None
     assert message.title == ("Release 7 changed gold.a: 2017-01-01; gold.b: 2017-01-02..2017-01-04, 2017-01-10.")
     said = json.loads(message.body)
-    assert said.pop("text") == f"{message.title}\nbecause (Zoë)"
+    assert said.pop("text") == f"{message.title}\n`because` (`Zoë`)"
     assert said == {
         "what": "published",
         "key": key_of("publication-0007", "a dashboard"),

@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from rich.markup import escape
-
-from platform_assets.cli.console import console
+from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import which
 from platform_assets.records.chain import Entry

@@ -78,9 +78,8 @@ def demo(
             phase, story = correct(settings, simulation, spark, progress)
             phases.append(phase)
     if phases and phases[-1].failures:
-        raise DemoFailedError(
-            "\n".join(phases[-1].failures), "What was published stays: run the same command again to go on from there."
-        )
+        first, *more = phases[-1].failures
+        raise DemoFailedError(first, "What was published stays: run the same command again to go on from there.", more)
     with opened_platform(settings) as platform:
         summary, day = summarise(platform), story.day if story else day_to_look_at(platform)
     seconds = time.monotonic() - started

@@ -10,9 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import typer
-from rich.markup import escape
 
-from platform_assets.cli.console import EXIT_LOOK, console, print_json
+from platform_assets.cli.console import EXIT_LOOK, console, escape, print_json
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson
 from platform_assets.engine.catalogue import load_catalogue

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from platform_assets.cli.console import UsageError, console, opened_platform, parse_days, platform_to_look, print_json
+from platform_assets.cli.console import (
+    UsageError,
+    console,
+    escape,
+    opened_platform,
+    parse_days,
+    platform_to_look,
+    print_json,
+)
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Days, Reason

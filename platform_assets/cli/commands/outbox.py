@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from platform_assets.cli.console import (
     EXIT_LOOK,
     UsageError,
     console,
+    escape,
     opened_platform,
     platform_to_look,
     print_json,

@@ -8,7 +8,7 @@ import typer
 
 from platform_assets.cli.console import parse_days
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
-from platform_assets.cli.rows import AsFormat, Limit, Rows, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import version_in, whole_snapshot
@@ -22,6 +22,7 @@ def read(
     release: Annotated[str | None, typer.Option(help="Its number or the name of its pin; the current one.")] = None,
     limit: Limit = None,
     format: AsFormat = None,
+    guard_formulas: GuardFormulas = False,
     as_json: AsJson = False,
 ) -> None:
     """Print rows of a table as readers see them, now or at a release, oldest days first."""
@@ -36,4 +37,6 @@ def read(
     }
     title = f"{table}{f' on {days}' if days else ''}"
     head = {"table": table, "release": shown.number} if as_json else None
-    print_rows(title, Rows(lake.table_path(table), snapshot.schema_string, files), limit, format, head)
+    print_rows(
+        title, Rows(lake.table_path(table), snapshot.schema_string, files), limit, format, head, guard=guard_formulas
+    )

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
-from platform_assets.cli.console import console
+from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.lakehouse.releases import Release

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from platform_assets.cli.commands.release_view import pin_json, publication_json
-from platform_assets.cli.console import console, platform_to_look, print_json
+from platform_assets.cli.console import console, escape, platform_to_look, print_json
 from platform_assets.cli.options import AsJson
 from platform_assets.operations.pins import Pin, described, pinned_releases
 from platform_assets.records.history import PublicationRecord

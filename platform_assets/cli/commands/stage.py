@@ -21,7 +21,7 @@ from platform_assets.cli.console import (
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason, TableName
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rows import AsFormat, Limit, Rows, print_rows
+from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
 from platform_assets.cli.session import session_on_demand
 from platform_assets.errors import did_you_mean
 
@@ -79,6 +79,7 @@ def read(
     days: Days = None,
     limit: Limit = None,
     format: AsFormat = None,
+    guard_formulas: GuardFormulas = False,
     as_json: AsJson = False,
 ) -> None:
     """Print rows of a table as the stage shows it: its own days, and the release's for all others."""
@@ -95,7 +96,7 @@ def read(
         folder = platform.lake.table_path(table)
     chosen = {day: paths for day, paths in files.items() if only.has_day(day)}
     head = {"table": table, "stage": name, "release": snapshot.release.number} if as_json else None
-    print_rows(f"{table} in stage {name}", Rows(folder, schema, chosen), limit, format, head)
+    print_rows(f"{table} in stage {name}", Rows(folder, schema, chosen), limit, format, head, guard=guard_formulas)
 
 
 @app.command()

@@ -6,9 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
-from platform_assets.cli.console import console, say
+from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size, which
 from platform_assets.engine.step.open_stage import OpenStage

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from rich.markup import escape
-
 from platform_assets.cli.commands.demo_story import SALES, Story, print_story
-from platform_assets.cli.console import console, say
+from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.tree import Tree
 
-from platform_assets.cli.console import EXIT_LOOK, console, parse_day, platform_to_look, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, console, escape, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause, which

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, AsOf, Catalogue, Contract, Input, Reconciliation, Span
-from platform_assets.engine.mistake import Mistake, refuse_mistakes
+from platform_assets.engine.mistake import Mistake
 from platform_assets.engine.platform import transform_of
 from platform_assets.engine.state.reference_data import history_key, history_order
 from platform_assets.engine.step.inputs import InputRows
@@ -24,7 +24,6 @@ from platform_assets.engine.step.repeatability import refuse_what_cannot_repeat
 from platform_assets.errors import PlatformError
 from platform_assets.spark.compare.reconciliation import compared
 from platform_assets.spark.raw.rules import with_verdict
-from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.scans import is_made_of_given_rows, with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
@@ -48,20 +47,6 @@ class ExpressionError(TransformError):
         super().__init__(what, "Correct the expression in the contract.")
         self.table = table
         self.field = field
-
-
-def analysed(catalogue: Catalogue, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:
-    """The same session, given only once its analyser finds nothing wrong with some tables.
-
-    So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
-    """
-
-    def session() -> SparkSession:
-        given = spark()
-        refuse_mistakes(list(analysis_mistakes(catalogue, tables, given)))
-        return given
-
-    return session
 
 
 def analysis_mistakes(

@@ -18,6 +18,7 @@ from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
 from platform_assets.records.refused import TiedTo
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 _SHOWN = 5
@@ -105,7 +106,13 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 def withdraw_command(path: str, why: str) -> str:
     """The command that takes an arrival out again, ready for a shell."""
-    return f"platform-assets withdraw {shlex.quote(path)} --reason {shlex.quote(why)}"
+    return f"platform-assets withdraw {_quoted(path)} --reason {_quoted(why)}"
+
+
+def _quoted(text: str) -> str:
+    """Text for a shell, also where it would act on a terminal: then as the escapes that shells read as well."""
+    plain = text.replace("\\", "\\\\").replace("'", "\\'")
+    return shlex.quote(text) if visible(text) == text else f"$'{visible(plain)}'"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:

@@ -11,7 +11,7 @@ from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
 from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
@@ -79,7 +79,7 @@ def refresh_stage(
         write_stage(platform.lake, before)
         stage = Stage(platform, author, before, _keep(platform, before))
         plan = planned(stage, request, plan)
-        spark = analysed(platform.catalogue, [step.table for step in plan.steps], spark)
+        spark = analysed(platform, [step.table for step in plan.steps], spark)
         steps, struck = fill(stage, plan, spark, progress, request)
     return RefreshResult((), steps, struck, plan=plan)
 

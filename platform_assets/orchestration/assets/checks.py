@@ -20,7 +20,9 @@ from platform_assets.contracts.dead_letters import quarantine_table, refused_tab
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
+from platform_assets.orchestration.shown import listed, plain
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 CHECKS: Mapping[Check, str] = {
@@ -82,7 +84,7 @@ def run_results(
         by_day = {day: checked for day, checks in sorted(days.items()) for checked in checks if checked.check == name}
         if len(by_day) == 1:
             [(day, checked)] = by_day.items()
-            text, metadata = checked.sentence, _metadata(contract, day, checked, held.get(day))
+            text, metadata = visible(checked.sentence), _metadata(contract, day, checked, held.get(day))
         else:
             text, metadata = _summary(by_day), _worst(contract, by_day, held)
         yield dg.AssetCheckResult(
@@ -119,7 +121,7 @@ def day_results(
                 check_name=checked.check,
                 passed=checked.outcome == "passed",
                 severity=_severity([checked]),
-                description=checked.sentence,
+                description=visible(checked.sentence),
                 metadata=_metadata(contract, day, checked, held.get(day)),
                 target_materialization_data=newest.get(day.isoformat()),
                 blocking=checked.outcome == "blocked",
@@ -147,7 +149,7 @@ def passed_events(
             asset_key=asset_key(contract.name),
             check_name=name,
             passed=True,
-            description=sentence,
+            description=visible(sentence),
             target_materialization_data=about,
             partition=day.isoformat(),
         )
@@ -185,7 +187,7 @@ def _summary(by_day: Mapping[date, Checked]) -> str:
         return f"{days}: {rest if unknown else 'all passed'}."
     counts = {kind: sum(checked.outcome == kind for checked in wrong.values()) for kind in ("blocked", "warned")}
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
-    sentences = [checked.sentence for checked in wrong.values()]
+    sentences = [visible(checked.sentence) for checked in wrong.values()]
     more = f"\nand {len(sentences) - _SHOWN:,} more" if len(sentences) > _SHOWN else ""
     return f"{days}: {told}.\n" + "\n".join(sentences[:_SHOWN]) + more
 
@@ -194,7 +196,7 @@ def _worst(
     contract: Contract, by_day: Mapping[date, Checked], held: Mapping[date, HeldDay]
 ) -> dict[str, dg.MetadataValue]:
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
-    metadata: dict[str, dg.MetadataValue] = {"days": dg.MetadataValue.text(f"{len(by_day):,}")}
+    metadata: dict[str, dg.MetadataValue] = {"days": plain(f"{len(by_day):,}")}
     if wrong:
         metadata["days not passed"] = dg.MetadataValue.json(
             {str(day): checked.outcome for day, checked in wrong.items()}
@@ -208,21 +210,19 @@ def _worst(
 
 def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | None) -> dict[str, dg.MetadataValue]:
     # As text: Dagster would plot numbers over the time of checking, through days that lie anywhere in the past.
-    numbers: dict[str, dg.MetadataValue] = {
-        name: dg.MetadataValue.text(f"{value:,}") for name, value in checked.numbers.items()
-    }
+    numbers: dict[str, dg.MetadataValue] = {name: plain(f"{value:,}") for name, value in checked.numbers.items()}
     if not checked.findings:
         return numbers
-    examples = [f"- `{example}`" for finding in checked.findings for example in finding.examples]
+    examples = [example for finding in checked.findings for example in finding.examples]
     more: dict[str, dg.MetadataValue] = {
-        "expected": dg.MetadataValue.text("; ".join(finding.expected for finding in checked.findings)),
-        "found": dg.MetadataValue.text("; ".join(finding.actual for finding in checked.findings)),
+        "expected": plain("; ".join(finding.expected for finding in checked.findings)),
+        "found": plain("; ".join(finding.actual for finding in checked.findings)),
     }
     if examples:
-        more["examples"] = dg.MetadataValue.md("\n".join(examples))
+        more["examples"] = listed(examples)
     if held is not None and checked.outcome == "blocked":
-        more["held since"] = dg.MetadataValue.text(f"{held.since:%Y-%m-%d %H:%M} UTC")
-        more["instead"] = dg.MetadataValue.text(held.instead)
+        more["held since"] = plain(f"{held.since:%Y-%m-%d %H:%M} UTC")
+        more["instead"] = plain(held.instead)
         more |= _to_be_taken_out([held])
     return {**more, **numbers, **_rows_to_look_at(contract, day, held=checked.outcome == "blocked")}
 
@@ -231,7 +231,7 @@ def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:
     """Which arrivals may be to blame, each as the command that takes it out again."""
     # As texts: the page of a check hides Markdown behind a link.
     return {
-        f"new since ({number})" if number > 1 else "new since": dg.MetadataValue.text(command)
+        f"new since ({number})" if number > 1 else "new since": plain(command)
         for number, command in enumerate(withdrawals(held), start=1)
     }
 
@@ -249,4 +249,4 @@ def _rows_to_look_at(contract: Contract, day: date, *, held: bool) -> dict[str, 
         table = quarantine_table(contract.name)
     else:
         return {}
-    return {"rows to look at": dg.MetadataValue.text(f"platform-assets read {table} --day {day}")}
+    return {"rows to look at": plain(f"platform-assets read {table} --day {day}")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
+from platform_assets.visible import visible
 
 
 def describe_table(contract: Contract) -> str:
@@ -16,7 +17,7 @@ def describe_table(contract: Contract) -> str:
         lines.append(f"- Rows are set aside unless `{rule.name}`: {rule.description}")
     lines += ["", f"See rows: `platform-assets read {contract.name} --day DAY`; what a day was made from: "]
     lines[-1] += f"`platform-assets why {contract.name} DAY`"
-    return "\n".join(lines)
+    return visible("\n".join(lines), breaks=True)
 
 
 def describe_window(window: Window) -> str:

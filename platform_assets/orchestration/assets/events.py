@@ -9,6 +9,7 @@ import dagster as dg
 
 from platform_assets.engine.day_contents import TOGETHER
 from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.orchestration.shown import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
 from platform_assets.records.differences import DayChange
 
@@ -86,7 +87,7 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
         "bytes": dg.MetadataValue.int(size),
         "files": dg.MetadataValue.int(files),
-        "digest": dg.MetadataValue.text(digest),
+        "digest": plain(digest),
     }
 
 
@@ -95,11 +96,11 @@ def _history(done: StepResult, day: date) -> Metadata:
     shown: Metadata = {}
     change = done.changes.get(day)
     if change is not None:
-        shown["changed"] = dg.MetadataValue.md(describe_change(change))
+        shown["changed"] = markdown(describe_change(change))
     if reasons := done.reasons.get(day):
-        shown["why"] = dg.MetadataValue.text(", ".join(reasons))
+        shown["why"] = plain(", ".join(reasons))
     if notes := done.notes.get(day):
-        shown["inputs"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in notes))
+        shown["inputs"] = listed(notes)
     if change is not None:
         shown["rows_added"] = dg.MetadataValue.int(change.added)
         shown["rows_removed"] = dg.MetadataValue.int(change.removed)

@@ -21,7 +21,9 @@ from platform_assets.orchestration.assets.checks import passed_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
 from platform_assets.orchestration.assets.pictures import illustrated
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
+from platform_assets.orchestration.shown import markdown, plain
 from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+from platform_assets.visible import as_code, visible
 
 _KEPT_AS = "platform_assets.published_elsewhere"
 """The key under which Dagster keeps how far it has been told, whoever told it."""
@@ -219,17 +221,18 @@ def _metadata(
     shown: dict[date, Metadata] = {}
     for record in records:
         counted = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-        by = dg.MetadataValue.md(f"{_said(head)}, not by a run of Dagster ({head.run})")
+        by = markdown(f"{_said(head)}, not by a run of Dagster ({visible(head.run)})")
         shown[record.day] = {**counted, "published by": by}
     try:
         return illustrated(platform, contract, shown)
     except PlatformError as error:  # files are gone, say; the days are shown all the same
-        left_out = dg.MetadataValue.text(error.what)
+        left_out = plain(error.what)
         return {day: {**metadata, "without pictures": left_out} for day, metadata in shown.items()}
 
 
 def _said(head: PublicationRecord) -> str:
-    return f"{head.who} by `{head.why}`" if head.why else head.who
+    who = head.who if head.who.isalnum() else as_code(head.who)
+    return f"{who} by {as_code(head.why)}" if head.why else who
 
 
 def _events(contract: Contract, record: DayRecord, shown: Metadata, head: PublicationRecord) -> Iterator[Event]:

@@ -13,7 +13,7 @@ from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.engine.step.analysis import analysed
+from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.lakehouse.errors import Conflict, OvertakenError
 from platform_assets.orchestration.assets.checks import (
@@ -39,6 +39,7 @@ from platform_assets.progress import OnProgress, Progress
 from platform_assets.quality.findings import Check
 from platform_assets.records.history import DayRecord
 from platform_assets.settings import Settings
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 Event = dg.MaterializeResult[None] | dg.AssetCheckResult
@@ -210,7 +211,7 @@ class _Run:
 
     def _work(self) -> IngestResult | StepResult:
         name, log = self.contract.name, self.context.log
-        spark = analysed(self.platform.catalogue, self._tables(), lambda: self.spark.session(self.progress))
+        spark = analysed(self.platform, self._tables(), lambda: self.spark.session(self.progress))
         if self.contract.source is not None:
             taken = ingest(
                 self.platform,
@@ -240,7 +241,7 @@ class _Run:
         for table, read in done.read.items():
             log.info(f"{name}: {counted(read.files, 'file')} of {counted(read.days, 'day')} of {table} read")
         for day, notes in done.notes.items():
-            log.warning(f"{name} {day} {'; '.join(notes)}")
+            log.warning(visible(f"{name} {day} {'; '.join(notes)}"))
         return done
 
     def _tables(self) -> list[str]:

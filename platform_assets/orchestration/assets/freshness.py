@@ -12,9 +12,11 @@ from platform_assets.orchestration.assets.checks import CHECKS
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.resources import PlatformResource
+from platform_assets.orchestration.shown import listed, markdown
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.windows import ranges
 from platform_assets.quality.freshness import freshness_finding, overdue_days
+from platform_assets.visible import visible
 
 _SHOWN = 10
 
@@ -92,13 +94,12 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
     if overdue:
         spans = [f"- {first}" if first == last else f"- {first} to {last}" for first, last in ranges(overdue)]
         more = [f"- and {len(spans) - _SHOWN:,} more"] if len(spans) > _SHOWN else []
-        metadata["overdue"] = dg.MetadataValue.md("\n".join(spans[:_SHOWN] + more))
+        metadata["overdue"] = markdown("\n".join(spans[:_SHOWN] + more))
     mine = [f"{day.hold.day} {day.sentence}" for day in held if day.hold.table == contract.name]
     sentences = [finding.message] if finding else []
     if mine:
         metadata["days held"] = dg.MetadataValue.int(len(mine))
-        more = [f"- and {len(mine) - _SHOWN:,} more"] if len(mine) > _SHOWN else []
-        metadata["held"] = dg.MetadataValue.md("\n".join([*(f"- {day}" for day in mine[:_SHOWN]), *more]))
+        metadata["held"] = listed(mine[:_SHOWN], [f"and {len(mine) - _SHOWN:,} more"] if len(mine) > _SHOWN else [])
         sentences.append(f"{contract.name}: {len(mine):,} held, {mine[0]}")
     blocks = bool(mine) or (finding is not None and finding.blocks)
     newest = max(published, default=None)
@@ -107,6 +108,7 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
         asset_key=asset_key(contract.name),
         passed=not sentences,
         severity=dg.AssetCheckSeverity.ERROR if blocks else dg.AssetCheckSeverity.WARN,
-        description="\n".join(sentences) or f"Every expected day is there, none is held; the newest is {newest}.",
+        description="\n".join(map(visible, sentences))
+        or f"Every expected day is there, none is held; the newest is {newest}.",
         metadata=metadata,
     )

@@ -12,6 +12,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import states_around
 from platform_assets.orchestration.assets.events import day_event, figures
+from platform_assets.orchestration.shown import plain
 from platform_assets.planning.day_states import UpToDate
 from platform_assets.records.history import DayRecord
 
@@ -37,4 +38,4 @@ def good_day_events(contract: Contract, days: Mapping[date, DayRecord]) -> Itera
     """One event for every day, oldest first."""
     for day, record in sorted(days.items()):
         shown = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-        yield day_event(contract.name, day, record.digest, shown | {"state": dg.MetadataValue.text("up to date")})
+        yield day_event(contract.name, day, record.digest, shown | {"state": plain("up to date")})

@@ -16,6 +16,7 @@ from platform_assets.orchestration.assets.checks import NEW_SINCE, ByDay, checks
 from platform_assets.orchestration.told_errors import RefusedError
 from platform_assets.quality.deliveries import delivery_checks
 from platform_assets.quality.findings import Checked, Finding, checked
+from platform_assets.visible import visible
 
 TableDay = tuple[str, date]
 """A day of a table."""
@@ -51,7 +52,7 @@ def days_left(title: str, days: Mapping[str, Mapping[date, str]], held: Iterable
     table, day, _ = reasons[0]
     todo = f"What to do: `platform-assets why {table} {day}` says all that is known of the day; then docs/on-call.md."
     left = {name: sorted(map(str, of_table)) for name, of_table in days.items() if of_table}
-    return RefusedError("\n".join([title, *lines, todo]), {_LEFT: dg.MetadataValue.json(left)})
+    return RefusedError("\n".join(map(visible, [title, *lines, todo])), {_LEFT: dg.MetadataValue.json(left)})
 
 
 def recorded_days_left(metadata: Mapping[str, dg.MetadataValue]) -> frozenset[TableDay]:

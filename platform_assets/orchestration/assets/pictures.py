@@ -17,6 +17,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
 from platform_assets.orchestration.assets.events import Metadata, with_pictures
+from platform_assets.orchestration.shown import markdown, table_row
 from platform_assets.quality.baseline import History, Interval
 from platform_assets.quality.seasonality import rhythm_of
 
@@ -47,7 +48,7 @@ def _preview(platform: Platform, contract: Contract, day: date) -> dg.MetadataVa
     masked = platform.masking.masked
     rows = dataset(platform.lake, contract.name, [day]).head(_PREVIEW_ROWS, columns=list(contract.column_names))
     records = [
-        dg.TableRecord({name: masked(value) if name in sensitive else _shown(value) for name, value in row.items()})
+        table_row({name: masked(value) if name in sensitive else _shown(value) for name, value in row.items()})
         for row in rows.to_pylist()
     ]
     columns = [dg.TableColumn(column.name, column.type, column.description) for column in contract.columns]
@@ -66,11 +67,7 @@ def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dic
     intervals = {day: history.usual(day) for day in judged}
     usual = {day: (usual.low, usual.high) for day, usual in intervals.items() if isinstance(usual, Interval)}
     title = f"rows of {contract.name}"
-    return {
-        day: dg.MetadataValue.md(Chart(title, "rows", recorded, day, usual).markdown())
-        for day in days
-        if day in recorded
-    }
+    return {day: markdown(Chart(title, "rows", recorded, day, usual).markdown()) for day in days if day in recorded}
 
 
 def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
@@ -81,7 +78,7 @@ def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
     days = window([newest], platform.ledger.current_days(contract.name))
     sums = _sums(platform, contract, amounts[-1], days)
     chart = Chart(f"sum of {amounts[-1]} of {contract.name}", amounts[-1], sums, newest)
-    return {f"{amounts[-1]} by day": dg.MetadataValue.md(chart.markdown())}
+    return {f"{amounts[-1]} by day": markdown(chart.markdown())}
 
 
 def window(days: Collection[date], among: Collection[date]) -> list[date]:

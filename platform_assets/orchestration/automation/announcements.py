@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from secrets import token_hex
@@ -21,10 +21,13 @@ from platform_assets.planning.windows import ranges
 from platform_assets.records.history import Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
 from platform_assets.records.outbox import Message
+from platform_assets.visible import as_chat, visible
 
 _MOST_DAYS = 50
 _MOST_TEXT = 2000
 _HEADS_EVERY = timedelta(days=1)
+_CUT = " …"
+_NEW = "New since then; what should not have come is taken out with"
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Announcement:
         over: what was announced and is no longer so: it may be announced again.
         title: in a line.
         text: for a person, with the link.
-        payload: for a program; `text` is part of it, as chat systems want it.
+        payload: for a program; `text` is part of it, as chat systems want it: there the words of others are code.
     """
 
     about: Told
@@ -118,17 +121,16 @@ def _of_holds(table: str, run: str, holds: Sequence[Hold], now: Present) -> Anno
     details = [now.details[table, day] for day in days if (table, day) in now.details]
     commands = withdrawals(details)
     lines = [_line(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]]
-    said = ["New since then; what should not have come is taken out with", *commands] if commands else []
+    said = [_NEW, *commands] if commands else []
     title = f"{table}: {_several(days)} held."
     link = f"{now.ui_url}/{_page(table, run, now.known_runs)}"
-    text = _with_link(title, lines, said, link)
     return Announcement(
         about=Told(held=frozenset(map(announced, holds))),
         over=frozenset(),
         title=title,
-        text=text,
+        text=_with_link(title, lines, said, link, visible),
         payload={
-            "text": text,
+            "text": _with_link(title, lines, said, link, as_chat),
             "what": "held",
             "table": table,
             "days": [_as_json(hold, now.details.get((table, hold.day))) for hold in holds[:_MOST_DAYS]],
@@ -167,7 +169,7 @@ def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
         spans = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges(days)]
         title = f"{table}: {_several(days)} healed, held no more; readers see what was published since."
         link = f"{now.ui_url}/{_page(table, '', ())}"
-        text = _with_link(title, [", ".join(spans)] if len(days) > 1 else [], [], link)
+        text = _with_link(title, [", ".join(spans)] if len(days) > 1 else [], [], link, visible)
         payload = {
             "text": text,
             "what": "healed",
@@ -183,8 +185,14 @@ def _of_run(run: FailedRun, ui_url: str) -> Announcement:
     link = f"{ui_url}/runs/{run.run_id}"
     again = " It is tried once more." if run.is_tried_again else ""
     title = f"Run {run.run_id[:8]} of {run.job} failed.{again}"
-    text = _with_link(title, [run.reason], [], link)
-    payload = {"text": text, "what": "failed", "job": run.job, "reason": run.reason[:_MOST_TEXT]}
+    lines = run.reason.split("\n")
+    text = _with_link(title, lines, [], link, visible)
+    payload = {
+        "text": _with_link(title, lines, [], link, as_chat),
+        "what": "failed",
+        "job": run.job,
+        "reason": run.reason[:_MOST_TEXT],
+    }
     about = Told(runs=frozenset({run.run_id}))
     return Announcement(about, frozenset(), title, text, payload | {"run": run.run_id, "link": link})
 
@@ -203,11 +211,38 @@ def _several(days: Sequence[date]) -> str:
     return f"{len(days)} days" if len(days) > 1 else f"{days[0]}"
 
 
-def _with_link(title: str, lines: Sequence[str], commands: Sequence[str], link: str) -> str:
-    """A text of which reasons are cut where it is too long, and no command."""
-    rest = "".join(f"\n{line}" for line in (*commands, link))
-    shown, most = "\n".join([title, *lines]), max(_MOST_TEXT - len(rest), len(title))
-    return (shown if len(shown) <= most else f"{shown[:most]} …") + rest
+def _with_link(
+    title: str, lines: Sequence[str], commands: Sequence[str], link: str, written: Callable[[str], str]
+) -> str:
+    """A text of which reasons are cut where it is too long, and no command.
+
+    Args:
+        title: in the platform's own words.
+        lines: that others wrote, perhaps in part.
+        commands: what they begin with is the platform's own.
+        link: to the page.
+        written: what becomes of the words of others.
+    """
+    said, rest = [title], [*(line if line == _NEW else written(line) for line in commands), link]
+    room = _MOST_TEXT - len("\n".join((title, *rest)))
+    for line in filter(str.strip, lines):
+        kept = _cut(line, room, written)
+        if kept:
+            said.append(written(kept))
+            room -= len(said[-1]) + 1
+        if kept != line:
+            break
+    return "\n".join((*said, *rest))
+
+
+def _cut(line: str, room: int, written: Callable[[str], str]) -> str:
+    """As much of a line as there is room for once it is written."""
+    if len(written(line)) < room:
+        return line
+    kept = line[: max(room, 0)]
+    while kept and len(written(kept + _CUT)) >= room:
+        kept = kept[: -max((len(written(kept + _CUT)) - room) // 10, 1)]
+    return kept + _CUT if kept else ""
 
 
 def _page(table: str, run: str, known_runs: Collection[str]) -> str:

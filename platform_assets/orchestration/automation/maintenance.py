@@ -8,6 +8,7 @@ from platform_assets.operations.maintenance.tasks import maintain
 from platform_assets.orchestration.automation.refresh_requests import WHY_TAG
 from platform_assets.orchestration.instance.pools import TABLES_POOL
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.shown import markdown, plain
 from platform_assets.planning.retention import TASKS, Task
 from platform_assets.words import counted
 
@@ -77,11 +78,11 @@ _MOST_SHOWN = 50
 
 def _table(columns: tuple[str, ...], rows: dict[str, tuple[int, ...]]) -> dict[str, dg.MetadataValue]:
     if not rows:
-        return {"done": dg.MetadataValue.text("nothing was due")}
+        return {"done": plain("nothing was due")}
     lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
     lines += [" | ".join((name, *(f"{value:,}" for value in row))) for name, row in list(rows.items())[:_MOST_SHOWN]]
     more = f"\n\nand {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
-    return {"done": dg.MetadataValue.md("\n".join(lines) + more)}
+    return {"done": markdown("\n".join(lines) + more)}
 
 
 @dg.job(

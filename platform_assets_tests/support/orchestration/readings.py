@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+
+from platform_assets.engine.pending import waiting
 from platform_assets.engine.platform import Author
+from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.orchestration.paper import ingest_on_paper
 from platform_assets_tests.support.world import World
 
@@ -23,3 +28,14 @@ def ingest_only(world: World, day: str) -> None:
     land(world, day, day)
     with world.open() as platform:
         ingest_on_paper(platform, Author("dead", "a test"))
+
+
+def hold_a_correction(world: World, gate: str = "volume", reason: str = "too few rows: 0 rows") -> None:
+    """What a refresh at a terminal does to a day that comes out wrong."""
+    land(world, DAYS[2], DAYS[1], name="bad.jsonl")
+    day = date.fromisoformat(DAYS[1])
+    with world.open() as platform:
+        ingest_on_paper(platform, Author("refresh-2", "refresh"))
+        refused = Attempt(waiting(platform, 1).stale[SILVER][day])
+        said = f"{SILVER} on {day}: {reason}"
+        platform.ledger.hold([Hold(SILVER, day, refused, gate, said, "refresh-2", datetime.now(UTC))])

@@ -1,0 +1,87 @@
+"""The session, given once Spark's analyser finds nothing wrong; what it found right it does not look at twice.
+
+The first look of a process costs it several seconds, in which Java learns to analyse: as much as a small correction
+takes. So what was found right is kept in the state folder, by everything that the verdict depends on. A file that is
+not there, or cannot be read or written, costs a look. A step holds against the contract what a transform really
+returns in any case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from platform_assets.contracts import Contract
+from platform_assets.engine.day_contents import computed_with
+from platform_assets.engine.mistake import refuse_mistakes
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.step.analysis import analysis_mistakes
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import located
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.session.software import software_of
+
+
+def analysed(platform: Platform, tables: Collection[str], spark: SparkOnDemand) -> SparkOnDemand:
+    """The same session, given only once its analyser has found nothing wrong with some tables.
+
+    So what computes nothing starts none, and what computes learns of every mistake before it loads anything.
+
+    Args:
+        tables: to look at; raw ones have nothing to look at.
+        spark: gives the session.
+    """
+
+    def session() -> SparkSession:
+        given = spark()
+        software = software_of(given)
+        now = {
+            contract.name: _verdict_on(platform, contract, software)
+            for contract in platform.catalogue
+            if contract.inputs and contract.name in tables
+        }
+        right = _found_right(_file(platform))
+        to_look_at = [table for table, verdict in now.items() if right.get(table) != verdict]
+        if to_look_at:
+            refuse_mistakes(list(analysis_mistakes(platform.catalogue, to_look_at, given)))
+            _remember(platform, {table: now[table] for table in to_look_at if now[table]})
+        return given
+
+    return session
+
+
+def _verdict_on(platform: Platform, contract: Contract, software: Mapping[str, str]) -> str:
+    """Names what a table's analysis depends on; empty where that is not known, its code version being set by hand."""
+    if contract.code_version is not None or platform.catalogue.domain_of(contract.name).code_version is not None:
+        return ""
+    sources = (platform.catalogue[read.table] for read in contract.inputs)
+    # Sets have no order that two processes share; no analysis asks which days are closed.
+    declared = [repr(replace(part, closed_days=frozenset())) for part in (contract, *sources)]
+    known = [*declared, platform.code_versions[contract.name], sorted(computed_with(software).items())]
+    return hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+
+
+def _file(platform: Platform) -> Location:
+    return located(platform.settings.state / "analysed.json")
+
+
+def _found_right(file: Location) -> dict[str, str]:
+    with suppress(OSError, LakeError, ValueError):
+        kept = json.loads(file.read() or b"{}")
+        if isinstance(kept, dict):
+            return kept
+    return {}
+
+
+def _remember(platform: Platform, found: Mapping[str, str]) -> None:
+    """Keep what was found, of tables that are still there; of two processes at once, one may have to look again."""
+    file = _file(platform)
+    kept = {table: verdict for table, verdict in _found_right(file).items() if table in platform.catalogue.names}
+    with suppress(OSError, LakeError):
+        file.replace(json.dumps(kept | dict(found), sort_keys=True, indent=1).encode())

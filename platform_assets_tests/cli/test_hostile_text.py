@@ -1,0 +1,246 @@
+"""Names, values and reasons that would act on a terminal: all commands show them, and they do not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from platform_assets.cli import console as consoles
+from platform_assets.cli.grids import new_grid
+from platform_assets.cli.narration import Narration
+from platform_assets.cli.rows import _guarded
+from platform_assets.engine.day_contents import loaded_empty
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.pins import pin
+from platform_assets.operations.stages.store import write_stage
+from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.progress import Progress
+from platform_assets.records.history import Hold
+from platform_assets.records.manifest import Arrival, new_publication
+from platform_assets.records.refused import Attempt
+from platform_assets.records.staged_days import StagedDays
+from platform_assets.settings import Settings, load_settings
+from platform_assets_tests.support.cli.commands import FIRST, TABLE
+from platform_assets_tests.support.cli.products import DAY, DAYS, RAW, SILVER, computed, deliver, publish_on_paper
+from platform_assets_tests.support.cli.tree import ALL, EXAMPLES, options
+from platform_assets_tests.support.hostile_text import HOSTILE, SHOWN, faults
+from platform_assets_tests.support.shelf import day, staged_manifest
+
+SOMEBODY = Author(run="r", why=HOSTILE, who=HOSTILE)
+PATH = f"products/{FIRST}/{HOSTILE}.csv"
+WHO = ("--reason", HOSTILE, "--by", HOSTILE)
+
+
+@pytest.fixture
+def hostile(state: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Hostile values, names of files, reasons, people and holds, in everything that commands show."""
+    settings = load_settings()
+    lake = Lake.at(settings.lake)
+    publish(lake, staged_manifest(lake, {TABLE: {day(0): [(HOSTILE, 150), ("=1+1", 1), ("-1", 2)]}}))
+    with open_platform(settings) as platform:
+        publish_on_paper(platform, RAW, loaded_empty(DAYS))
+        arrivals = (_arrival(PATH, None), _arrival(f"products/{FIRST}/refused-{HOSTILE}.csv", HOSTILE))
+        publish_changes(platform, new_publication(), "ingest", [], SOMEBODY, arrivals=arrivals)
+        version, parts = platform.version(SILVER), platform.configurations[SILVER].parts
+        made = computed(platform, SILVER)
+        publish_on_paper(platform, SILVER, made, author=SOMEBODY, code_version=version.code, configuration=parts)
+        deliver(settings, DAY, 5, PATH)
+        platform.sync()
+        digests = {RAW: LakeSnapshot.now(platform).digests(RAW)}
+        mark = fingerprints(platform.catalogue[SILVER], [DAY], digests, platform.calendar, {})[DAY]
+        platform.ledger.hold([Hold(SILVER, DAY, Attempt(mark), "volume", HOSTILE, "r", datetime.now(UTC))])
+        pin(platform, current_release(platform.lake).number, SOMEBODY)
+        _open_stage(platform)
+    folder = settings.landing / "products" / f"{FIRST}"
+    folder.mkdir(parents=True)
+    for name in (f"{HOSTILE}.csv", f"refused-{HOSTILE}.csv", f"{HOSTILE}.xls"):
+        (folder / name).write_text("a;b\n1;2\n")
+    (settings.landing / HOSTILE / f"{FIRST}").mkdir(parents=True)
+    (settings.landing / HOSTILE / f"{FIRST}" / "a.csv").write_text("a\n1\n")
+    return settings
+
+
+def _arrival(path: str, reason: str | None) -> Arrival:
+    taken = 0 if reason else 10
+    return Arrival(
+        table=RAW,
+        path=path,
+        arrival_date=FIRST,
+        size=1,
+        sha256="0" * 64,
+        modified_ns=1,
+        landed=taken,
+        taken=taken and 5,
+        refused=taken and 5,
+        reason=reason,
+        notes=(HOSTILE,),
+    )
+
+
+def _open_stage(platform: Platform) -> None:
+    [(_, publication)] = published(platform.lake, after=current_release(platform.lake).number - 1)
+    now = datetime.now(UTC)
+    held = Hold(SILVER, DAY, Attempt("f"), "contract", HOSTILE, "r", now)
+    stage = OpenStage(
+        name="trial",
+        release=current_release(platform.lake).number,
+        publication=publication,
+        opened_at=now,
+        changed_at=now,
+        who=HOSTILE,
+        why=HOSTILE,
+        staged=StagedDays().with_days([], [held]),
+        reasons={},
+    )
+    write_stage(platform.lake, stage)
+
+
+def walked(name: str) -> Iterator[tuple[str, ...]]:
+    """A command as it is and with hostile arguments, where it takes any."""
+    asked = options(name)
+    arguments = tuple(argument for argument in EXAMPLES[name] if argument != "a test")
+    arguments = tuple(argument for argument in arguments if argument != "--reason")
+    yield (*name.split(), *arguments, *(WHO if "--reason" in asked else ()))
+    if arguments == (TABLE, f"{FIRST}"):
+        yield from ((*name.split(), table, f"{DAY}") for table in (RAW, SILVER))
+    if any(parameter.param_type_name == "argument" for parameter in ALL[name].params):
+        yield (*name.split(), HOSTILE, *(WHO if "--reason" in asked else ()))
+
+
+STARTS_SPARK = {"check", "demo", "up", "verify", "late approve", "stage publish"}
+SHOW_IT = {
+    "audit decisions",
+    "audit show",
+    "late refuse",
+    "read",
+    "release diff",
+    "release show",
+    "releases",
+    "stage list",
+    "stage read",
+    "stage show",
+    "stale",
+    "status",
+    "why",
+    "withdraw",
+}
+
+
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - STARTS_SPARK))
+def test_no_command_lets_hostile_text_act(run, hostile, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("COLUMNS", "4000")
+    monkeypatch.chdir(tmp_path)
+    shown = False
+    for command in walked(name):
+        said = run(*command)
+        assert list(faults(said.out)) == []
+        assert list(faults(said.err)) == []
+        shown |= SHOWN in said.out + said.err
+    assert shown or name not in SHOW_IT
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("read", TABLE, "--days"),
+        ("late", "refuse", "--reason", "r", "--table", RAW, "--days"),
+        ("why", TABLE),
+        ("release", "show"),
+    ],
+)
+def test_what_is_mistyped_does_not_act_either(run, hostile, command):
+    said = run(*command, HOSTILE)
+    assert said.code in (2, 3)
+    assert list(faults(said.out + said.err)) == []
+    said = run(*command, HOSTILE, "--json")
+    assert "[red]y![p](http:e)" in json.loads(said.err)["error"]["what"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_terminal_gets_no_commands_but_our_colours(hostile, monkeypatch, terminal):
+    out = io.StringIO()
+    console = consoles._Console(
+        file=out, force_terminal=terminal, color_system="standard" if terminal else None, width=4000
+    )
+    consoles.say("[bold red]Error:[/]", HOSTILE, HOSTILE, to=console)
+    console.print(HOSTILE, markup=False)
+    console.print(f"[green]{consoles.escape(HOSTILE)}[/]\n{consoles.escape(chr(92))}[bold]b[/]")
+    grid = new_grid(consoles.escape(HOSTILE), ["a"])
+    grid.add_row(consoles.escape(HOSTILE))
+    console.print(grid)
+    own = re.compile("\x1b\\[[0-9;]*m")
+    assert bool(own.search(out.getvalue())) == terminal
+    plain = own.sub("", out.getvalue())
+    assert list(faults(plain)) == []
+    assert plain.count(SHOWN) == 6
+
+
+def test_what_was_forgotten_at_a_call_does_not_act(hostile):
+    """Whoever prints without `escape` has its markup read, and no more."""
+    out = io.StringIO()
+    consoles._Console(file=out, width=4000).print(HOSTILE.replace("[", "("))
+    assert "\x1b" not in out.getvalue()
+    assert r"\x1b(2J" in out.getvalue()
+
+
+def test_progress_is_told_in_lines_of_its_own():
+    clock = iter(range(100))
+    narration = Narration("refresh", lambda: float(next(clock)))
+    narration.tell(Progress(HOSTILE, HOSTILE, 1, 2))
+    assert f"{SHOWN} {SHOWN}" in str(narration.now())
+    narration.tell(Progress(HOSTILE, HOSTILE, 2, 2, finished=True))
+    [line] = narration.lines()
+    assert list(faults(line)) == []
+
+
+def test_programs_get_the_very_text(run, hostile):
+    assert HOSTILE in {release["why"] for release in run("releases", "--json").json}
+    assert [row["key"] for row in run("read", TABLE, "--json").json["rows"]] == [HOSTILE, "=1+1", "-1"]
+    lines = run("read", TABLE, "--format", "json").out.split("\n")[:-1]
+    assert [json.loads(line)["key"] for line in lines] == [HOSTILE, "=1+1", "-1"]
+    assert keys(run("read", TABLE, "--format", "csv").out) == [HOSTILE, "=1+1", "-1"]
+
+
+def keys(text: str) -> list[str]:
+    return [row["key"] for row in csv.DictReader(io.StringIO(text, newline=""))]
+
+
+@pytest.mark.parametrize("stage", [(), ("stage",)])
+def test_a_spreadsheet_is_given_no_formulas_where_that_is_asked_for(run, hostile, stage):
+    read = (*stage, "read", *(("trial",) if stage else ()), TABLE)
+    guarded = run(*read, "--format", "csv", "--guard-formulas")
+    assert keys(guarded.out) == [HOSTILE, "'=1+1", "'-1"]
+    for other in ((), ("--json",), ("--format", "json")):
+        refused = run(*read, *other, "--guard-formulas")
+        assert refused.code == 2
+        assert "--format csv" in refused.err
+
+
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_text_is_guarded_and_numbers_are_not(begins):
+    assert _guarded(f"{begins}1") == f"'{begins}1"
+    assert [_guarded(value) for value in (-1, Decimal("-1.50"), None, "a=b")] == ["-1", "-1.50", "", "a=b"]
+
+
+def test_a_file_whose_name_is_no_text_is_named(run, products):
+    folder = products.landing / "products" / f"{FIRST}"
+    folder.mkdir(parents=True)
+    (folder / os.fsdecode(b"\xff\x1b.xls")).write_text("a")
+    assert r"\udcff\x1b.xls" in run("status").out
+    assert run("status", "--json").json
