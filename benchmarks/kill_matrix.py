@@ -21,7 +21,7 @@ from platform_assets.settings import load_settings, project_root
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets_tests.support.installation import SMALL_DATA
 from platform_assets_tests.support.jvm import Jvm
-from platform_assets_tests.support.kills.harness import ON_PAPER, WITH_SPARK, Killed, kill, rehearse
+from platform_assets_tests.support.kills.harness import OF_OTHERS, ON_PAPER, WITH_SPARK, Killed, kill, rehearse
 from platform_assets_tests.support.kills.paper import PAPER
 from platform_assets_tests.support.kills.reader import Reader
 from platform_assets_tests.support.kills.sales import SALES
@@ -85,12 +85,13 @@ def table(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """One row for each point."""
     yield "| phase | point | killed while | kills | as undisturbed | reads | mixed |"
     yield "| --- | --- | --- | --: | --: | --: | --: |"
-    for phase, points in POINTS.items():
+    killed_in = {phase: points for phase, points in POINTS.items() if phase not in OF_OTHERS}
+    for phase, points in killed_in.items():
         for point in points:
             those = [one for one in found if one["point"] == point]
             commands = ", ".join(sorted({one["command"] for one in those}))
             yield f"| {phase} | `{point}` | {commands} | {_figures(those)} |"
-    yield f"| | **{sum(map(len, POINTS.values()))} points** | | {_figures(found)} |"
+    yield f"| | **{sum(map(len, killed_in.values()))} points** | | {_figures(found)} |"
 
 
 def _figures(those: Sequence[dict[str, Any]]) -> str:

@@ -98,6 +98,11 @@ POINTS: Mapping[str, tuple[str, ...]] = {
         "delete.after_folder",
         "delete.done",
     ),
+    "outbox": (
+        "outbox.taken",
+        "outbox.sent",
+        "outbox.settled",
+    ),
     "recovery": (
         "recover.before_torn",
         "recover.after_torn",

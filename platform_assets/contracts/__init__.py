@@ -8,6 +8,7 @@ from platform_assets.contracts.checks import Aggregate, Amount, Checks, Freshnes
 from platform_assets.contracts.columns import Column
 from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
+from platform_assets.contracts.exposures import Exposure
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.table import (
@@ -41,6 +42,7 @@ __all__ = [
     "Contract",
     "ContractError",
     "Domain",
+    "Exposure",
     "Freshness",
     "Input",
     "LandingFiles",

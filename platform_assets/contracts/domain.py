@@ -10,6 +10,7 @@ from keyword import iskeyword
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError, unknown_table
+from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
@@ -26,12 +27,14 @@ class Domain:
         transforms: import path of the package with the modules `silver` and `gold`; each holds one function
             `<table>` per contract. It is imported only where Spark runs.
         code_version: set by hand for all tables of the domain, in place of a hash of all code that each reaches.
+        exposures: what lies downstream of tables, of this domain or others, and is told of what is published.
     """
 
     name: str
     tables: tuple[Contract, ...]
     transforms: str
     code_version: str | None = None
+    exposures: tuple[Exposure, ...] = ()
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The domain {self.name!r}", self._problems)
@@ -97,6 +100,11 @@ class Catalogue:
         """Every table's name, each after the tables it reads."""
         return tuple(contract.name for contract in self.tables)
 
+    @property
+    def exposures(self) -> tuple[Exposure, ...]:
+        """Those of all domains."""
+        return tuple(exposure for domain in self.domains for exposure in domain.exposures)
+
     def __getitem__(self, name: str) -> Contract:
         for contract in self.tables:
             if contract.name == name:
@@ -130,6 +138,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
         if not unknown:
             yield from _reconciliation_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)
+    yield from exposure_problems((exposure for domain in domains for exposure in domain.exposures), by_name)
     try:
         TopologicalSorter(_graph(by_name)).prepare()
     except CycleError as error:

@@ -113,10 +113,18 @@ def publish_changes(
         as_user=author.as_user,
         on_host=author.on_host,
         decides=author.decides,
+        exposures=_to_be_told(platform, tables),
     )
     release = publish(platform.lake, manifest)
     record(platform.lake, platform.ledger, manifest, release)
     return release
+
+
+def _to_be_told(platform: Platform, tables: Sequence[TableChange]) -> dict[str, tuple[str, ...]]:
+    """Exposures that read one of some tables: in the manifest, so that whoever indexes it knows whom to tell."""
+    changed = {table.table for table in tables if table.days}
+    read = {each.name: tuple(sorted(changed.intersection(each.reads))) for each in platform.catalogue.exposures}
+    return {name: tables for name, tables in read.items() if tables}
 
 
 def publish_rest(

@@ -22,6 +22,7 @@ _OF_PEOPLE = (
     schema.told_held,
     schema.told_runs,
     schema.told_heads,
+    schema.outbox,
     schema.catch_ups,
 )
 """What the lake cannot give back."""

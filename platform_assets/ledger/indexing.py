@@ -2,7 +2,8 @@
 
 A rollback says in its manifest what must not be made of its days again. Whoever indexes it, be it the publisher, the
 next command or a rebuild, holds the days in the same transaction, so nobody can know of the one without the other. So
-do decisions of people that publications carried out enter the chain of decisions.
+do decisions of people that publications carried out enter the chain of decisions, and what exposures are to be told of
+a publication the outbox.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from platform_assets.ledger import queries, schema
 from platform_assets.ledger.decisions import append_carried_out
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import drop_contradicted, hold_put_back
+from platform_assets.ledger.outbox import forget_messages, write_messages
 from platform_assets.ledger.queries import delete_each, insert_all, mark_replaced
 from platform_assets.records.history import COMPACTION, Hold, PublicationRecord
 
@@ -48,6 +50,8 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     known = {row.publication: row.release for row in known_rows}
     of_forgotten = {name: connection.execute(queries.days_of(name)).all() for name in forget}
     delete_each(connection, schema.publications, [{"publication": name} for name in forget])
+    forget_messages(connection, [name for name in forget if name not in given])
+    is_new_ledger = not (known.keys() & given.keys()) and not connection.execute(queries.any_publication()).first()
     new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})
     insert_all(connection, schema.publications, [queries.publication_row(record) for record in new])
     failpoint("ledger.recording")
@@ -65,6 +69,8 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     published = {(day.table, day.day) for record in computed for day in record.days}
     lifted = drop_contradicted(connection, touched, published)
     append_carried_out(connection, new, lifted)
+    never_indexed = [record for record in new if record.publication not in known]
+    write_messages(connection, never_indexed, of_newest_alone=is_new_ledger)
     return Indexed(len(new), lifted)
 
 

@@ -18,6 +18,7 @@ from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.holds import renew
 from platform_assets.ledger.indexing import index
 from platform_assets.ledger.notes import Notes
+from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, to_day
 from platform_assets.ledger.refused import with_columns, without_columns
 from platform_assets.planning.fingerprints import View
@@ -36,7 +37,7 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.notes = Notes(database)
+        self.notes, self.outbox = Notes(database), Outbox(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:

@@ -9,8 +9,9 @@ from sqlalchemy import insert, select
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.queries import delete_each, insert_new
 from platform_assets.ledger.refused import with_columns, without_columns
-from platform_assets.ledger.schema import catch_ups, told_heads, told_held, told_runs
+from platform_assets.ledger.schema import catch_ups, outbox, told_heads, told_held, told_runs
 from platform_assets.records.notes import AnnouncedDay, CatchUp, Channel, Told, ToldHeads
+from platform_assets.records.outbox import Message
 
 
 class Notes:
@@ -37,8 +38,17 @@ class Notes:
             ToldHeads(**heads[0]) if heads else None,
         )
 
-    def tell(self, channel: Channel, told: Told) -> None:
-        """Write down that something was announced on a channel; again is harmless."""
+    def tell(
+        self, channel: Channel, told: Told, over: Collection[AnnouncedDay] = (), by: Message | None = None
+    ) -> None:
+        """Write down that something was announced on a channel; again is harmless.
+
+        Args:
+            channel: where.
+            told: what.
+            over: held days that were announced there and may be announced again.
+            by: the message that tells it there: it is in the outbox exactly if this is written down.
+        """
         with self._database.writing() as connection:
             for day in told.held:
                 insert_new(connection, told_held, {"channel": channel, **with_columns(day)})
@@ -47,11 +57,9 @@ class Notes:
             if told.heads is not None:
                 delete_each(connection, told_heads, [{"channel": channel}])
                 insert_new(connection, told_heads, {"channel": channel, **vars(told.heads)})
-
-    def forget(self, channel: Channel, days: Collection[AnnouncedDay]) -> None:
-        """Strike held days that were announced on a channel, so that each may be announced again."""
-        with self._database.writing() as connection:
-            delete_each(connection, told_held, [{"channel": channel, **with_columns(day)} for day in days])
+            delete_each(connection, told_held, [{"channel": channel, **with_columns(day)} for day in over])
+            if by is not None:
+                insert_new(connection, outbox, vars(by))
 
     def catch_up(self, note: CatchUp) -> None:
         """Write down that the ledger had been behind."""

@@ -41,6 +41,12 @@ def current_days(table: str, at: int | None, among: Collection[date] | None = No
     return query.where(*_among(among)).order_by(days.c.day)
 
 
+def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
+    """As `current_days`, of some days only their digests."""
+    query = select(days.c.day, days.c.digest).join_from(days, publications)
+    return query.where(days.c.table == table, _current(at), _release <= at, *_among(among))
+
+
 def figures(tables: Collection[str], at: int) -> Select[Any]:
     """As `current_days`, of some tables only what was counted: table and day, rows and figures."""
     query = select(days.c.table, days.c.day, days.c.rows, days.c.figures).join_from(days, publications)
@@ -58,6 +64,11 @@ def indexed(names: Collection[str], at: Collection[int]) -> Select[Any]:
     if len(names) + len(at) > _MOST_PARAMETERS:
         return query
     return query.where(or_(publications.c.publication.in_(sorted(names)), _release.in_(sorted(at))))
+
+
+def any_publication() -> Select[Any]:
+    """One publication that is indexed, if there is one."""
+    return select(publications.c.publication).limit(1)
 
 
 def releases_known(at: int) -> Select[Any]:
@@ -189,9 +200,8 @@ def to_day(row: Row) -> DayRecord:
 
 def publication_row(record: PublicationRecord) -> Row:
     """The row of a publication, without its days and arrivals."""
-    return {
-        name: value for name, value in vars(record).items() if name not in ("days", "arrivals", "refuses", "decides")
-    }
+    not_kept = ("days", "arrivals", "refuses", "decides", "exposures")
+    return {name: value for name, value in vars(record).items() if name not in not_kept}
 
 
 def days_of(publication: str) -> Select[Any]:

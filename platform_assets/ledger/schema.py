@@ -204,6 +204,26 @@ told_heads = Table(
     Column("told_at", UtcDateTime, nullable=False),
 )
 
+outbox = Table(
+    "ledger_outbox",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("target", Text, nullable=False),
+    Column("title", FreeText, nullable=False),
+    # As it is sent, so that every try says the same.
+    Column("body", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("due_at", UtcDateTime, nullable=False),
+    # Not a foreign key: what was delivered stays known while the index is made anew.
+    Column("publication", Text, nullable=False),
+    Column("release", BigInteger),
+    Column("state", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("problem", FreeText, nullable=False),
+    Column("settled_at", UtcDateTime),
+    Index("ix_ledger_outbox_state_due_at", "state", "due_at"),
+)
+
 catch_ups = Table(
     "ledger_catch_ups",
     metadata,

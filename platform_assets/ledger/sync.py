@@ -202,6 +202,7 @@ def flattened(manifest: Manifest, release: int, find: Find) -> PublicationRecord
         as_user=kept_text(manifest.as_user),
         on_host=kept_text(manifest.on_host),
         decides=manifest.decides,
+        exposures=manifest.exposures,
     )
 
 

@@ -13,6 +13,7 @@ from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.held_days import held_days_job
 from platform_assets.orchestration.automation.maintenance import maintenance_job
+from platform_assets.orchestration.automation.outbox import deliver_messages
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
 from platform_assets.orchestration.jobs import refresh_job, tables_job
@@ -41,7 +42,7 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
             asset_checks=[freshness],
             jobs=[refresh_job, tables_job, maintenance_job, held_days_job],
             schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
-            sensors=[late_data, announce, show_published_elsewhere],
+            sensors=[late_data, announce, deliver_messages, show_published_elsewhere],
             resources={
                 "platform": PlatformResource(settings=settings),
                 "spark": SparkResource(settings=settings),

@@ -126,6 +126,33 @@ class LiftDecision:
 
 
 @dataclass(frozen=True)
+class MessageDecision:
+    """That a person wants a message of the outbox sent no more.
+
+    Args:
+        kind: always the same.
+        message: its key.
+        target: whom it was for.
+        publication: that it tells of; empty for an announcement.
+        reason: for the next person.
+        who: whoever says so, the user by default.
+        created_at: UTC.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
+    """
+
+    kind: Literal["drop"]
+    message: str
+    target: str
+    publication: str
+    reason: str
+    who: str
+    created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
+
+
+@dataclass(frozen=True)
 class PlanDecision:
     """That a person approved a backfill as it was explained.
 
@@ -150,13 +177,14 @@ class PlanDecision:
     on_host: str = ""
 
 
-Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision | PlanDecision
+Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision | MessageDecision | PlanDecision
 
 _ABOUT: dict[str, type[Decision]] = {
     "late rows": LateDecision,
     "release": PinDecision,
     "publication": PublicationDecision,
     "hold": LiftDecision,
+    "message": MessageDecision,
     "plan": PlanDecision,
 }
 

@@ -142,6 +142,8 @@ class PublicationRecord:
         on_host: the machine on which it ran; empty likewise.
         decides: what a person decided by it, where the kind does not say so. The chain of decisions gets an entry of it
             when the publication is indexed, and it is not kept here.
+        exposures: that are to be told of it, by name, each with its tables that it reads. Messages in the outbox come
+            of it when the publication is indexed, and it is not kept.
     """
 
     publication: str
@@ -158,6 +160,7 @@ class PublicationRecord:
     as_user: str = ""
     on_host: str = ""
     decides: str = field(default="", compare=False)
+    exposures: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         parts: tuple[DayRecord | ArrivalRecord, ...] = (*self.days, *self.arrivals)

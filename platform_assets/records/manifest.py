@@ -191,6 +191,7 @@ class Manifest(_Value):
         as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
         on_host: the machine on which it ran; empty likewise.
         decides: what a person decided by it, where the kind does not say so.
+        exposures: that are to be told of it, by name, each with the tables of the publication that it reads.
     """
 
     publication: str
@@ -209,6 +210,7 @@ class Manifest(_Value):
     as_user: str = ""
     on_host: str = ""
     decides: Decides = ""
+    exposures: dict[str, tuple[str, ...]] = {}
 
 
 @cache

@@ -21,6 +21,9 @@ MOMENTARY = {
     "init",
     "late list",
     "late refuse",
+    "outbox drop",
+    "outbox list",
+    "outbox retry",
     "read",
     "release diff",
     "release pin",
@@ -42,7 +45,7 @@ STARTS_NOTHING = sorted(
     {*EXAMPLES}
     - {"accept", "check", "demo", "erase", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
-    - {"maintenance delete", "release unpin", "restore"}
+    - {"maintenance delete", "outbox drop", "release unpin", "restore"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""
 

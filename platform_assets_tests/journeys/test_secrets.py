@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -21,12 +22,13 @@ from platform_assets.orchestration.build import build_definitions
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.orchestration.daemon import enter_world, running_daemon
-from platform_assets_tests.support.orchestration.readings import DAYS, SENSORS, land
+from platform_assets_tests.support.orchestration.readings import DAYS, land
 from platform_assets_tests.support.postgres import PostgresServer, postgres_server
 from platform_assets_tests.support.world import World
 
 __all__ = ["postgres_server"]
 
+TOLD = "platform_assets_tests.support.domains.told"
 PASSWORD, OPTION, S3, PATH, QUERY, TOKEN = PLANTED = tuple(f"planted-{n}-s3cr3t" for n in range(6))
 
 
@@ -88,8 +90,10 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
     dead = f"postgresql://ada:{PASSWORD}@127.0.0.1:9/x?password={OPTION}&connect_timeout=1"
     conf = json.loads(OWN_PROCESS) | {"spark.hadoop.fs.s3a.secret.key": S3}
     dates = {"calendar_first": DAYS[0], "calendar_last": DAYS[-1], "today": DAYS[-1]}
-    world = World(load_settings(state=tmp_path / "state", jars=JARS, domains=SENSORS, ledger_url=url, **dates), spark)
+    world = World(load_settings(state=tmp_path / "state", jars=JARS, domains=TOLD, ledger_url=url, **dates), spark)
     enter_world(world, monkeypatch, ledger_url=url, spark_conf=json.dumps(conf), webhook_url=refusing)
+    for variable in ("WEEK_REFRESH_URL", "CACHE_REFRESH_URL"):
+        monkeypatch.setenv(variable, refusing)
     said: list[str] = []
 
     land(world, DAYS[0], DAYS[0])
@@ -101,6 +105,8 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
     said += [command("status", PLATFORM_LEDGER_URL=dead)]
     assert "does not answer" in said[-1]
     said += [command(*asked) for asked in (("doctor",), ("doctor", "--json"), ("status", "--json"), ("why", "--help"))]
+    said += [command("outbox", "send")]
+    assert "cannot be reached" in said[-1]
     said += [command("status", PLATFORM_SPARK_REMOTE=f"sc://127.0.0.1:9/;token={TOKEN}", PLATFORM_BATCH_DAYS="none")]
     assert "batch_days" in said[-1]
 
@@ -112,11 +118,13 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
         [failed] = daemon.launch()
         monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
         daemon.reload()
-        said += [str(daemon.tick("announcements", fails=True).error)]
-        assert "announcements were not sent" in said[-1]
+        said += [str(daemon.tick("outbox", fails=True).error)]
+        assert "messages were not delivered" in said[-1]
         monkeypatch.setenv("PLATFORM_WEBHOOK_URL", f"http://127.0.0.1:9/{PATH}?token={QUERY}")
         daemon.reload()
-        said += [str(daemon.tick("announcements", fails=True).error)]
+        with world.open() as platform:
+            platform.ledger.outbox.retry(platform.ledger.outbox.messages(), datetime.now(UTC))
+        said += [str(daemon.tick("outbox", fails=True).error)]
         land(world, DAYS[2], DAYS[2])
         daemon.tick()
         good = daemon.launch()

@@ -116,7 +116,7 @@ def test_what_was_announced_is_known_of_each_channel_and_is_no_decision(ledger: 
         assert ledger.notes.told("webhook") == Told(heads=heads)
     told = replace(told, heads=heads)
     ledger.notes.tell("webhook", replace(told, heads=None))
-    ledger.notes.forget("log", held[:2])
+    ledger.notes.tell("log", Told(), over=held[:2])
     assert ledger.notes.told("log").held == {held[2]}
     assert ledger.notes.told("webhook") == told
 

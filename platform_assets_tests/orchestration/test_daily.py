@@ -74,6 +74,7 @@ def test_everything_is_on_by_default() -> None:
     assert {sensor.name: sensor.default_status for sensor in repository.sensor_defs} == {
         "late_data": dg.DefaultSensorStatus.RUNNING,
         "announcements": dg.DefaultSensorStatus.RUNNING,
+        "outbox": dg.DefaultSensorStatus.RUNNING,
         "published_elsewhere": dg.DefaultSensorStatus.RUNNING,
     }
     daily = repository.get_schedule_def("daily")

@@ -14,6 +14,7 @@ from platform_assets.records.decisions import (
     Decision,
     LateDecision,
     LiftDecision,
+    MessageDecision,
     PinDecision,
     PlanDecision,
     from_content,
@@ -63,5 +64,7 @@ def _about(decision: Decision) -> str:
             return f"{decision.plan}, {decision.hash}"
         case LiftDecision():
             return f"{decision.table} {which(decision.days)}, {decision.publication}"
+        case MessageDecision():
+            return f"{decision.message} for {decision.target}"
         case _:
             return decision.publication

@@ -23,6 +23,7 @@ from platform_assets.lakehouse.releases import published
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.folders import open_folders
+from platform_assets.operations.outbox.addresses import addresses
 from platform_assets.operations.readers import released
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import Finding, check_spark
@@ -60,6 +61,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _ledger(settings)
     yield _release(settings)
     yield _history(settings)
+    yield _exposures(settings)
     yield Finding("Versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
 
 
@@ -118,6 +120,22 @@ def _tables(settings: Settings) -> Finding:
     except PlatformError as error:
         return Finding("Tables", False, error.what, error.todo)
     return Finding("Tables", True, ", ".join(catalogue.names))
+
+
+def _exposures(settings: Settings) -> Finding:
+    """Whether messages to what is downstream have somewhere to go, as far as this process knows."""
+    name = "Exposures"
+    try:
+        catalogue = load_catalogue(settings)
+    except PlatformError:  # a finding of its own
+        return Finding(name, True, "Not looked at: tables cannot be loaded.")
+    if not catalogue.exposures:
+        return Finding(name, True, "None are declared.")
+    known = addresses(catalogue, settings)
+    if wrong := [f"{each.name}: {problem}" for each in catalogue.exposures if (problem := known[each.name].problem)]:
+        todo = "Set it where `up` is started, and where `outbox send` is; until then its messages wait."
+        return Finding(name, False, f"{'; '.join(wrong)}.", todo)
+    return Finding(name, True, ", ".join(f"{each.name} by {each.url_env}" for each in catalogue.exposures))
 
 
 def _ledger(settings: Settings) -> Finding:

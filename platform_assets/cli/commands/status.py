@@ -74,6 +74,7 @@ def _status(platform: Platform) -> Status:
         pending=sum(len(listing.pending) for listing in listings),
         late=sum(count.waiting for count in counts),
         ahead=sum(count.ahead for count in counts),
+        outbox=platform.ledger.outbox.open_by_target(),
     )
 
 

@@ -14,6 +14,7 @@ from platform_assets.contracts.dead_letters import quarantine_table, refused_tab
 from platform_assets.engine.ingest.listing import RefusedFiles
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.records.history import ArrivalRecord
+from platform_assets.records.outbox import MessageState
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
@@ -68,6 +69,7 @@ class Status:
         pending: files that wait to be taken.
         late: rows that wait for a decision.
         ahead: rows that wait for their day.
+        outbox: messages that wait to be delivered or were given up, by target.
     """
 
     tables: Sequence[TableStatus]
@@ -78,12 +80,19 @@ class Status:
     pending: int
     late: int
     ahead: int
+    outbox: Mapping[str, Mapping[MessageState, int]]
+
+    @property
+    def given_up(self) -> int:
+        """Messages that nobody took."""
+        return sum(counts.get("given up", 0) for counts in self.outbox.values())
 
     @property
     def needs_a_look(self) -> bool:
         """Whether a person should do something."""
         incomplete = any(table.missing or table.stale for table in self.tables)
-        return bool(self.held or self.refused.there or self.problems or self.late or incomplete)
+        found = (self.held, self.refused.there, self.problems, self.late, self.given_up, incomplete)
+        return any(found)
 
     def json(self) -> dict[str, object]:
         """For programs."""
@@ -101,6 +110,10 @@ class Status:
             "pending_files": self.pending,
             "late_rows": self.late,
             "rows_ahead": self.ahead,
+            "outbox": {
+                target: {"waiting": counts.get("waiting", 0), "given_up": counts.get("given up", 0)}
+                for target, counts in self.outbox.items()
+            },
         }
 
 
@@ -109,6 +122,7 @@ def print_status(known: Status) -> None:
     _print_tables(known)
     _print_files(known)
     _print_rows(known)
+    _print_outbox(known)
     if known.pending:
         console.print(f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.")
 
@@ -176,6 +190,15 @@ def _print_rows(known: Status) -> None:
                 "outside",
                 f"{table.table} has {counted(table.outside, 'row')} of days that the calendar does not have, {which}",
             )
+
+
+def _print_outbox(known: Status) -> None:
+    for target, counts in known.outbox.items():
+        if given_up := counts.get("given up", 0):
+            messages = f"{counted(given_up, 'message')} to {target}, which nobody took: platform-assets outbox list"
+            say("[red]given up[/]", messages)
+        if waiting := counts.get("waiting", 0):
+            say("to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
 
 
 def _refused_json(files: Sequence[ArrivalRecord]) -> list[dict[str, str | None]]:

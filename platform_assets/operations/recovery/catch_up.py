@@ -38,7 +38,8 @@ def caught_up(ledger: Ledger, synced: SyncResult) -> tuple[str, ...]:
         f"{last.created_at:%Y-%m-%d %H:%M} UTC, and has indexed them. Holds and people's decisions from that time "
         "are not in it, unless it is a copy from after."
     )
-    said = (lacked, *held)
+    told = f"Exposures are told of release {last.release} alone: which others they were told of is not known any more."
+    said = (lacked, *held, told) if not synced.known and ledger.outbox.messages() else (lacked, *held)
     ledger.notes.catch_up(CatchUp(first.release, last.release, " ".join(said), datetime.now(UTC)))
     return said
 

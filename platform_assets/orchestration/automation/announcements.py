@@ -5,18 +5,22 @@ And once a day, where both chains stand, on the channel that leads away from thi
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from secrets import token_hex
 from typing import Any
 
+from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.outcomes import TableDay
 from platform_assets.orchestration.automation.failed_runs import FailedRun
 from platform_assets.planning.windows import ranges
 from platform_assets.records.history import Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
+from platform_assets.records.outbox import Message
 from platform_assets.visible import as_chat, visible
 
 _MOST_DAYS = 50
@@ -66,6 +70,10 @@ class Announcement:
     title: str
     text: str
     payload: dict[str, Any]
+
+    def message(self, now: datetime) -> Message:
+        """It for the outbox, due at once. The same may be news again later, so no two have one key."""
+        return Message(token_hex(16), ANNOUNCEMENTS, self.title, json.dumps(self.payload), created_at=now, due_at=now)
 
 
 def announcements(now: Present, told: Told) -> list[Announcement]:

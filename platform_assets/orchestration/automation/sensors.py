@@ -1,8 +1,6 @@
 """What the daemon looks after between daily runs: late data, and what people have to be told."""
 
-import time
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -16,7 +14,6 @@ from platform_assets.orchestration.assets.external_publications import Shown, sh
 from platform_assets.orchestration.assets.good_days import good_days
 from platform_assets.orchestration.assets.partition_states import healed_and_not_shown, held_and_not_shown
 from platform_assets.orchestration.automation.announcements import (
-    Announcement,
     Present,
     announced,
     announcements,
@@ -36,7 +33,6 @@ from platform_assets.orchestration.automation.refresh_requests import (
     unfinished_refreshes,
     work_of,
 )
-from platform_assets.orchestration.automation.webhook import WebhookError, post
 from platform_assets.orchestration.jobs import refresh_job, tables_job
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.records.chain import Heads
@@ -46,8 +42,8 @@ from platform_assets.words import counted
 _EVERY_S = 30
 _CHANNELS: tuple[Channel, ...] = ("log", "webhook")
 
-_SENDING_S = 30.0
-"""A tick has a minute; what a slow webhook leaves waits for the next one."""
+_SHOWING_S = 30.0
+"""A tick has a minute; what a slow storage leaves waits for the next one."""
 
 
 @dg.sensor(
@@ -98,12 +94,12 @@ def show_published_elsewhere(
     """A materialization and its checks for every published or healed day, each once; a run for the held ones."""
     instance, asked = context.instance, None
     with platform.open() as opened:
-        shown = show_since_last(instance, opened, _SENDING_S)
+        shown = show_since_last(instance, opened, _SHOWING_S)
         healed = Shown(shown.told)
         if not shown.more:
             # Only once all is told: what is published would make a day green that is shown as held before.
             if not unfinished_refreshes(instance):
-                healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SENDING_S)
+                healed = show(instance, healed_and_not_shown(instance, opened, shown.told), shown.told, _SHOWING_S)
             asked = request_held_days(instance, held_and_not_shown(instance, opened))
     failed = (*shown.failed, *healed.failed)
     for event in failed:
@@ -127,13 +123,13 @@ def show_published_elsewhere(
     name="announcements",
     minimum_interval_seconds=_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Says once, in the log and to a webhook if one is set, that a day is held or healed, or a run failed.",
+    description="Says once, in the log and by the outbox if a webhook is set, that a day is held or healed, or a run "
+    "failed.",
 )
 def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) -> dg.SkipReason:
     """Held days with what may be to blame, those that healed, failed runs, each with its reason and a link; and heads.
 
-    Raises:
-        WebhookError: something could not be sent; it is sent with a later tick.
+    What is for the webhook goes into the outbox, which delivers it.
     """
     with platform.open() as opened:
         notes, has_webhook = opened.ledger.notes, bool(opened.settings.webhook_url)
@@ -146,9 +142,10 @@ def announce(context: dg.SensorEvaluationContext, platform: PlatformResource) ->
         for announcement in to_log:
             # What healed is good news; all else wants a look.
             (context.log.info if announcement.over else context.log.error)(announcement.text)
-            _note(opened, "log", announcement)
+            notes.tell("log", announcement.about, announcement.over)
         to_send = announcements(replace(now, heads=_heads(opened)), sent) if has_webhook else []
-        _send(opened, to_send)
+        for announcement in to_send:
+            notes.tell("webhook", announcement.about, announcement.over, by=announcement.message(datetime.now(UTC)))
     news = to_log or to_send
     if not news:
         return dg.SkipReason("nothing to announce")
@@ -179,28 +176,3 @@ def _heads(platform: Platform) -> ToldHeads | None:
     """Of both chains; None where there is nothing in either."""
     heads = heads_of(platform.lake, platform.ledger)
     return None if heads == Heads() else ToldHeads(str(heads), datetime.now(UTC))
-
-
-def _note(platform: Platform, channel: Channel, announcement: Announcement) -> None:
-    platform.ledger.notes.tell(channel, announcement.about)
-    platform.ledger.notes.forget(channel, announcement.over)
-
-
-def _send(platform: Platform, to_send: Sequence[Announcement]) -> None:
-    """Send to the webhook; one that fails keeps no other from being sent."""
-    if (url := platform.settings.webhook_url) is None:
-        return
-    stop = time.monotonic() + _SENDING_S
-    failures: list[WebhookError] = []
-    for announcement in to_send:
-        if time.monotonic() > stop:
-            break
-        try:
-            post(url, announcement.payload, platform.settings.webhook_secret)
-        except WebhookError as error:
-            failures.append(error)
-        else:
-            _note(platform, "webhook", announcement)
-    if failures:
-        last = failures[-1]
-        raise WebhookError(f"{len(failures)} of {len(to_send)} announcements were not sent. {last.what}", last.todo)

@@ -108,6 +108,22 @@ def upgrade() -> None:
         sa.Column("told_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_table(
+        "ledger_outbox",
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("target", sa.Text, nullable=False),
+        sa.Column("title", sa.Text, nullable=False),
+        sa.Column("body", sa.Text, nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("due_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("publication", sa.Text, nullable=False),
+        sa.Column("release", sa.BigInteger),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.Column("problem", sa.Text, nullable=False),
+        sa.Column("settled_at", sa.DateTime(timezone=True)),
+    )
+    op.create_index("ix_ledger_outbox_state_due_at", "ledger_outbox", ["state", "due_at"])
+    op.create_table(
         "ledger_catch_ups",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("first_release", sa.BigInteger, nullable=False),

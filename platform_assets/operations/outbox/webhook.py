@@ -1,14 +1,12 @@
-"""Sends an announcement to a webhook, signed where there is a secret for that."""
+"""Sends a message to an address, signed where there is a secret for that."""
 
 from __future__ import annotations
 
 import hmac
-import json
 import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -25,36 +23,52 @@ _RETRIES = Retry(total=2, read=0, backoff_factor=0.5, status_forcelist=[429, 502
 
 
 class WebhookError(PlatformError):
-    """The webhook did not take an announcement."""
+    """Nobody took a message.
+
+    Args:
+        reason: why, as part of a sentence.
+        is_answer: whether somebody was there and refused it, so that another message may fare better.
+    """
+
+    def __init__(self, reason: str, *, is_answer: bool = False) -> None:
+        super().__init__(f"A message was not taken: {reason}.", "Check the address that it was sent to.")
+        self.reason = reason
+        self.is_answer = is_answer
 
 
-def post(url: SecretStr, payload: dict[str, Any], secret: SecretStr | None = None) -> None:
+def post(url: SecretStr, body: str, key: str, secret: SecretStr | None = None) -> None:
     """Post JSON, trying a few times.
 
     The address is a secret: whoever knows it can write there. It is never part of a message, nor of what the libraries
     log that send it.
 
     Args:
-        url: of the webhook.
-        payload: that is sent.
+        url: where to.
+        body: that is sent.
+        key: by which the receiver knows a message that comes again.
         secret: that sender and receiver share; none leaves the message unsigned.
 
     Raises:
         WebhookError: it could not be reached, or did not answer with success.
     """
-    address, body = url.get_secret_value(), json.dumps(payload).encode()
-    headers = {"Content-Type": "application/json", **(_signed(body, secret) if secret else {})}
+    address, content = url.get_secret_value(), body.encode()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+    headers |= _signed(content, secret) if secret else {}
     with _kept_out_of_logs(address), requests.Session() as session:
         session.trust_env = urlsplit(address).hostname not in LOOPBACK  # no proxy on the way to this machine
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=_RETRIES))
         try:
-            # Not followed: a redirect could lead to an address that nobody has checked.
-            answer = session.post(address, data=body, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
+            # A redirect is not followed: it could lead to an address that nobody has checked. What else is answered is
+            # not read: it may have no end.
+            with session.post(
+                address, data=content, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False, stream=True
+            ) as answer:
+                status = answer.status_code
         except requests.RequestException as error:
-            raise WebhookError(f"The webhook cannot be reached ({type(error).__name__}).", _TODO) from None
-    if not 200 <= answer.status_code < 300:
-        raise WebhookError(f"The webhook answered {answer.status_code}.", _TODO)
+            raise WebhookError(f"cannot be reached ({type(error).__name__})") from None
+    if not 200 <= status < 300:
+        raise WebhookError(f"answered {status}", is_answer=True)
 
 
 def _signed(body: bytes, secret: SecretStr) -> dict[str, str]:
@@ -84,6 +98,3 @@ def _kept_out_of_logs(address: str) -> Iterator[None]:
     finally:
         for logger in loggers:
             logger.removeFilter(mask)
-
-
-_TODO = "Check PLATFORM_WEBHOOK_URL; what could not be sent is sent with the next tick."

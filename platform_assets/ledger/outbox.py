@@ -1,0 +1,164 @@
+"""The outbox: messages written in the transaction that indexes what they tell, and kept through every rebuild.
+
+Whoever sends one takes it first. That makes it due again a while later, so that a sender that dies keeps nothing: what
+it took is sent once more, by whoever comes then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from platform_assets.ledger import queries
+from platform_assets.ledger.database import Database
+from platform_assets.ledger.decisions import append
+from platform_assets.ledger.queries import insert_new
+from platform_assets.ledger.schema import outbox
+from platform_assets.planning.outbox import MOST_TRIES, message_of
+from platform_assets.records.decisions import MessageDecision
+from platform_assets.records.history import PublicationRecord
+from platform_assets.records.outbox import Message, MessageState
+
+_LEASE = timedelta(minutes=2)
+"""How long a sender has, who waits seconds for an answer, before another one takes the message."""
+_OPEN: tuple[MessageState, ...] = ("waiting", "given up")
+_UNKNOWN = "whoever sent it ended before it could say whether it was taken"
+
+
+class Outbox:
+    """What waits to be delivered, and what became of the rest.
+
+    Args:
+        database: of the ledger.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def messages(self, states: Collection[MessageState] = ()) -> tuple[Message, ...]:
+        """The messages in some states, or all, oldest first."""
+        query = select(outbox).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key)
+        if states:
+            query = query.where(outbox.c.state.in_(sorted(states)))
+        return tuple(Message(**row) for row in self._database.rows(query))
+
+    def named(self, beginning: str) -> tuple[Message, ...]:
+        """The messages whose keys begin like this."""
+        query = select(outbox).where(outbox.c.key.startswith(beginning, autoescape=True)).order_by(outbox.c.key)
+        return tuple(Message(**row) for row in self._database.rows(query))
+
+    def open_by_target(self) -> dict[str, Counter[MessageState]]:
+        """How many messages wait, and how many are given up, by target."""
+        counts: dict[str, Counter[MessageState]] = {}
+        columns = (outbox.c.target, outbox.c.state)
+        query = select(*columns, func.count().label("messages")).where(outbox.c.state.in_(_OPEN))
+        for row in self._database.rows(query.group_by(*columns).order_by(*columns)):
+            counts.setdefault(row["target"], Counter())[row["state"]] = row["messages"]
+        return counts
+
+    def take(self, targets: Collection[str], now: datetime, due_by: datetime | None = None) -> Message | None:
+        """Take the oldest message that is due, to send it: for a while nobody else does.
+
+        Args:
+            targets: those to which something can be sent now.
+            now: UTC.
+            due_by: leaves what is due after that to others; now by default.
+
+        Returns:
+            The message, its try counted; None where nothing is due.
+        """
+        due = (outbox.c.state == "waiting", outbox.c.due_at <= (due_by or now), outbox.c.target.in_(sorted(targets)))
+        oldest = select(outbox).where(*due).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key).limit(1)
+        if not self._database.rows(oldest):
+            return None  # which most looks end with, and nobody has to wait for those
+        with self._database.writing() as connection:
+            spent = (*due, outbox.c.tries >= MOST_TRIES)
+            given_up = {"state": "given up", "settled_at": now, "problem": _UNKNOWN}
+            connection.execute(update(outbox).where(*spent).values(given_up))
+            found = connection.execute(oldest).mappings().first()
+            if found is None:
+                return None
+            taken = replace(Message(**found), tries=found["tries"] + 1, due_at=now + _LEASE)
+            values = {"tries": taken.tries, "due_at": taken.due_at}
+            connection.execute(update(outbox).where(outbox.c.key == taken.key).values(values))
+            return taken
+
+    def delivered(self, message: Message, now: datetime) -> None:
+        """Write down that somebody has taken a message, whatever became of it meanwhile."""
+        values = {"state": "delivered", "settled_at": now, "problem": ""}
+        with self._database.writing() as connection:
+            connection.execute(update(outbox).where(outbox.c.key == message.key).values(values))
+
+    def failed(self, message: Message, problem: str, due_at: datetime | None, now: datetime) -> None:
+        """Write down that a try failed, unless somebody else has tried or decided since.
+
+        Args:
+            message: as it was taken.
+            problem: why.
+            due_at: of the next try; None gives it up.
+            now: UTC.
+        """
+        values: dict[str, Any] = {"problem": problem}
+        values |= {"due_at": due_at} if due_at else {"state": "given up", "settled_at": now}
+        as_taken = (outbox.c.key == message.key, outbox.c.state == "waiting", outbox.c.tries == message.tries)
+        with self._database.writing() as connection:
+            connection.execute(update(outbox).where(*as_taken).values(values))
+
+    def retry(self, messages: Iterable[Message], now: datetime) -> None:
+        """Have messages tried anew, from the first try."""
+        values = {"state": "waiting", "tries": 0, "due_at": now, "settled_at": None}
+        with self._database.writing() as connection:
+            for message in messages:
+                connection.execute(update(outbox).where(outbox.c.key == message.key).values(values))
+
+    def drop(self, decision: MessageDecision) -> bool:
+        """Write down that a person wants a message sent no more.
+
+        Returns:
+            Whether it was open; otherwise nothing is decided.
+        """
+        still_open = (outbox.c.key == decision.message, outbox.c.state.in_(_OPEN))
+        values = {"state": "dropped", "settled_at": decision.created_at, "problem": decision.reason}
+        with self._database.writing() as connection:
+            is_open = connection.execute(update(outbox).where(*still_open).values(values)).rowcount == 1
+            if is_open:
+                append(connection, [decision])
+            return is_open
+
+
+def write_messages(connection: Connection, new: Sequence[PublicationRecord], *, of_newest_alone: bool) -> None:
+    """Put what exposures are to be told of publications into the outbox, unless it is there.
+
+    Args:
+        connection: to the ledger, in the transaction that has indexed them.
+        new: that were not indexed before.
+        of_newest_alone: whether the ledger knew no publication before. What was delivered of older ones by the ledger
+            that was lost, nobody knows: they are not told again. Only the newest may be what a process left that died.
+    """
+    told = [max(new, key=lambda record: record.release)] if new and of_newest_alone else new
+    now = datetime.now(UTC)
+    for record in told:
+        for exposure, tables in sorted(record.exposures.items()):
+            changed = {table: _changed(connection, record, table) for table in tables}
+            if message := message_of(record, exposure, changed):
+                insert_new(connection, outbox, vars(replace(message, due_at=now)))
+
+
+def forget_messages(connection: Connection, publications: Iterable[str]) -> None:
+    """Take what is open of publications that the lake does not have out of the outbox: they never were."""
+    for publication in publications:
+        gone = (outbox.c.publication == publication, outbox.c.state.in_(_OPEN))
+        connection.execute(delete(outbox).where(*gone))
+
+
+def _changed(connection: Connection, record: PublicationRecord, table: str) -> list[date]:
+    """Days of a table whose content a publication changed: not those that it has computed anew to the same."""
+    made = {day.day: day.digest for day in record.days if day.table == table}
+    rows = connection.execute(queries.digests(table, record.release - 1, made)).all() if made else ()
+    before = {row.day: row.digest for row in rows}
+    return [day for day, digest in made.items() if digest != before.get(day, "")]

@@ -1,0 +1,104 @@
+"""What exposures are told of a publication, and when what could not be delivered is tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from hashlib import sha256
+
+from platform_assets.planning.windows import ranges
+from platform_assets.records.history import PublicationRecord
+from platform_assets.records.outbox import Message
+from platform_assets.visible import as_chat
+from platform_assets.words import counted
+
+MOST_TRIES = 20
+"""Over two and a half days: who is not there from Friday's evening to Monday's morning needs no person."""
+_FIRST_PAUSE_S = 30
+_LONGEST_PAUSE_S = 6 * 3600
+_JITTER = 0.2
+"""By how much of itself a pause is longer at most: what failed together is not tried together again."""
+_MOST_TEXT = 500
+_MOST_SPANS = 3
+
+
+def key_of(publication: str, exposure: str) -> str:
+    """By which an exposure knows that it was told of a publication before: the same whoever indexes it, and when."""
+    return sha256(f"{publication}\0{exposure}".encode()).hexdigest()[:32]
+
+
+def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, Collection[date]]) -> Message | None:
+    """What an exposure is told of a publication.
+
+    Args:
+        record: the publication.
+        exposure: its name.
+        changed: days whose content the publication changed, by table that the exposure reads.
+
+    Returns:
+        The message, due at once; None where nothing changed for the exposure.
+    """
+    days = {table: sorted(found) for table, found in sorted(changed.items()) if found}
+    if not days:
+        return None
+    key = key_of(record.publication, exposure)
+    said = "; ".join(f"{table}: {_which(found)}" for table, found in days.items())
+    title = f"Release {record.release} changed {said}."
+    title = title if len(title) <= _MOST_TEXT else f"{title[:_MOST_TEXT]} …"
+    payload = {
+        "text": f"{title}\n{as_chat(record.why[:_MOST_TEXT])} ({as_chat(record.who)})",
+        "what": "published",
+        "key": key,
+        "exposure": exposure,
+        "release": record.release,
+        "publication": record.publication,
+        "kind": record.kind,
+        "tables": [
+            {"table": table, "days": _ranges(found), "days_in_all": len(found)} for table, found in days.items()
+        ],
+        "why": record.why,
+        "by": record.who,
+        "at": record.created_at.isoformat(),
+    }
+    return Message(
+        key=key,
+        target=exposure,
+        title=title,
+        body=json.dumps(payload),
+        created_at=record.created_at,
+        due_at=record.created_at,
+        publication=record.publication,
+        release=record.release,
+    )
+
+
+def next_try(key: str, tries: int, now: datetime) -> datetime | None:
+    """When a message is tried again.
+
+    Pauses double, up to a longest one, and each is up to a fifth longer, by a share that follows from the message: no
+    two that failed together come back together, and the same question has the same answer.
+
+    Args:
+        key: of the message.
+        tries: that failed, at least one.
+        now: when the last of them did.
+
+    Returns:
+        When; None once it was tried often enough.
+    """
+    if tries >= MOST_TRIES:
+        return None
+    share = int.from_bytes(sha256(f"{key} {tries}".encode()).digest()[:4], "big") / 2**32
+    pause_s = min(_FIRST_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S)
+    return now + timedelta(seconds=pause_s * (1 + _JITTER * share))
+
+
+def _which(days: Sequence[date]) -> str:
+    spans = _ranges(days)
+    return ", ".join(spans) if len(spans) <= _MOST_SPANS else f"{counted(len(days), 'day')}, {days[0]} to {days[-1]}"
+
+
+def _ranges(days: Sequence[date]) -> list[str]:
+    """As `--days` takes them."""
+    return [f"{first}" if first == last else f"{first}..{last}" for first, last in ranges(days)]

@@ -1,0 +1,44 @@
+"""Messages of the outbox: what is to be told to somebody outside, kept until it is delivered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+MessageState = Literal["waiting", "delivered", "given up", "dropped"]
+"""A message waits until somebody has taken it. One that nobody took for too long is given up, and waits for a person,
+who has it tried anew or drops it."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One request to one address, the same however often it is tried.
+
+    Args:
+        key: by which a receiver knows a message that comes again.
+        target: the exposure that is told, or `announcements`.
+        title: what it says, in a line.
+        body: JSON, as it is sent.
+        created_at: UTC, when what it tells happened.
+        due_at: UTC, before which it is not tried.
+        publication: that it tells of; empty for an announcement.
+        release: that shows the publication; None for an announcement.
+        state: what became of it.
+        tries: how often somebody has begun to send it.
+        problem: why the last try failed, or a person dropped it; empty otherwise.
+        settled_at: UTC, when it was delivered, given up or dropped; None while it waits.
+    """
+
+    key: str
+    target: str
+    title: str
+    body: str
+    created_at: datetime
+    due_at: datetime
+    publication: str = ""
+    release: int | None = None
+    state: MessageState = "waiting"
+    tries: int = 0
+    problem: str = ""
+    settled_at: datetime | None = None

@@ -1,0 +1,344 @@
+"""What is published reaches whoever lies downstream: at least once, whatever dies, and with a key to know it again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.ledger.copying import copy_ledger
+from platform_assets.ledger.damaged import salvage, set_aside
+from platform_assets.ledger.ledger import Ledger
+from platform_assets.ledger.outbox import Outbox
+from platform_assets.ledger.sync import rebuild
+from platform_assets.operations.opening import open_platform
+from platform_assets.operations.outbox.delivery import Delivery, deliver
+from platform_assets.operations.outbox.handling import OutboxError, drop, retry
+from platform_assets.operations.rollback.rollback import rollback
+from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.planning.outbox import key_of
+from platform_assets.settings import load_settings
+from platform_assets_tests.support.installation import JARS
+from platform_assets_tests.support.orchestration.paper import refresh_on_paper
+from platform_assets_tests.support.orchestration.readings import GOLD, SILVER, land
+from platform_assets_tests.support.shelf import in_process, killed
+from platform_assets_tests.support.webhook import SECRET, Hook, listening
+from platform_assets_tests.support.world import World
+
+TOLD = "platform_assets_tests.support.domains.told"
+WEEK, CACHE = "WEEK_REFRESH_URL", "CACHE_REFRESH_URL"
+DAY = "2017-01-01"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Readings with two exposures, of one day; nothing is computed by Spark."""
+    dates = {"calendar_first": "2017-01-01", "calendar_last": DAY, "today": DAY}
+    settings = load_settings(state=tmp_path / "state", jars=JARS, domains=TOLD, **dates)
+    return World(settings, cast("SparkSession", None))
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    """What both exposures' variables lead to."""
+    with listening() as hook:
+        monkeypatch.setenv(WEEK, hook.url)
+        monkeypatch.setenv(CACHE, hook.url)
+        yield hook
+
+
+def publish(world: World, celsius: str = "20.00") -> None:
+    """A reading lands, and all that reads it is computed: three publications, one for each table."""
+    land(world, DAY, DAY, name=f"r{celsius}.jsonl", celsius=celsius)
+    _refresh(world.settings.state)
+
+
+def _refresh(state: Path) -> None:
+    dates = {"calendar_first": "2017-01-01", "calendar_last": DAY, "today": DAY}
+    with open_platform(load_settings(state=state, jars=JARS, domains=TOLD, **dates)) as platform:
+        refresh_on_paper(platform, None, Author("a run", "a reading came"))
+
+
+def send(world: World, for_s: float | None = None) -> Delivery:
+    with world.open() as platform:
+        return deliver(platform, for_s)
+
+
+def _send(state: Path, url: str) -> None:
+    os.environ |= {WEEK: url, CACHE: url}
+    with open_platform(load_settings(state=state, jars=JARS, domains=TOLD)) as platform:
+        deliver(platform)
+
+
+def outbox(world: World, look: Callable[[Outbox], None]) -> None:
+    with world.open() as platform:
+        look(platform.ledger.outbox)
+
+
+def states(world: World) -> list[str]:
+    with world.open() as platform:
+        return [message.state for message in platform.ledger.outbox.messages()]
+
+
+def an_hour_passes(world: World) -> None:
+    """For what waits: whatever took a message and died, or failed, is over by now."""
+    with world.open() as platform:
+        at = datetime.now(UTC) + timedelta(hours=1)
+        for message in platform.ledger.outbox.messages(["waiting"]):
+            platform.ledger.outbox.failed(message, message.problem, datetime.now(UTC), at)
+
+
+def test_every_exposure_is_told_once_of_each_publication_that_changed_what_it_reads(world: World, hook: Hook) -> None:
+    publish(world)
+    done = send(world)
+    assert (len(done.delivered), done.failed, done.no_address) == (3, [], {})
+    assert {(said["exposure"], said["tables"][0]["table"]) for said in hook.taken} == {
+        ("week dashboard", GOLD),
+        ("reading cache", SILVER),
+        ("reading cache", GOLD),
+    }, "raw is read by none of them"
+    with world.open() as platform:
+        for said, (headers, _) in zip(hook.taken, hook.came, strict=True):
+            assert headers["Idempotency-Key"] == said["key"] == key_of(said["publication"], said["exposure"])
+            head = platform.ledger.head(said["publication"])
+            assert head is not None
+            assert (said["release"], said["why"], said["by"]) == (head.release, head.why, head.who)
+            assert said["tables"][0]["days"] == [DAY]
+    assert send(world) == Delivery(), "once"
+    assert len(hook.came) == 3
+
+
+def test_a_rollback_is_told_as_any_other_publication(world: World, hook: Hook) -> None:
+    publish(world)
+    publish(world, "30.00")
+    send(world)
+    hook.taken.clear()
+    with world.open() as platform:
+        newest = list(platform.ledger.indexed())[-1]
+        rollback(platform, chosen_publications(platform, publication=newest), Author("me", "it was wrong"))
+    send(world)
+    assert {(said["exposure"], said["kind"], said["why"]) for said in hook.taken} == {
+        ("week dashboard", "roll back", "it was wrong"),
+        ("reading cache", "roll back", "it was wrong"),
+    }
+
+
+def test_who_dies_between_release_and_ledger_has_it_told_all_the_same(world: World, hook: Hook) -> None:
+    land(world, DAY, DAY)
+    point = "ledger.before_record"
+    assert killed(in_process(_refresh, world.settings.state, failpoint=f"{point}:1"))
+    assert states(world) == [], "raw alone was published, which nobody reads"
+    for _ in range(2):  # of silver, and of gold
+        assert killed(in_process(_refresh, world.settings.state, failpoint=f"{point}:1"))
+    send(world)
+    assert sorted(said["tables"][0]["table"] for said in hook.taken) == [GOLD, GOLD, SILVER]
+
+
+@pytest.mark.parametrize(
+    ("point", "times"), [("outbox.taken", 1), ("outbox.sent", 2), ("outbox.settled", 1)], ids=lambda value: f"{value}"
+)
+def test_who_dies_while_delivering_loses_nothing_and_sends_one_message_twice_at_most(
+    world: World, hook: Hook, point: str, times: int
+) -> None:
+    publish(world)
+    assert killed(in_process(_send, world.settings.state, hook.url, failpoint=point))
+    send(world)
+    an_hour_passes(world)
+    send(world)
+    assert states(world) == ["delivered"] * 3
+    assert sorted({hook.keys.count(key) for key in hook.keys}) == sorted({1, times})
+    assert len(set(hook.keys)) == 3
+    first = hook.keys[0]
+    assert len({body for headers, body in hook.came if headers["Idempotency-Key"] == first}) == 1, "word for word"
+
+
+def test_two_senders_at_once_lose_nothing_and_send_nothing_twice(world: World, hook: Hook) -> None:
+    for celsius in ("20.00", "21.00", "22.00"):
+        publish(world, celsius)
+    hook.waits_s = 0.05
+    senders = [in_process(_send, world.settings.state, hook.url, wait=False) for _ in range(2)]
+    for sender in senders:
+        sender.join()
+    assert [sender.exitcode for sender in senders] == [0, 0]
+    assert set(states(world)) == {"delivered"}
+    assert len(hook.keys) == len(set(hook.keys)) == len(states(world)) == 9
+
+
+def test_one_who_refuses_keeps_nothing_from_others_and_is_asked_again_later(world: World, hook: Hook) -> None:
+    publish(world)
+    hook.refuses = ["week dashboard"]
+    done = send(world)
+    assert [message.target for message in done.delivered] == ["reading cache"] * 2
+    [failed] = done.failed
+    assert (failed.target, failed.problem, failed.state) == ("week dashboard", "answered 400", "waiting")
+    assert timedelta(seconds=20) < failed.due_at - datetime.now(UTC) <= timedelta(seconds=36)
+    assert send(world) == Delivery(), "not yet"
+    hook.refuses = []
+    an_hour_passes(world)
+    assert [message.target for message in send(world).delivered] == ["week dashboard"]
+    assert hook.keys.count(failed.key) == 2
+
+
+def test_one_who_cannot_be_reached_is_left_alone_until_the_next_time(
+    world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(CACHE, f"http://127.0.0.1:9/{SECRET}?key={SECRET}")
+    publish(world)
+    done = send(world)
+    assert [message.target for message in done.delivered] == ["week dashboard"]
+    [failed] = done.failed
+    assert (failed.target, failed.tries) == ("reading cache", 1)
+    assert "cannot be reached" in failed.problem
+    with world.open() as platform:
+        assert sorted(m.tries for m in platform.ledger.outbox.messages(["waiting"])) == [0, 1], "once for all of them"
+    assert "connection broken" in caplog.text
+    assert SECRET not in caplog.text + str(done)
+
+
+def test_one_who_takes_a_message_and_dies_gets_it_again_with_the_same_key(world: World, hook: Hook) -> None:
+    publish(world)
+    hook.dies = True
+    assert len(send(world).failed) == 2, "one for each exposure"
+    hook.dies = False
+    an_hour_passes(world)
+    send(world)
+    assert states(world) == ["delivered"] * 3
+    assert len(hook.taken) == len(set(hook.keys)) == 3
+
+
+def test_one_who_is_too_slow_is_asked_again(world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform_assets.operations.outbox.webhook._TIMEOUT_S", (1.0, 0.2))
+    monkeypatch.delenv(WEEK)
+    publish(world)
+    hook.waits_s = 0.6
+    [failed] = send(world).failed
+    assert "cannot be reached" in failed.problem
+    assert hook.keys == [failed.key], "a late answer may be one that took it: no second try at once"
+
+
+def test_a_round_ends_with_its_time_and_leaves_the_rest_for_the_next(world: World, hook: Hook) -> None:
+    publish(world)
+    hook.waits_s = 0.3
+    assert len(send(world, for_s=0.1).delivered) == 1
+    assert len(send(world).delivered) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [("", "WEEK_REFRESH_URL is not set"), (f"http://hooks.example.com/{SECRET}", "is no https:// address")],
+)
+def test_without_an_address_a_message_waits_and_uses_up_no_try(
+    world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch, value: str, says: str
+) -> None:
+    publish(world)
+    monkeypatch.setenv(WEEK, value)
+    done = send(world)
+    assert says in done.no_address["week dashboard"]
+    assert SECRET not in str(done)
+    with world.open() as platform:
+        [message] = platform.ledger.outbox.messages(["waiting"])
+        assert (message.target, message.tries) == ("week dashboard", 0)
+
+
+def test_an_exposure_that_is_declared_no_more_is_named(world: World, hook: Hook) -> None:
+    publish(world)
+    without = world.settings.model_copy(update={"domains": ("platform_assets_tests.support.domains.sensors",)})
+    done = send(World(without, world.spark))
+    assert done.no_address == dict.fromkeys(("reading cache", "week dashboard"), "no domain declares this exposure")
+    assert hook.came == []
+
+
+def test_what_nobody_takes_is_given_up_and_can_be_sent_again_by_a_person(world: World, hook: Hook) -> None:
+    publish(world)
+    hook.refuses = ["week dashboard"]
+    for _ in range(25):
+        send(world)
+        an_hour_passes(world)
+    with world.open() as platform:
+        [message] = platform.ledger.outbox.messages(["given up"])
+        assert (message.tries, message.problem) == (20, "answered 400")
+        hook.refuses = []
+        assert deliver(platform) == Delivery(), "it waits for a person"
+        assert [one.key for one in retry(platform, None)] == [message.key]
+        assert [one.key for one in deliver(platform).delivered] == [message.key]
+        assert hook.keys.count(message.key) == 21
+
+
+def test_what_a_person_drops_is_not_sent_and_what_was_delivered_can_be_sent_again(world: World, hook: Hook) -> None:
+    publish(world)
+    with world.open() as platform:
+        [week] = [m for m in platform.ledger.outbox.messages() if m.target == "week dashboard"]
+        drop(platform, week.key[:8], Author("me", "it is switched off"))
+        assert {message.target for message in deliver(platform).delivered} == {"reading cache"}
+        for act in (lambda p: drop(p, week.key, Author("me", "again")), lambda p: retry(p, week.key)):
+            with pytest.raises(OutboxError, match="dropped"):
+                cast("Callable[[Platform], None]", act)(platform)
+        cache = platform.ledger.outbox.messages(["delivered"])[0]
+        retry(platform, cache.key)
+        assert [message.key for message in deliver(platform).delivered] == [cache.key]
+        for wrong in ("", "zzzz"):
+            with pytest.raises(OutboxError, match="No message has a key"):
+                drop(platform, wrong, Author("me", "?"))
+
+
+def test_a_rebuilt_ledger_sends_nothing_again(world: World, hook: Hook) -> None:
+    publish(world)
+    send(world)
+    with world.open() as platform:
+        rebuild(platform.lake, platform.ledger)
+        assert deliver(platform) == Delivery()
+
+
+def test_a_lost_ledger_tells_of_the_newest_release_alone_and_says_so(
+    world: World, hook: Hook, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its receiver knows the message by its key: it is the same as before."""
+    publish(world)
+    send(world)
+    before = list(hook.keys)
+    for file in world.settings.state.glob("ledger.db*"):
+        file.unlink()
+    send(world)
+    again = hook.keys[len(before) :]
+    assert {json.loads(body)["tables"][0]["table"] for _, body in hook.came[len(before) :]} == {GOLD}
+    assert len(again) == 2
+    assert set(again) <= set(before)
+    assert "Exposures are told of release" in caplog.text
+
+
+def test_an_older_ledger_that_is_put_back_tells_again_what_was_published_since(world: World, hook: Hook) -> None:
+    """Whether it was delivered, that ledger does not know; receivers do, by the key."""
+    publish(world)
+    send(world)
+    url, copy = world.settings.ledger_url.get_secret_value(), world.settings.state / "copy.db"
+    copy_ledger(url, copy)
+    publish(world, "30.00")
+    send(world)
+    since = hook.keys[3:]
+    for file in world.settings.state.glob("ledger.db*"):
+        file.unlink()
+    copy.rename(world.settings.state / "ledger.db")
+    send(world)
+    assert sorted(hook.keys[3 + len(since) :]) == sorted(since)
+    assert len(since) == 3
+
+
+def test_a_damaged_ledger_keeps_what_can_be_read_of_its_outbox(world: World, hook: Hook) -> None:
+    publish(world)
+    send(world)
+    url = world.settings.ledger_url.get_secret_value()
+    aside = set_aside(url)
+    with Ledger.open(url) as ledger:
+        assert salvage(aside, url)["ledger_outbox"] == 3
+        rebuild(Lake.at(world.settings.lake), ledger)
+        assert [message.state for message in ledger.outbox.messages()] == ["delivered"] * 3
