@@ -96,7 +96,7 @@ def written(file: PlanFile) -> str:
             yaml.dump({name: _shown(said[name])}, out)
             lines += out.getvalue().rstrip().splitlines()
         else:
-            default = json.dumps(_defaults()[name])
+            default = json.dumps(_defaults().get(name))
             lines.append(f"# {name}: {default}")
         lines.append("")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ def spent(budget: Budget, seconds: float, size: int, cores: int | None) -> str:
         size: bytes staged so far.
         cores: that Spark computes with, where that is known.
     """
-    money = Decimal(seconds / 3600 * (cores or 0)) * (budget.price_per_core_hour or 0)
+    money = Decimal(seconds) * (cores or 0) * (budget.price_per_core_hour or 0) / 3600
     used = {"bytes": Decimal(size), "minutes": Decimal(seconds) / 60, "money": money}
     for name, is_used in used.items():
         allowed = getattr(budget, name)

@@ -104,6 +104,7 @@ class Gate(_Part):
     """What a figure of the staged days may differ by from the same days of the release, all of them together."""
 
     table: Table
+    """Of the staged days that it looks at."""
     metric: Literal["rows", "keys", "sum"]
     """The number of rows, that of different keys, or the sum of a column."""
     column: Column | None = None

@@ -1,0 +1,67 @@
+"""The rollout: every day in exactly one step, none before what it reads, and every beginning a little of everything."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from platform_assets.contracts import AllHistory, MonthToDate, Span
+from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
+from platform_assets.planning.backfill.scope import reached_days
+from platform_assets.planning.selection import Request
+from platform_assets.planning.windows import day_range, days_read
+from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, planned
+
+FIRST = date(2017, 1, 1)
+some_windows = st.one_of(
+    st.builds(Span, st.integers(0, 9), st.integers(0, 3)), st.sampled_from([MonthToDate(), AllHistory()])
+)
+some_shares = st.sampled_from([(100,), (10, 100), (1, 10, 50, 100), (50, 100)])
+
+
+@given(st.sets(st.dates(FIRST, date(2017, 12, 31)), min_size=1), st.randoms())
+def test_the_order_is_of_the_days_alone_and_has_each_once(days, random):
+    volumes = {day: random.randrange(1000) for day in days}
+    order = in_rollout_order(days, volumes)
+    assert sorted(order) == sorted(days)
+    shuffled = list(days)
+    random.shuffle(shuffled)
+    assert in_rollout_order(shuffled, volumes) == order
+
+
+def test_every_beginning_is_spread_over_weekdays_volumes_and_the_range():
+    days = [FIRST + timedelta(n) for n in range(364)]
+    volumes = {day: (n * 37) % 364 for n, day in enumerate(days)}
+    first = in_rollout_order(days, volumes)[:37]
+    assert {days[0], days[-1]} <= set(first)
+    assert {day.weekday() for day in first} == set(range(7))
+    quarters = {volumes[day] // 91 for day in first}
+    assert quarters == {0, 1, 2, 3}
+    assert len({day.month for day in first}) >= 10
+
+
+@given(st.lists(some_windows, min_size=1, max_size=3), some_days, some_shares)
+@settings(max_examples=150)
+def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, shares):
+    catalogue = chain(*windows)
+    named = catalogue.names[1]
+    scope = reached_days(catalogue, {named: days}, CALENDAR)
+    plan = planned(catalogue, computed(catalogue), Request(frozenset({named}), by_person=True, force=True, scope=scope))
+    assert set(plan.steps[0].days) == days
+    steps = rollout_steps(plan, days, [named], shares, catalogue, CALENDAR, {})
+    assert sorted((table, day) for step in steps for table, of in step.days.items() for day in of) == sorted(
+        (step.table, day) for step in plan.steps for day in step.days
+    )
+    all_planned = {step.table: set(step.days) for step in plan.steps}
+    staged: dict[str, set[date]] = {}
+    for step in steps:
+        for contract in catalogue:
+            for day in step.days.get(contract.name, ()):
+                for read in contract.inputs:
+                    needs = set(day_range(*days_read(read.window, day, CALENDAR))) & all_planned.get(read.table, set())
+                    assert needs <= staged.get(read.table, set())
+            staged.setdefault(contract.name, set()).update(step.days.get(contract.name, ()))
+    assert [step.share for step in steps] == sorted({step.share for step in steps})
+    assert steps[-1].share <= 100

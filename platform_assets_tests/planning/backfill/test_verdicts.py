@@ -1,0 +1,87 @@
+"""What gates of a plan say, what a budget allows, when it may compute: by hand and against plain arithmetic."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from platform_assets.planning.backfill.pace import may_compute, spent
+from platform_assets.planning.backfill.plan_file import Budget, Gate, Service
+from platform_assets.planning.backfill.verdicts import Figures, judged
+
+DAY = date(2017, 1, 1)
+T = "gold.t"
+
+
+def gate(tolerance: str, **fields: object) -> Gate:
+    return Gate.model_validate({"table": T, "metric": "rows", "tolerance_percent": tolerance} | fields)
+
+
+def figures(*rows: tuple[int, int], table: str = T) -> list[Figures]:
+    return [
+        Figures(
+            table, date.fromordinal(DAY.toordinal() + n), pair, pair, {"paid": (Decimal(pair[0]), Decimal(pair[1]))}
+        )
+        for n, pair in enumerate(rows)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 1000)), min_size=1, max_size=9), st.integers(0, 50))
+def test_all_days_together_keep_a_tolerance(rows, tolerance):
+    [verdict] = judged([gate(str(tolerance))], figures(*rows))
+    before, after = sum(pair[0] for pair in rows), sum(pair[1] for pair in rows)
+    assert verdict.passed == (abs(after - before) * 100 <= tolerance * before)
+
+
+@pytest.mark.parametrize(("each_day", "passed"), [(False, True), (True, False)])
+def test_a_day_that_is_far_off_counts_by_itself_only_where_that_is_asked_for(each_day, passed):
+    [verdict] = judged([gate("5", each_day=each_day)], figures((100, 150), (1000, 951)))
+    assert verdict.passed is passed
+    assert verdict.worst[0] == "2017-01-01: 100 before, 150 after, 50.00 % apart"
+    assert "1,100 before and 1,101 after, 0.09 % apart" in verdict.sentence
+
+
+def test_sums_are_of_their_column_and_days_the_release_does_not_have_say_nothing():
+    by_sum = gate("0", metric="sum", column="paid")
+    assert judged([by_sum], figures((0, 7))) == ()
+    assert judged([by_sum], figures((5, 5), table="gold.other")) == ()
+    assert [verdict.passed for verdict in judged([by_sum, gate("0")], figures((5, 6), (0, 9)))] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        ({}, ""),
+        ({"minutes": 11}, ""),
+        ({"minutes": 10}, "10 minutes is used up (10.00)"),
+        ({"bytes": 2000}, ""),
+        ({"bytes": 1000}, "1,000 bytes is used up"),
+        ({"money": 1, "price_per_core_hour": 3}, "1 money is used up (1.00)"),
+        ({"money": 2, "price_per_core_hour": 3}, ""),
+    ],
+)
+def test_a_budget_is_used_up_at_its_end(budget, says):
+    told = spent(Budget.model_validate(budget), 600, 1000, 2)
+    assert says in told
+    assert bool(told) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("hours", "at", "may"),
+    [
+        (None, "12:00", True),
+        ("09:00-17:00", "09:00", True),
+        ("09:00-17:00", "17:00", False),
+        ("20:00-05:30", "23:59", True),
+        ("20:00-05:30", "05:29", True),
+        ("20:00-05:30", "05:30", False),
+        ("20:00-05:30", "12:00", False),
+    ],
+)
+def test_hours_are_in_utc_and_may_go_over_midnight(hours, at, may):
+    now = datetime.fromisoformat(f"2026-01-01T{at}:00").replace(tzinfo=UTC)
+    assert may_compute(Service(hours=hours), now) is may
