@@ -203,6 +203,7 @@ def _shown_as(platform: Platform, stage: OpenStage) -> int | None:
     """The release of a stage whose publisher died before closing it; None for one that was not published."""
     if not stage.published_as:
         return None
+    platform.settle()  # whoever publishes next would finish what the dead one began, and publish it once more
     since = published(platform.lake, after=stage.release)
     return next((number for number, publication in since if publication == stage.published_as), None)
 

@@ -18,6 +18,7 @@ FIRST = date(2017, 1, 1)
 some_windows = st.one_of(
     st.builds(Span, st.integers(0, 9), st.integers(0, 3)), st.sampled_from([MonthToDate(), AllHistory()])
 )
+some_days = st.sets(st.dates(CALENDAR.first, CALENDAR.last), min_size=1, max_size=12)
 some_shares = st.sampled_from([(100,), (10, 100), (1, 10, 50, 100), (50, 100)])
 
 

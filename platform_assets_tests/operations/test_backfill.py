@@ -1,0 +1,233 @@
+"""A wrong rule is corrected by a plan: explained, approved, staged by steps, stopped by a gate, published, undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.locks import plan_lock
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
+from platform_assets.operations.backfill.apply import BackfillError, StoppedError, apply
+from platform_assets.operations.backfill.approve import ApprovalError, approve
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.files import PlanFileError
+from platform_assets.operations.backfill.record import BackfillRecord, pause, read_record, unpause, write_record
+from platform_assets.operations.stages.store import stage_names
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.progress import Progress
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.world import MakeWorld, World
+
+DAYS = 8
+NO_RECONCILIATION = ('("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)', '("till",), (Amount("n", "0", "0"),)')
+WRONG = ('F.sum("paid")', 'F.sum(F.col("paid") * 2)')
+"""The discount was taken twice, so to say."""
+PLANTED = ('F.sum("paid")', 'F.sum(F.col("paid") / 10)')
+
+
+def paid(day: int, till: int) -> Decimal:
+    return Decimal(10 * day + till)
+
+
+def expected(day: int) -> dict[int, Decimal]:
+    """What a till took on a day, in plain Python."""
+    return {till: paid(day, till) for till in (1, 2)}
+
+
+def nth(number: int) -> date:
+    return date(2017, 1, 1) + timedelta(number - 1)
+
+
+def plan(**fields: Any) -> PlanFile:
+    said = {
+        "name": "discount",
+        "reason": "taken twice",
+        "owner": "ada",
+        "tables": ["gold.tills"],
+        "days": {"range": f"{nth(1)}..{nth(DAYS)}"},
+        "rollout": [25, 100],
+        "gates": [
+            {"table": "gold.tills", "metric": "rows", "tolerance_percent": 0},
+            {"table": "gold.tills", "metric": "sum", "column": "paid", "tolerance_percent": 60},
+        ],
+        "afterwards": {"verify": 1},
+    }
+    return PlanFile.model_validate(said | fields)
+
+
+@dataclass
+class Shop:
+    """Eight days that the wrong code has computed."""
+
+    world: World
+    home: Path
+
+    @contextmanager
+    def on(self, *changes: tuple[str, str]) -> Iterator[Platform]:
+        """The platform with code in which some text is replaced."""
+        with (
+            importable(write_domain(self.home, contracts=(NO_RECONCILIATION,), gold=changes)),
+            self.world.open() as platform,
+        ):
+            yield platform
+
+    def apply(self, platform: Platform, file: PlanFile, **more: Any) -> BackfillRecord:
+        return apply(platform, lambda: self.world.spark, file, Author("apply", "a plan", "zoe"), **more)
+
+    def seen(self, platform: Platform, number: int) -> dict[int, Decimal]:
+        rows = self.world.rows("gold.tills", str(nth(number)))
+        return {row["till"]: row["paid"] for row in rows}
+
+
+@pytest.fixture
+def shop(make_world: MakeWorld, tmp_path: Path) -> Shop:
+    home = tmp_path / "home"
+    write_domain(home, contracts=(NO_RECONCILIATION,), gold=(WRONG,))
+    with importable(home):
+        world = make_world(days=DAYS, domains=PACKAGE)
+        for number in range(1, DAYS + 1):
+            rows = [
+                {"till": till, "at": f"{nth(number)}T10:00:00Z", "paid": str(paid(number, till))} for till in (1, 2)
+            ]
+            world.deliver_rows("sales", str(nth(number)), "a.jsonl", rows)
+        world.refresh()
+    return Shop(world, home)
+
+
+def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
+    file = plan(approvals={"above_days": 5})
+    with shop.on(PLANTED) as platform:
+        before = shop.world.digests()["gold.tills"]
+        found = explain(platform, file)
+        assert [step.share for step in found.steps] == [25, 100]
+        assert found.steps[0].days["gold.tills"] == (nth(1), nth(DAYS))
+        assert found.consent.needed == 1
+        with pytest.raises(BackfillError, match=f"needs 1 approval of {found.hash} and has 0"):
+            shop.apply(platform, file)
+        with pytest.raises(ApprovalError, match="owns the plan"):
+            approve(platform, file, found.hash, Author("", "mine", "ada"))
+        approve(platform, file, found.hash, Author("", "looked", "bob"))
+        with pytest.raises(StoppedError, match="at 25 % 1 gate of the plan failed") as stopped:
+            shop.apply(platform, file)
+        assert "sum of paid of 2 staged days 372.00 before and 18.60 after, 95.00 % apart" in stopped.value.what
+        assert read_record(platform.lake, "discount").state == "stopped"
+        assert shop.world.digests()["gold.tills"] == before, "readers see nothing of it"
+    said: list[str] = []
+    with shop.on() as platform:
+        mended = explain(platform, file)
+        assert mended.hash != found.hash, "other code needs an approval of its own"
+        with pytest.raises(BackfillError, match="needs 1 approval"):
+            shop.apply(platform, file)
+        with pytest.raises(ApprovalError, match="now, not"):
+            approve(platform, file, found.hash, Author("", "looked", "bob"))
+        approve(platform, file, mended.hash, Author("", "looked again", "bob"))
+        record = shop.apply(platform, file, report=said.append)
+        assert (record.state, record.done) == ("published", 2)
+        assert [shop.seen(platform, n) for n in range(1, DAYS + 1)] == [expected(n) for n in range(1, DAYS + 1)]
+        assert sum("passed" in sentence for sentence in said) == 4
+        assert stage_names(platform.lake) == ()
+        assert platform.ledger.publication(record.publication).release == record.release  # type: ignore[union-attr]
+        proved = prove(platform, lambda: shop.world.spark, record)
+        assert sum(len(table.of("equal")) for table in proved) >= DAYS
+        assert not any(table.of("different") for table in proved)
+        assert "computed once more and equal" in note_proof(platform, record, proved).events[-1].what
+        with pytest.raises(BackfillError, match="applied before: published in release"):
+            shop.apply(platform, file)
+        with pytest.raises(BackfillError, match="cannot be cancelled"):
+            cancel(platform, "discount", Author("", "no", "bob"))
+        back = roll_back(platform, "discount", Author("", "the other rule was right", "bob"))
+        assert back.state == "rolled back"
+        assert shop.world.digests()["gold.tills"] == before
+        whats = [event.what for event in back.events]
+        assert whats.index("25 % staged, gates passed") < whats.index("100 % staged, gates passed")
+
+
+def test_a_plan_that_is_paused_or_used_up_goes_on_without_computing_again(shop: Shop) -> None:
+    computed: list[Progress] = []
+
+    def watch(now: Progress) -> None:
+        if now.phase == "computing" and now.table == "gold.tills":
+            computed.append(now)
+            if now.finished and sum(each.finished for each in computed) == 1:
+                pause(platform.lake, "discount", "lunch")
+
+    with shop.on() as platform:
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            shop.apply(platform, plan(), progress=watch)
+        assert read_record(platform.lake, "discount").state == "paused"
+        with pytest.raises(StoppedError, match="plan resume discount"):
+            shop.apply(platform, plan())
+        unpause(platform.lake, "discount")
+        computed.clear()
+        shop.apply(platform, plan(), progress=watch)
+        assert sum(now.done for now in computed if now.finished) == DAYS - 2
+        assert shop.seen(platform, 3) == expected(3)
+
+
+def test_a_budget_that_is_used_up_stops_and_a_higher_one_goes_on(shop: Shop) -> None:
+    def watch(now: Progress) -> None:
+        if now.finished:
+            pause(platform.lake, "discount", "lunch")
+
+    with shop.on() as platform:
+        file = plan(budget={"minutes": 600})
+        with pytest.raises(StoppedError):
+            shop.apply(platform, file, progress=watch)
+        unpause(platform.lake, "discount")
+        write_record(platform.lake, read_record(platform.lake, "discount").model_copy(update={"seconds": 36_000.0}))
+        with pytest.raises(StoppedError, match="budget of 600 minutes is used up"):
+            shop.apply(platform, file)
+        assert shop.apply(platform, plan(budget={"minutes": 700})).state == "published"
+        [too_little] = explain(platform, plan(name="b", budget={"bytes": 1})).blocking
+        assert "The budget of 1 bytes will not do" in too_little.what
+
+
+def test_what_cannot_be_is_refused_before_any_work(shop: Shop) -> None:
+    with shop.on() as platform:
+        for wrong, says in (
+            ({"tables": ["gold.till"]}, "gold.till"),
+            ({"days": {"list": ["2016-12-31"]}}, "outside the calendar"),
+            ({"days": {"range": f"{nth(1)}..{nth(2)}", "without": [str(nth(1)), str(nth(2))]}}, "names no day"),
+            ({"cap_days": 3}, "more than its cap_days of 3"),
+            ({"days": {"touched_by": {"publication": "nothing"}}}, "in no release"),
+            ({"days": {"touched_by": {"arrival": "nothing"}}}, "of which no row was taken"),
+            (
+                {"gates": [{"table": "gold.tills", "metric": "sum", "column": "pay", "tolerance_percent": 1}]},
+                "gates.0.column: gold.tills has no column 'pay'",
+            ),
+        ):
+            with pytest.raises((PlanFileError, PlatformError), match=says):
+                shop.apply(platform, plan(**wrong))
+        assert explain(platform, plan(policy="fill_gaps")).blocking[0].what == "Nothing is to be computed."
+        with plan_lock(platform.lake, "discount"), pytest.raises(PlatformError, match="plan-discount"):
+            shop.apply(platform, plan())
+        assert stage_names(platform.lake) == ()
+
+
+def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop: Shop) -> None:
+    with shop.on() as platform:
+        touched = plan(days={"touched_by": {"arrival": f"sales/{nth(3)}/a.jsonl"}}, rollout=[100])
+        found = explain(platform, touched)
+        assert found.days <= {nth(n) for n in range(1, DAYS + 1)}
+        assert nth(3) in found.days
+
+        def watch(now: Progress) -> None:
+            if now.finished:
+                pause(platform.lake, "discount", "lunch")
+
+        with pytest.raises(StoppedError):
+            shop.apply(platform, plan(), progress=watch)
+        second = explain(platform, plan(name="second"))
+        assert "The plan discount has" in second.blocking[0].what
+        cancel(platform, "discount", Author("", "given up", "bob"))
+        assert stage_names(platform.lake) == ()
+        assert not explain(platform, plan(name="second")).blocking
