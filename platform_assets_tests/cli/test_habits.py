@@ -24,6 +24,15 @@ MOMENTARY = {
     "outbox drop",
     "outbox list",
     "outbox retry",
+    "plan approve",
+    "plan cancel",
+    "plan explain",
+    "plan history",
+    "plan new",
+    "plan pause",
+    "plan report",
+    "plan resume",
+    "plan status",
     "read",
     "release diff",
     "release pin",
@@ -45,6 +54,11 @@ STARTS_NOTHING = sorted(
     {*EXAMPLES}
     - {"accept", "check", "demo", "erase", "up", "verify", "late approve", "late refuse", "withdraw", "land"}
     - {name for name in EXAMPLES if name.startswith("stage ") and name != "stage list"}
+    - {
+        name
+        for name in EXAMPLES
+        if name.startswith("plan ") and name not in ("plan history", "plan new", "plan status")
+    }
     - {"maintenance delete", "outbox drop", "release unpin", "restore"}
 )
 """Those of which the example can be carried out on what the tests have published, without Spark."""

@@ -33,6 +33,7 @@ CASES: list[Any] = [
     (["refresh", "silver.products", "--explain"], ()),
     pytest.param(["reload", "raw.transactions", "--dry-run"], (), marks=pytest.mark.proof),
     pytest.param(["stage", "list"], (), marks=pytest.mark.proof),
+    (["plan", "status"], ()),
     pytest.param(["late", "list"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "list"], (), marks=pytest.mark.proof),
     pytest.param(["outbox", "send"], (), marks=pytest.mark.proof),

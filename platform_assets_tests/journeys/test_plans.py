@@ -51,16 +51,29 @@ def test_a_plan_goes_on_after_every_kill(
     before = world.digests()
     file = str(tmp_path / "plan.yaml")
     tables = ("--table", "silver.transactions", "--table", "gold.daily_sales")
-    written = run("plan", "new", "again", *tables, "--days", "2017-01-02..2017-01-05", "--reason", "all", "--out", file)
+    written = run(
+        "plan",
+        "new",
+        "again",
+        *tables,
+        "--days",
+        "2017-01-02..2017-01-05",
+        "--reason",
+        "all",
+        "--by",
+        "Zoë",
+        "--out",
+        file,
+    )
     assert written.code == 0, written.err
-    assert run("plan", "new", "again", *tables, "--days", "stale", "--reason", "all", "--out", file).code == 2
+    assert run("plan", "new", "again", *said, "--stale").code == 2
     explained = run("plan", "explain", file, "--json").json
     assert [step["share"] for step in explained["rollout"]] == [10, 100]
     for point in DEATHS:
-        dead = run_apart("plan", "apply", file, "--by", "Zoë", **{VARIABLE: point})
+        dead = run_apart("plan", "apply", file, **{VARIABLE: point})
         assert dead.code == -signal.SIGKILL, (point, dead.out, dead.err)
         assert world.digests() == before, "all that it makes is as it was"
-    done = run_apart("plan", "apply", file, "--by", "Zoë", "--json")
+    done = run_apart("plan", "apply", file, "--json")
     assert (done.code, done.json["state"], done.json["hash"]) == (0, "published", explained["hash"]), done.err
     assert [event["what"] for event in done.json["events"]].count("100 % staged, gates passed") == 1
     assert run("stage", "list", "--json").json == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +9,10 @@ from typing import Annotated
 import typer
 
 from platform_assets.cli.commands.plan_apply import COMMANDS
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.options import AsJson, By, Days, Reason
+from platform_assets.settings import Settings, load_settings
 
 app = typer.Typer(
     help="Backfills as reviewed code: a plan file is explained, approved and applied.", no_args_is_help=True
@@ -25,26 +25,24 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
 def new(
     name: Annotated[str, typer.Argument(help="Of the plan: letters, digits, dots, hyphens and underscores.")],
     tables: Annotated[list[str], typer.Option("--table", help="To be computed; several times for several.")],
-    days: Annotated[str, typer.Option("--days", metavar="DAYS", help="A..B, days with commas, or `stale`.")],
+    days: Days = None,
+    stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, in place of --days.")] = False,
     reason: Reason = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Who answers for it; the user by default.")] = None,
+    by: By = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where to; plans/NAME.yaml by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
-    from platform_assets.operations.backfill.files import PlanFileError, parse_plan, written
+    from platform_assets.operations.backfill.files import new_plan, parse_plan
 
-    if reason is None:
-        raise UsageError("A plan needs --reason: it is kept for the next person.", 'Add --reason "…".')
+    settings = load_settings()
+    if (days is None) != stale:
+        raise UsageError("A plan needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
+    author = decided_by(reason, by)
+    named = {"stale": True} if days is None else _days(days, settings)
+    said = {"name": name, "reason": author.why, "owner": author.who, "tables": tables, "days": named}
     place = out or Path("plans") / f"{name}.yaml"
-    said = {"name": name, "reason": reason, "owner": owner or getpass.getuser(), "tables": tables}
-    file = parse_plan(_as_yaml(said | {"days": _days(days)}), f"plan new {name}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("x", encoding="utf-8") as opened:
-            opened.write(written(file) + "\n")
-    except FileExistsError as error:
-        raise PlanFileError(f"{place} is there already.", "Choose another name, or edit that file.") from error
+    new_plan(parse_plan(json.dumps(said), f"plan new {name}"), place)  # JSON is YAML, too
     if as_json:
         print_json({"file": str(place)})
     else:
@@ -96,22 +94,11 @@ def approve(
         say("Approved", f"{hash} by {', '.join(consent.given)}; {consent.needed} needed.")
 
 
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of plan files, by which editors complete and check them."""
-    from platform_assets.operations.backfill.files import plan_schema
-
-    print_json(plan_schema())
-
-
-def _days(text: str) -> dict[str, object]:
-    if text == "stale":
-        return {"stale": True}
-    return {"range": text} if ".." in text and "," not in text else {"list": [part.strip() for part in text.split(",")]}
-
-
-def _as_yaml(said: dict[str, object]) -> str:
-    return json.dumps(said)  # which is YAML, too
+def _days(text: str, settings: Settings) -> dict[str, object]:
+    days = sorted(parse_days(text, settings))
+    if (days[-1] - days[0]).days == len(days) - 1:
+        return {"range": f"{days[0]}..{days[-1]}"}
+    return {"list": [str(day) for day in days]}
 
 
 for carries_out in COMMANDS:

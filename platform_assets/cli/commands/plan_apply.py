@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
 Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
 
 
-def apply(context: typer.Context, file: File, by: By = None, as_json: AsJson = False) -> None:
+def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
     """Stage a plan step by step, hold each against its gates, publish it in one release, and compute a sample again.
 
     Whatever ended it, call it again: it goes on after the last batch of days.
@@ -42,10 +43,10 @@ def apply(context: typer.Context, file: File, by: By = None, as_json: AsJson = F
     from platform_assets.operations.backfill.afterwards import note_proof, prove, roll_back
     from platform_assets.operations.backfill.apply import apply as apply_plan
 
-    plan = read_plan(file)
-    author = decided_by(plan.reason, by)
     said: list[str] = []
     with opened_platform() as platform:
+        plan = read_plan(file)
+        author = decided_by(plan.reason, getpass.getuser())
         with telling(context, f"plan {plan.name}") as progress, session_on_demand(platform.settings, progress) as spark:
             record = apply_plan(platform, spark, plan, author, progress, said.append)
             proved = prove(platform, spark, record, plan.afterwards.verify, progress) if plan.afterwards.verify else ()

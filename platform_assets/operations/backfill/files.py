@@ -17,6 +17,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.planning.backfill.plan_file import PlanFile
 
+SCHEMA = "plan.schema.json"
+"""The file beside a new plan that says what plans may hold."""
 _MOST_BYTES = 1 << 20
 
 
@@ -74,13 +76,29 @@ def parse_plan(text: str, name: str) -> PlanFile:
             ) from error
         first, *more = (f"{name}, line {line}, {what}" for line, what in sorted(_mistakes(error, said)))
         raise PlanFileError(
-            first, "Correct the file; `platform-assets plan schema` says what it may hold.", more
+            first, "Correct the file; `platform-assets plan new` writes one in which every field is explained.", more
         ) from error
 
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema of plan files, by which editors complete and check them."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **PlanFile.model_json_schema()}
+
+
+def new_plan(file: PlanFile, place: Path) -> None:
+    """Write a plan to be reviewed, and beside it the schema by which editors complete and check it.
+
+    Raises:
+        PlanFileError: there is something in its place.
+    """
+    schema = place.with_name(SCHEMA)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("x", encoding="utf-8") as opened:
+            opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{written(file)}\n")
+    except FileExistsError as error:
+        raise PlanFileError(f"{place} is there already.", "Choose another name, or edit that file.") from error
+    schema.write_text(json.dumps(plan_schema(), indent=2) + "\n", encoding="utf-8")
 
 
 def written(file: PlanFile) -> str:
