@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from platform_assets.contracts import Contract
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.line_copies import ENDING, restored
+from platform_assets.sources.apart import UnendurableError, apart
 from platform_assets.sources.columns import JsonNames, wrong_columns
 from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
 from platform_assets.sources.landing import LandedFile
@@ -85,14 +86,14 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
     try:
         match file.format:
             case "parquet":
-                return _inspect_parquet(file, contract, limits)
+                return apart(_inspect_parquet, file, contract, limits)
             case "csv":
                 return _inspect_csv(file, contract, limits)
             case "json":
                 return _inspect_json(file, limits, contract)
     except (OSError, MemoryError):
         raise
-    except (CompressionError, LimitError) as error:
+    except (CompressionError, LimitError, UnendurableError) as error:
         return _refused(str(error))
     except EncodingError as error:
         if not is_compressed(file.file) and holds_gzip(file.file):
@@ -106,6 +107,13 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
 
 def is_readable(file: LandedFile) -> str | None:
     """Why a Parquet file cannot be read to its end, if so; the footer alone does not tell."""
+    try:
+        return apart(_read_through, file)
+    except UnendurableError:
+        return None  # it may be this library alone that cannot, and Spark that can
+
+
+def _read_through(file: LandedFile) -> str | None:
     try:
         parquet = pq.ParquetFile(file.file, pre_buffer=False)
         for _ in parquet.iter_batches(_ROWS_AT_ONCE):

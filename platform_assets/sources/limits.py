@@ -55,7 +55,7 @@ class Limits:
         return max(self.unpacked_ratio * size, _SMALL)
 
     def repeated_bytes(self, size: int) -> int:
-        """Most bytes of a Parquet file's texts where one is written once and meant often: as a file may be anyway."""
+        """Most bytes of a Parquet file's values where one is written once and meant often: as a file may be anyway."""
         return max(self.file_bytes, self.unpacked_bytes(size))
 
     def too_large(self, size: int) -> str | None:
@@ -96,12 +96,18 @@ class Limits:
             f"{_parts_or('unpacked_ratio')}"
         )
 
+    def row_too_long(self, length: int, number: int) -> str | None:
+        """That a row of a Parquet file has more bytes than one of a text file may have, if so."""
+        if length <= self.line_bytes:
+            return None
+        return f"has more than {self.line_bytes:,} bytes in row {number}; deliver shorter rows"
+
     def repeats_too_much(self, repeated: int, size: int) -> str | None:
-        """That the texts of a file become more than they may, if so."""
+        """That the values of a file become more than they may, if so."""
         most = self.repeated_bytes(size)
         if repeated <= most:
             return None
-        return f"repeats its texts to more than {most:,} bytes; {_parts_or('file_mib')}"
+        return f"repeats its values to more than {most:,} bytes; {_parts_or('file_mib')}"
 
 
 def _parts_or(setting: str) -> str:

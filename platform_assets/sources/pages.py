@@ -1,12 +1,12 @@
 """The pages of a Parquet file, by what each says of itself: a footer may say anything, pages are what readers unpack.
 
 Whoever reads a page makes room for as many bytes as its header says, and no more comes out of it. A header is a
-structure of Thrift's compact protocol; of its fields only the sizes matter here.
+structure of Thrift's compact protocol; of its fields only sizes, numbers of values and encodings matter here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -18,6 +18,11 @@ _LONGEST_HEADER = 1 << 24
 _DEEPEST = 16
 _DICTIONARY = 2
 """The type of a page that holds each value of its column once, however often it comes."""
+_OF_VALUES = 5, 8
+"""Fields with what a page of values says of them, in its older and its newer form."""
+_ENCODING = {5: 2, 8: 4}
+_DELTA_BYTE_ARRAY = 7
+"""The encoding of texts of which each says only how much of the one before it begins with, and what comes then."""
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
 _NUMBERS = frozenset({4, 5, 6})
@@ -32,14 +37,20 @@ class Page:
     """What a page says of itself.
 
     Args:
+        group: of rows that it belongs to.
         column: which of the file it belongs to, by its place.
         unpacked: bytes.
-        is_dictionary: whether its values may come any number of times.
+        values: how many of its column's it has, those that are null included; none in a dictionary.
+        is_dictionary: whether each of its values may come any number of times.
+        is_delta: whether a text in it may begin with any of the one before, any number of times.
     """
 
+    group: int
     column: int
     unpacked: int
+    values: int
     is_dictionary: bool
+    is_delta: bool
 
 
 def pages(stream: BinaryIO, metadata: pq.FileMetaData) -> Iterator[Page]:
@@ -58,15 +69,15 @@ def pages(stream: BinaryIO, metadata: pq.FileMetaData) -> Iterator[Page]:
             at = before if before and (before < at or not at) else at
             end = at + chunk.total_compressed_size
             while at < end:
-                kind, unpacked, packed, length = _header(stream, at)
-                if length + packed > end - at:
+                page, length = _page(stream, at, number, column)
+                if length > end - at:
                     raise PageError
-                yield Page(column, unpacked, kind == _DICTIONARY)
-                at += length + packed
+                yield page
+                at += length
 
 
-def _header(stream: BinaryIO, at: int) -> tuple[int, int, int, int]:
-    """Type, bytes unpacked and packed of the page that begins there, and bytes of its header."""
+def _page(stream: BinaryIO, at: int, group: int, column: int) -> tuple[Page, int]:
+    """The page that begins there, and bytes of it with its header."""
     if at < 0:
         raise PageError
     size = _BEGINNING
@@ -75,7 +86,7 @@ def _header(stream: BinaryIO, at: int) -> tuple[int, int, int, int]:
         content = stream.read(size)
         reader = _Compact(content)
         try:
-            found = reader.numbers()
+            found, within = reader.numbers(_OF_VALUES)
         except IndexError:
             if len(content) < size or size >= _LONGEST_HEADER:
                 raise PageError from None
@@ -85,13 +96,16 @@ def _header(stream: BinaryIO, at: int) -> tuple[int, int, int, int]:
             kind, unpacked, packed = found[1], found[2], found[3]
         except KeyError:
             raise PageError from None
-        if unpacked < 0 or packed < 0:
+        said = [(part.get(1, 0), part.get(_ENCODING[field])) for field, part in within.items()]
+        values = max((count for count, _ in said), default=0)
+        if unpacked < 0 or packed < 0 or values < 0:
             raise PageError
-        return kind, unpacked, packed, reader.at
+        is_delta = any(encoding == _DELTA_BYTE_ARRAY for _, encoding in said)
+        return Page(group, column, unpacked, values, kind == _DICTIONARY, is_delta), reader.at + packed
 
 
 class _Compact:
-    """Reads a structure of Thrift's compact protocol, of which it keeps the numbers at the top.
+    """Reads a structure of Thrift's compact protocol, of which it keeps numbers.
 
     Args:
         content: begins with it. An IndexError says that it ends too early.
@@ -101,15 +115,18 @@ class _Compact:
         self.at = 0
         self._content = content
 
-    def numbers(self) -> dict[int, int]:
-        """The fields of the structure that are numbers, by their identifiers."""
+    def numbers(self, of: Collection[int] = ()) -> tuple[dict[int, int], dict[int, dict[int, int]]]:
+        """The fields of the structure that are numbers, by their identifiers, and those of some structures in it."""
         found: dict[int, int] = {}
+        within: dict[int, dict[int, int]] = {}
         for field, type_ in self._fields():
             if type_ in _NUMBERS:
                 found[field] = self._zigzag()
+            elif type_ == _STRUCT and field in of:
+                within[field], _ = self.numbers()
             else:
                 self._skip(type_, 0)
-        return found
+        return found, within
 
     def _fields(self) -> Iterator[tuple[int, int]]:
         field = 0

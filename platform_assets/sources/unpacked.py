@@ -10,13 +10,62 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from platform_assets.sources.limits import Limits
-from platform_assets.sources.pages import PageError, pages
+from platform_assets.sources.pages import Page, PageError, pages
 
 _MOST_PAGES = 1_000_000
 _LARGEST_PAGE = 1 << 29
 """Bytes of a page, for all of which whoever reads it makes room at once."""
-_AT_ONCE = 8192
-"""Rows of which texts are looked at together; of repeated ones each is held once."""
+_AT_ONCE = 256
+"""Rows that are looked at together, each of which may be long."""
+_AT_ONCE_OF_FEW = 8192
+"""Rows that are looked at together where a value that comes again and again is held once."""
+_LONG = 1 << 28
+"""Bytes that a row may have in all its columns before anybody looks how many it has."""
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 4}
+"""Bytes that a value takes in memory at least; of a text, where it ends."""
+
+
+class _Column:
+    """What pages say of a column.
+
+    Args:
+        schema: of it, as the footer says.
+    """
+
+    def __init__(self, schema: pq.ColumnSchema) -> None:
+        self.path: str = schema.path
+        self.is_text = schema.physical_type == "BYTE_ARRAY"
+        self.values = 0
+        self.repeated = 0
+        """Bytes of the largest page of which anything may come any number of times."""
+        self.is_delta = False
+        self._width: int = _WIDTHS.get(schema.physical_type, schema.length)
+        self._is_list = schema.max_repetition_level > 0
+        self._largest = 0
+        self._group = self._of_group = self._most_of_group = 0
+
+    def take(self, page: Page) -> None:
+        """Count one of its pages."""
+        self.values += page.values
+        self._largest = max(self._largest, page.unpacked)
+        self.is_delta |= page.is_delta
+        if page.is_dictionary or page.is_delta:
+            self.repeated = max(self.repeated, page.unpacked)
+        if page.group != self._group:
+            self._group, self._of_group = page.group, 0
+        self._of_group += page.values
+        self._most_of_group = max(self._most_of_group, self._of_group)
+
+    @property
+    def least(self) -> int:
+        """Bytes that its values become, of texts without what is in them."""
+        return self.values * self._width
+
+    @property
+    def of_a_row(self) -> int:
+        """Bytes that it may have in one row: a row lies in one group, and a value in one page."""
+        text = self._largest if self.is_text else self._width
+        return text + self._most_of_group * self._width if self._is_list else text
 
 
 def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Limits) -> str | None:
@@ -32,7 +81,7 @@ def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Lim
         ArrowException: it is corrupt.
         OSError: it cannot be read.
     """
-    dictionaries: dict[int, int] = {}
+    columns = [_Column(parquet.schema.column(n)) for n in range(len(parquet.schema))]
     unpacked = 0
     try:
         with file.open("rb") as stream:
@@ -44,26 +93,50 @@ def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Lim
                 unpacked += page.unpacked
                 if reason := limits.unpacks_too_far(unpacked, size):
                     return reason
-                if page.is_dictionary:
-                    dictionaries[page.column] = max(page.unpacked, dictionaries.get(page.column, 0))
+                columns[page.column].take(page)
     except PageError:
         return "is corrupt: a page of it makes no sense"
+    if reason := limits.repeats_too_much(sum(column.least for column in columns), size):
+        return reason
     most = limits.repeated_bytes(size)
-    texts = [column for column, largest in dictionaries.items() if _values(parquet, column) * largest > most]
-    names = [parquet.schema.column(n).path for n in texts if parquet.schema.column(n).physical_type == "BYTE_ARRAY"]
-    return limits.repeats_too_much(_repeated(file, names, most), size) if names else None
+    texts = [column for column in columns if column.is_text and column.values * column.repeated > most]
+    repeated = 0
+    # Of texts in deltas Arrow makes no dictionary: each is held as often as it is meant.
+    for is_delta, at_once in ((False, _AT_ONCE_OF_FEW), (True, _AT_ONCE)):
+        names = [column.path for column in texts if column.is_delta is is_delta]
+        repeated += _repeated(file, names, at_once, most, once=not is_delta) if names else 0
+        if reason := limits.repeats_too_much(repeated, size):
+            return reason
+    is_long = sum(column.of_a_row for column in columns) > _LONG
+    suspects = [column.path for column in columns if is_long or column.of_a_row > limits.line_bytes]
+    return _long_row(file, suspects, limits) if suspects else None
 
 
-def _values(parquet: pq.ParquetFile, column: int) -> int:
-    metadata = parquet.metadata
-    return sum(int(metadata.row_group(n).column(column).num_values) for n in range(metadata.num_row_groups))
+def _long_row(file: Path, names: list[str], limits: Limits) -> str | None:
+    """That a row has more bytes in some columns than a line may have, if so."""
+    row = 0
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(_AT_ONCE, columns=names):
+        if batch.nbytes > limits.line_bytes:
+            for at in range(len(batch)):
+                if reason := limits.row_too_long(batch.slice(at, 1).nbytes, row + at + 1):
+                    return reason
+        row += len(batch)
+    return None
 
 
-def _repeated(file: Path, names: list[str], most: int) -> int:
-    """Bytes of all values of some columns, as far as they are worth counting."""
-    parquet = pq.ParquetFile(file, read_dictionary=names, pre_buffer=False)
+def _repeated(file: Path, names: list[str], at_once: int, most: int, *, once: bool) -> int:
+    """Bytes of all values of some columns, as far as they are worth counting.
+
+    Args:
+        file: where it is.
+        names: of the columns.
+        at_once: rows that are looked at together.
+        most: bytes that are worth counting.
+        once: whether to hold each value once.
+    """
+    parquet = pq.ParquetFile(file, read_dictionary=names if once else [], pre_buffer=False)
     total = 0
-    for batch in parquet.iter_batches(_AT_ONCE, columns=names):
+    for batch in parquet.iter_batches(at_once, columns=names):
         total += sum(_bytes(leaf) for column in batch.columns for leaf in _leaves(column))
         if total > most:
             break

@@ -111,6 +111,32 @@ def _lying_page() -> bytes:
     return content[:4] + page + content[4 + size :]
 
 
+_IN_DELTAS: dict[str, object] = {
+    "compression": "zstd",
+    "use_dictionary": False,
+    "column_encoding": {"sensor": "DELTA_BYTE_ARRAY", "measured_at": "PLAIN", "celsius": "PLAIN"},
+    "data_page_size": 1 << 20,
+}
+_SMALL: dict[str, object] = {"compression": "zstd", "store_schema": False, "data_page_size": 1 << 30}
+
+
+def _same(rows: int) -> pa.Array:
+    return pa.nulls(rows, pa.int64()).fill_null(7)
+
+
+def _one_list(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+
+
+def _columns_beyond_its_schema() -> bytes:
+    """51 bytes that end whoever reads them with Arrow: of one column, with two in its only group of rows."""
+    root, leaf = b"\x48\x04root\x15\x02\0", b"\x15\x02\x25\x02\x18\x01a\0"
+    schema = b"\x15\x02\x19\x2c" + root + leaf
+    group = b"\x19\x2c" + 2 * b"\x26\0\0" + b"\x16\0\x16\0\0"
+    footer = schema + b"\x16\0\x19\x1c" + group + b"\0"
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     # CSV
     "empty.csv": (lambda: b"", "is empty"),
@@ -191,12 +217,29 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "repeated.parquet": (
         lambda: parquet({"compression": "zstd"}, 20_000, sensor=_few(["x" * 10_000, "y" * 10_000], 20_000)),
-        "repeats its texts to more than 67,108,864 bytes",
+        "repeats its values to more than 67,108,864 bytes",
     ),
     "repeated_within.parquet": (
         lambda: parquet({"compression": "zstd"}, 20_000, more=_within(_few(["x" * 10_000], 20_000))),
-        "repeats its texts to more than 67,108,864 bytes",
+        "repeats its values to more than 67,108,864 bytes",
     ),
+    "deltas.parquet": (lambda: parquet(_IN_DELTAS, 2000, sensor=pa.array(["x" * 50_000] * 2000)), "repeats its values"),
+    "fixed.parquet": (
+        lambda: parquet(_SMALL, 80, more=pa.array([b"x" * 900_000] * 80, pa.binary(900_000))),
+        "repeats its values",
+    ),
+    "long_list.parquet": (lambda: parquet(_SMALL, more=_one_list(_same(9_000_000))), "repeats its values"),
+    "long_list_of_none.parquet": (
+        lambda: parquet(_SMALL, more=_one_list(pa.nulls(9_000_000, pa.int64()))),
+        "repeats its values",
+    ),
+    "list.parquet": (lambda: parquet(_SMALL, more=_one_list(_same(200_000))), "has more than 1,048,576 bytes in row 1"),
+    "value.parquet": (lambda: parquet(more=pa.array(["x" * 2_000_000])), "has more than 1,048,576 bytes in row 1"),
+    "value_further.parquet": (
+        lambda: parquet(rows=500, more=pa.array([*["x"] * 400, "x" * 2_000_000, *["x"] * 99])),
+        "has more than 1,048,576 bytes in row 401",
+    ),
+    "end.parquet": (_columns_beyond_its_schema, "ends the process that looks into it"),
     "header_of_a_page.parquet": (
         lambda: parquet()[:40] + b"\xff" * 50 + parquet()[90:],
         "is corrupt: a page of it makes no sense",

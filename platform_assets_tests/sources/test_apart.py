@@ -1,0 +1,104 @@
+"""What ends a process, or takes all its memory, ends another one: whoever asked goes on, and knows what happened."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from platform_assets.sources.apart import UnendurableError, apart
+
+
+def add(one: int, other: int) -> int:
+    return one + other
+
+
+def own_number() -> int:
+    return os.getpid()
+
+
+def end_by(number: int) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(60)
+
+
+def end_once(mark: Path) -> str:
+    if not mark.exists():
+        mark.touch()
+        os.abort()
+    return "the second time"
+
+
+def take_much() -> int:
+    return len(bytearray(64 << 30))
+
+
+def print_much() -> str:
+    os.write(1, b"x" * 100_000)
+    return "printed"
+
+
+class UnsendableError(Exception):
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+def fail(error: str) -> None:
+    raise FileNotFoundError(2, "not there") if error == "sent" else UnsendableError("cannot", "be sent")
+
+
+def is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_results_and_errors_come_back_from_one_process() -> None:
+    assert apart(add, 2, other=3) == 5
+    assert apart(own_number) == apart(own_number) != os.getpid()
+    assert apart(print_much) == "printed"
+    with pytest.raises(FileNotFoundError, match="not there"):
+        apart(fail, "sent")
+    with pytest.raises(RuntimeError, match="UnsendableError: cannot be sent"):
+        apart(fail, "in words")
+
+
+def test_what_ends_the_process_twice_is_told_and_the_next_question_is_answered() -> None:
+    for number in (signal.SIGABRT, signal.SIGSEGV):
+        with pytest.raises(UnendurableError, match=f"ends the process that looks into it .{number.name}"):
+            apart(end_by, number)
+    assert apart(add, 2, 3) == 5
+
+
+def test_a_process_that_dies_once_is_no_verdict(tmp_path: Path) -> None:
+    assert apart(end_once, tmp_path / "mark") == "the second time"
+
+
+def test_a_process_that_somebody_kills_says_nothing_of_what_it_did() -> None:
+    with pytest.raises(OSError, match="was killed"):
+        apart(end_by, signal.SIGKILL)
+
+
+def test_memory_has_a_bound() -> None:
+    with pytest.raises(UnendurableError, match="takes more than 4 GiB to look into"):
+        apart(take_much)
+
+
+def test_an_interruption_leaves_no_answer_for_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = apart(own_number)
+
+    def interrupted(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pickle, "load", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            apart(add, 1, 1)
+    assert not is_running(number)
+    assert apart(add, 2, 3) == 5
