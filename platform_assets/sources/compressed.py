@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 
 _BEGINNING = b"\x1f\x8b"
@@ -23,13 +24,13 @@ def is_compressed(file: Path) -> bool:
     return file.suffix.lower() == COMPRESSED
 
 
-def holds_gzip(file: Path) -> bool:
+def holds_gzip(file: LandedFile) -> bool:
     """Whether a file begins as gzip does, whatever its name."""
-    with file.open("rb") as stream:
+    with file.open() as stream:
         return stream.read(len(_BEGINNING)) == _BEGINNING
 
 
-def chunks(file: Path, limits: Limits, size: int) -> Iterator[bytes]:
+def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
     """What is in a file, unpacked, piece by piece.
 
     Args:
@@ -40,22 +41,22 @@ def chunks(file: Path, limits: Limits, size: int) -> Iterator[bytes]:
     Raises:
         CompressionError: it is damaged or cut short, or not gzip though its name says so.
         LimitError: too much is in it.
-        OSError: it cannot be read.
+        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
-    if not is_compressed(file):
-        with file.open("rb") as stream:
+    if not is_compressed(file.file):
+        with file.open() as stream:
             while chunk := stream.read(size):
                 yield chunk
         return
-    if not file.stat().st_size:
+    if not file.size:
         raise CompressionError(_CUT_SHORT)
     if not holds_gzip(file):
         raise CompressionError(f"is not gzip, though its name ends with {COMPRESSED}")
     unpacked = 0
-    with file.open("rb") as packed, gzip.GzipFile(fileobj=packed, mode="rb") as stream:
+    with file.open() as packed, gzip.GzipFile(fileobj=packed, mode="rb") as stream:
         while chunk := _unpacked(stream, size):
             unpacked += len(chunk)
-            if reason := limits.unpacks_too_far(unpacked, file.stat().st_size):
+            if reason := limits.unpacks_too_far(unpacked, file.size):
                 raise LimitError(reason)
             yield chunk
 

@@ -50,12 +50,22 @@ def sha256_of(file: Path, path: str, state: State) -> str:
         OSError: it cannot be read.
     """
     digest = hashlib.sha256()
-    with _opened(file, path) as stream:
-        _expect(stream, state)
+    with opened(file, path, state) as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
         _expect(stream, state)
     return digest.hexdigest()
+
+
+@contextmanager
+def opened(file: Path, path: str, state: State) -> Iterator[BinaryIO]:
+    """What is in a file, to be read; arguments and errors as of `sha256_of`.
+
+    Nothing is waited for: a pipe that lies in its place has another state.
+    """
+    with _opened(file, path) as stream:
+        _expect(stream, state)
+        yield stream
 
 
 def _expect(stream: BinaryIO, state: State) -> None:

@@ -16,7 +16,7 @@ from platform_assets.records.line_copies import ENDING, restored
 from platform_assets.sources.apart import UnendurableError, apart
 from platform_assets.sources.columns import JsonNames, wrong_columns
 from platform_assets.sources.compressed import CompressionError, holds_gzip, is_compressed
-from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.names import listed
 from platform_assets.sources.parquet import (
@@ -79,6 +79,7 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
         limits: what it may cost.
 
     Raises:
+        ChangedError, LinkError: another one lies in its place.
         OSError: it cannot be opened or read, which says nothing about what is in it.
     """
     if ":" in str(file.file) and _PATTERN.search(str(file.file)):
@@ -91,12 +92,12 @@ def inspect(file: LandedFile, contract: Contract, limits: Limits = Limits()) -> 
                 return _inspect_csv(file, contract, limits)
             case "json":
                 return _inspect_json(file, limits, contract)
-    except (OSError, MemoryError):
+    except (*NOT_AS_LISTED, MemoryError):
         raise
     except (CompressionError, LimitError, UnendurableError) as error:
         return _refused(str(error))
     except EncodingError as error:
-        if not is_compressed(file.file) and holds_gzip(file.file):
+        if not is_compressed(file.file) and holds_gzip(file):
             return _refused(f"is gzip; let its name say so: {file.file.name}{COMPRESSED}")
         if error.is_utf16:
             return _refused(f"is UTF-16 text; {_AS_UTF_8}")
@@ -115,9 +116,9 @@ def is_readable(file: LandedFile) -> str | None:
 
 def _read_through(file: LandedFile) -> str | None:
     try:
-        parquet = pq.ParquetFile(file.file, pre_buffer=False)
-        for _ in parquet.iter_batches(_ROWS_AT_ONCE):
-            pass
+        with file.open() as stream:
+            for _ in pq.ParquetFile(stream, pre_buffer=False).iter_batches(_ROWS_AT_ONCE):
+                pass
     except (pa.ArrowException, OSError) as error:
         if _is_of_the_system(error):
             raise
@@ -151,34 +152,35 @@ def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contrac
 
 
 def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
-    if reason := too_large_footer(file.file, file.size):
-        return _refused(reason)
-    try:
-        parquet = pq.ParquetFile(file.file)
-        if reason := beyond(parquet.metadata, file.size, limits):
-            return _refused(reason, parquet.metadata.num_rows)
-        schema = parquet.schema_arrow.remove_metadata()
-        codec = unknown_codec(parquet.metadata)
-    except (pa.ArrowException, OSError) as error:
-        if _is_of_the_system(error):
-            raise
-        return _refused(f"is not a Parquet file: {_first_line(error)}")
-    except UnicodeDecodeError:
-        return _refused("has a column whose name is not UTF-8; rename it")
-    if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
-        return _refused(reason, parquet.metadata.num_rows)
-    inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
-    if inspection.reason is not None:
-        return inspection
-    reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
-    if reason is None:
+    with file.open() as stream:
+        if reason := too_large_footer(stream, file.size):
+            return _refused(reason)
         try:
-            reason = becomes_too_much(file.file, parquet, file.size, limits)
+            parquet = pq.ParquetFile(stream)
+            if reason := beyond(parquet.metadata, file.size, limits):
+                return _refused(reason, parquet.metadata.num_rows)
+            schema = parquet.schema_arrow.remove_metadata()
+            codec = unknown_codec(parquet.metadata)
         except (pa.ArrowException, OSError) as error:
             if _is_of_the_system(error):
                 raise
-            reason = _corrupt(error)
-    return replace(inspection, reason=reason)
+            return _refused(f"is not a Parquet file: {_first_line(error)}")
+        except UnicodeDecodeError:
+            return _refused("has a column whose name is not UTF-8; rename it")
+        if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
+            return _refused(reason, parquet.metadata.num_rows)
+        inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
+        if inspection.reason is not None:
+            return inspection
+        reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
+        if reason is None:
+            try:
+                reason = becomes_too_much(stream, parquet, file.size, limits)
+            except (pa.ArrowException, OSError) as error:
+                if _is_of_the_system(error):
+                    raise
+                reason = _corrupt(error)
+        return replace(inspection, reason=reason)
 
 
 def _is_unknown_gzip(file: LandedFile) -> bool:
@@ -187,7 +189,7 @@ def _is_unknown_gzip(file: LandedFile) -> bool:
 
 def _inspect_csv(file: LandedFile, contract: Contract, limits: Limits) -> Inspection:
     csv_file, records = _Csv(contract, limits), Records()
-    seen = scan(file.file, csv_file.look, records, limits)
+    seen = scan(file, csv_file.look, records, limits)
     if not seen.lines and seen.wrong is None:
         return _refused("is empty: not even a header line")
     landed = max(seen.lines - 1, 0)
@@ -295,7 +297,7 @@ def _ends_open(line: str, fields: int) -> bool:
 
 def _inspect_json(file: LandedFile, limits: Limits, contract: Contract) -> Inspection:
     names = JsonNames(contract)
-    seen = scan(file.file, names.look, None, limits)
+    seen = scan(file, names.look, None, limits)
     if seen.beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return _refused("is a JSON array; deliver one object per line", seen.lines)
     if (reason := seen.wrong or names.missing()) is not None:

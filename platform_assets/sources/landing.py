@@ -8,18 +8,22 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, Format, format_of
-from platform_assets.sources.content import ChangedError, LinkError, State, sha256_of, state_of
+from platform_assets.sources.content import ChangedError, LinkError, State, opened, sha256_of, state_of
 from platform_assets.sources.limits import Limits
 
 _REMEMBERED = 4096
 """Changed files whose content a process remembers."""
+NOT_AS_LISTED = (OSError, ChangedError, LinkError)
+"""Errors of whoever opens a file that was listed."""
 _IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
 
 
@@ -46,6 +50,16 @@ class LandedFile:
     modified_ns: int
     state: State
     sha256: str = ""
+
+    def open(self) -> AbstractContextManager[BinaryIO]:
+        """What is in it, to be read, as long as it is the file that was listed.
+
+        Raises:
+            ChangedError: it is in another state, or another file.
+            LinkError: a link lies on the way to it.
+            OSError: it cannot be opened.
+        """
+        return opened(self.file, self.path, self.state)
 
 
 @dataclass(frozen=True)
@@ -209,7 +223,7 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
             problems.append(Problem(f"{folder}/{entry.name}", "is a link or a file where a folder should be"))
             return None
     except OSError as error:
-        problems.append(unreadable(f"{folder}/{entry.name}", error))
+        problems.append(not_as_listed(f"{folder}/{entry.name}", error))
         return None
     return day
 
@@ -245,15 +259,11 @@ def _look(
         if reason := limits.too_large(landed.size):
             return Problem(path, reason)
         if known is None or (known.refused and known.size != landed.size):
-            with file.open("rb"):
+            with landed.open():
                 return landed
         sha256 = _remembered(file, path, landed.state)
-    except OSError as error:
-        return unreadable(path, error)
-    except ChangedError:
-        return _changed(path)
-    except LinkError:
-        return Problem(path, _IS_A_LINK)
+    except NOT_AS_LISTED as error:
+        return not_as_listed(path, error)
     if sha256 == known.sha256:
         return None
     if not known.refused:
@@ -273,12 +283,8 @@ def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]
     for landed in files:
         try:
             with_sha256.append(replace(landed, sha256=sha256_of(landed.file, landed.path, landed.state)))
-        except OSError as error:
-            problems.append(unreadable(landed.path, error))
-        except ChangedError:
-            problems.append(_changed(landed.path))
-        except LinkError:
-            problems.append(Problem(landed.path, _IS_A_LINK))
+        except NOT_AS_LISTED as error:
+            problems.append(not_as_listed(landed.path, error))
     return with_sha256, problems
 
 
@@ -299,9 +305,13 @@ def _remembered(file: Path, path: str, state: State) -> str:
     return sha256_of(file, path, state)
 
 
-def unreadable(path: str, error: OSError) -> Problem:
-    """That a file cannot be opened or read, which says nothing about what is in it."""
-    return Problem(path, f"cannot be read: {error.strerror}")
+def not_as_listed(path: str, error: Exception) -> Problem:
+    """What one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
+    if isinstance(error, ChangedError):
+        return _changed(path)
+    if isinstance(error, LinkError):
+        return Problem(path, _IS_A_LINK)
+    return Problem(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _changed(path: str) -> Problem:

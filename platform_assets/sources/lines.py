@@ -22,7 +22,7 @@ def lines_of(file: LandedFile, limits: Limits = Limits()) -> Iterator[bytes]:
     Raises:
         CompressionError: it cannot be unpacked.
         LimitError: too much is in it.
-        OSError: it cannot be read.
+        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
-    content = chunks(file.file, limits, _CHUNK)
+    content = chunks(file, limits, _CHUNK)
     return on_lines(content) if file.format == "csv" else content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,11 +43,10 @@ _BECOMES: dict[str, tuple[_Is, ...]] = {
 """Besides text and nothing at all, which can become anything. Values that do not fit refuse their row."""
 
 
-def too_large_footer(file: Path, size: int) -> str | None:
+def too_large_footer(stream: BinaryIO, size: int) -> str | None:
     """That a footer is longer than anybody should have to read, if so."""
-    with file.open("rb") as stream:
-        stream.seek(max(size - _ENDING, 0))
-        said = int.from_bytes(stream.read(4), "little")
+    stream.seek(max(size - _ENDING, 0))
+    said = int.from_bytes(stream.read(4), "little")
     if _MOST_FOOTER < said < size:
         return f"has a footer of {said:,} bytes, more than {_MOST_FOOTER:,}; write fewer columns or row groups"
     return None

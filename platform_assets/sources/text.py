@@ -8,9 +8,9 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from platform_assets.sources.compressed import chunks
+from platform_assets.sources.landing import LandedFile
 from platform_assets.sources.limits import Limits
 from platform_assets.sources.records import Records
 
@@ -77,7 +77,7 @@ Look = Callable[[Lines], str | None]
 """What is wrong with some lines, if anything."""
 
 
-def scan(file: Path, look: Look, records: Records | None = None, limits: Limits = Limits()) -> Scan:
+def scan(file: LandedFile, look: Look, records: Records | None = None, limits: Limits = Limits()) -> Scan:
     """Read a file once, to its end, or to where it is beyond a bound.
 
     Args:
@@ -90,7 +90,7 @@ def scan(file: Path, look: Look, records: Records | None = None, limits: Limits 
         CompressionError: it says that it is compressed, and cannot be unpacked.
         EncodingError: it is not UTF-8, whatever else is wrong.
         LimitError: too much is in it.
-        OSError: it cannot be read.
+        ChangedError, LinkError, OSError: it cannot be read, or is not what was listed.
     """
     decoder, splitter = _Decoder(), _Splitter(look, limits, headers=1 if records else 0)
     for chunk in chunks(file, limits, CHUNK):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,11 +68,11 @@ class _Column:
         return text + self._most_of_group * self._width if self._is_list else text
 
 
-def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Limits) -> str | None:
+def becomes_too_much(stream: BinaryIO, parquet: pq.ParquetFile, size: int, limits: Limits) -> str | None:
     """Which bound a file passes when it is unpacked, if it does; known codecs only.
 
     Args:
-        file: where it is.
+        stream: of the file.
         parquet: the same, opened.
         size: bytes of the file.
         limits: of what it may become.
@@ -84,16 +84,15 @@ def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Lim
     columns = [_Column(parquet.schema.column(n)) for n in range(len(parquet.schema))]
     unpacked = 0
     try:
-        with file.open("rb") as stream:
-            for count, page in enumerate(pages(stream, parquet.metadata), 1):
-                if count > _MOST_PAGES:
-                    return f"has more than {_MOST_PAGES:,} pages; write larger ones"
-                if page.unpacked > _LARGEST_PAGE:
-                    return f"has a page of {page.unpacked:,} bytes, more than {_LARGEST_PAGE:,}; write smaller ones"
-                unpacked += page.unpacked
-                if reason := limits.unpacks_too_far(unpacked, size):
-                    return reason
-                columns[page.column].take(page)
+        for count, page in enumerate(pages(stream, parquet.metadata), 1):
+            if count > _MOST_PAGES:
+                return f"has more than {_MOST_PAGES:,} pages; write larger ones"
+            if page.unpacked > _LARGEST_PAGE:
+                return f"has a page of {page.unpacked:,} bytes, more than {_LARGEST_PAGE:,}; write smaller ones"
+            unpacked += page.unpacked
+            if reason := limits.unpacks_too_far(unpacked, size):
+                return reason
+            columns[page.column].take(page)
     except PageError:
         return "is corrupt: a page of it makes no sense"
     if reason := limits.repeats_too_much(sum(column.least for column in columns), size):
@@ -104,18 +103,18 @@ def becomes_too_much(file: Path, parquet: pq.ParquetFile, size: int, limits: Lim
     # Of texts in deltas Arrow makes no dictionary: each is held as often as it is meant.
     for is_delta, at_once in ((False, _AT_ONCE_OF_FEW), (True, _AT_ONCE)):
         names = [column.path for column in texts if column.is_delta is is_delta]
-        repeated += _repeated(file, names, at_once, most, once=not is_delta) if names else 0
+        repeated += _repeated(stream, names, at_once, most, once=not is_delta) if names else 0
         if reason := limits.repeats_too_much(repeated, size):
             return reason
     is_long = sum(column.of_a_row for column in columns) > _LONG
     suspects = [column.path for column in columns if is_long or column.of_a_row > limits.line_bytes]
-    return _long_row(file, suspects, limits) if suspects else None
+    return _long_row(stream, suspects, limits) if suspects else None
 
 
-def _long_row(file: Path, names: list[str], limits: Limits) -> str | None:
+def _long_row(stream: BinaryIO, names: list[str], limits: Limits) -> str | None:
     """That a row has more bytes in some columns than a line may have, if so."""
     row = 0
-    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(_AT_ONCE, columns=names):
+    for batch in pq.ParquetFile(stream, pre_buffer=False).iter_batches(_AT_ONCE, columns=names):
         if batch.nbytes > limits.line_bytes:
             for at in range(len(batch)):
                 if reason := limits.row_too_long(batch.slice(at, 1).nbytes, row + at + 1):
@@ -124,17 +123,17 @@ def _long_row(file: Path, names: list[str], limits: Limits) -> str | None:
     return None
 
 
-def _repeated(file: Path, names: list[str], at_once: int, most: int, *, once: bool) -> int:
+def _repeated(stream: BinaryIO, names: list[str], at_once: int, most: int, *, once: bool) -> int:
     """Bytes of all values of some columns, as far as they are worth counting.
 
     Args:
-        file: where it is.
+        stream: of the file.
         names: of the columns.
         at_once: rows that are looked at together.
         most: bytes that are worth counting.
         once: whether to hold each value once.
     """
-    parquet = pq.ParquetFile(file, read_dictionary=names if once else [], pre_buffer=False)
+    parquet = pq.ParquetFile(stream, read_dictionary=names if once else [], pre_buffer=False)
     total = 0
     for batch in parquet.iter_batches(at_once, columns=names):
         total += sum(_bytes(leaf) for column in batch.columns for leaf in _leaves(column))

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import tracemalloc
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
@@ -21,9 +22,11 @@ from hypothesis import strategies as st
 
 from platform_assets.contracts import Column, Contract, LandingFiles
 from platform_assets.sources import text as stream
+from platform_assets.sources.content import ChangedError, LinkError
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import list_landing
 from platform_assets.sources.limits import Limits
+from platform_assets.sources.lines import lines_of as lines_as_copied
 
 CONTRACT = Contract(
     name="raw.visits",
@@ -274,8 +277,10 @@ PIECES = st.sampled_from([
 def test_a_file_that_streams_past_is_the_file_as_a_whole(content, chunk):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream, "CHUNK", chunk)
-        file = Path(folder, "a.csv")
-        file.write_bytes(content)
+        place = Path(folder, "visits", "2017-01-01", "a.csv")
+        place.parent.mkdir(parents=True)
+        place.write_bytes(content)
+        [file] = list_landing(Path(folder), LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
         shown: list[bytes] = []
         where: tuple[int, int] | None = None
         try:
@@ -433,6 +438,9 @@ def test_a_parquet_file_with_a_broken_page_is_found_out_by_reading_it(look, tmp_
     [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     assert (is_readable(file) or "").startswith("is corrupt: ")
     file.file.write_bytes(parquet(columns()))
+    with pytest.raises(ChangedError):
+        is_readable(file)
+    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     assert is_readable(file) is None
 
 
@@ -518,6 +526,27 @@ def test_a_file_that_vanished_is_not_judged(look, tmp_path, name):
     [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
     file.file.unlink()
     with pytest.raises(FileNotFoundError):
+        inspect(file, CONTRACT)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz", "a.parquet"])
+def test_what_lies_in_place_of_a_listed_file_is_neither_followed_nor_waited_for(look, tmp_path, name):
+    look(name, f"{HEADER}\n")
+    [file] = list_landing(tmp_path, LandingFiles("visits"), {}, until=date(2017, 1, 1), settle_s=0).pending
+    file.file.rename(tmp_path / "elsewhere")
+    file.file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LinkError):
+        inspect(file, CONTRACT)
+    file.file.unlink()
+    os.mkfifo(file.file)
+    with pytest.raises(ChangedError):
+        inspect(file, CONTRACT)
+    if name != "a.parquet":
+        with pytest.raises(ChangedError):
+            next(lines_as_copied(file))
+    file.file.unlink()
+    file.file.write_bytes(b"longer than what was listed")
+    with pytest.raises(ChangedError):
         inspect(file, CONTRACT)
 
 

@@ -263,12 +263,12 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch)
     deliver(root, "a.csv")
     deliver(root, "b.csv")
 
-    def refuse(file: Path, *how: object) -> object:
-        raise PermissionError(13, "Permission denied", str(file))
+    def refuse(*_: object) -> object:
+        raise PermissionError(13, "Permission denied")
 
     def listed() -> Listing:
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "open", refuse)
+            patch.setattr(landing, "opened", refuse)
             return look(root)
 
     assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}

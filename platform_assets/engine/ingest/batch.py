@@ -30,7 +30,7 @@ from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
-from platform_assets.sources.landing import LandedFile, Problem, changed_since, unreadable
+from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, changed_since, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
@@ -95,8 +95,8 @@ def ingest_batch(turn: IngestTurn, spark: SparkSession, files: Sequence[LandedFi
     for file in files:
         try:
             seen[file] = inspect(file, turn.contract, limits)
-        except OSError as error:
-            left[file] = unreadable(file.path, error)
+        except NOT_AS_LISTED as error:
+            left[file] = not_as_listed(file.path, error)
     refused = {file: inspection.reason for file, inspection in seen.items() if inspection.reason is not None}
     while seen:
         try:
@@ -185,7 +185,11 @@ def _stage_rows(
         except (PySparkException, Py4JError):
             good = [file for part in parts for file in part]
             _raise_if_changed(good)
-            culprits = {f: reason for f in good if f.format == "parquet" and (reason := is_readable(f))}
+            try:
+                culprits = {f: reason for f in good if f.format == "parquet" and (reason := is_readable(f))}
+            except NOT_AS_LISTED:
+                _raise_if_changed(good)
+                raise
             for part in [] if culprits else parts:
                 culprits |= untakeable(parsed, described, part)
             if not culprits:
@@ -220,7 +224,7 @@ def _as_lines(
             copies[file] = folder / f"{len(copies)}/{file.path}{ENDING}"
             try:
                 copies[file].write_pieces(lines_of(file, limits))
-            except (CompressionError, LimitError, OSError):
+            except (CompressionError, LimitError, *NOT_AS_LISTED):
                 _raise_if_changed([file])
                 raise
         yield copies
