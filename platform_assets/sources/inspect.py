@@ -28,6 +28,7 @@ from platform_assets.sources.parquet import (
     wrong_types,
 )
 from platform_assets.sources.records import Records
+from platform_assets.sources.spark_schema import said_to_spark, wrong_for_spark
 from platform_assets.sources.text import EncodingError, Lines, Scan, scan
 from platform_assets.sources.unpacked import becomes_too_much
 
@@ -140,7 +141,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _refused(reason: str, landed: int = 0) -> Inspection:
-    return Inspection((), "", landed, reason)
+    return Inspection((), "", max(landed, 0), reason)
 
 
 def _judge(columns: tuple[str, ...], schema: str, landed: int, contract: Contract) -> Inspection:
@@ -160,7 +161,7 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
             if reason := beyond(parquet.metadata, file.size, limits):
                 return _refused(reason, parquet.metadata.num_rows)
             schema = parquet.schema_arrow.remove_metadata()
-            codec = unknown_codec(parquet.metadata)
+            codec, said = unknown_codec(parquet.metadata), said_to_spark(parquet.metadata)
         except (pa.ArrowException, OSError) as error:
             if _is_of_the_system(error):
                 raise
@@ -169,10 +170,11 @@ def _inspect_parquet(file: LandedFile, contract: Contract, limits: Limits) -> In
             return _refused("has a column whose name is not UTF-8; rename it")
         if reason := limits.too_nested(max((depth(field.type) for field in schema), default=0)):
             return _refused(reason, parquet.metadata.num_rows)
-        inspection = _judge(tuple(schema.names), schema.to_string(), parquet.metadata.num_rows, contract)
+        inspection = _judge(tuple(schema.names), schema.to_string() + said, parquet.metadata.num_rows, contract)
         if inspection.reason is not None:
             return inspection
         reason = codec or unreadable_column(parquet.schema) or wrong_types(schema, contract)
+        reason = reason or wrong_for_spark(said, schema)
         if reason is None:
             try:
                 reason = becomes_too_much(stream, parquet, file.size, limits)

@@ -54,6 +54,8 @@ def too_large_footer(stream: BinaryIO, size: int) -> str | None:
 
 def beyond(metadata: pq.FileMetaData, size: int, limits: Limits) -> str | None:
     """Which bound a file passes by what its footer says is in it, if it does."""
+    if metadata.num_rows < 0:
+        return f"is corrupt: its footer counts {metadata.num_rows:,} rows"
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     return (
         limits.too_many_rows(metadata.num_rows)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hypothesis
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,18 @@ from pyspark.sql import SparkSession
 
 from platform_assets.engine.results import IngestResult
 from platform_assets.records.manifest import Arrival
-from platform_assets_tests.support.hostile import BOUNDS, REFUSED, ROWS, SPARKS, csv, good, mutated
+from platform_assets_tests.support.hostile import (
+    BOUNDS,
+    REFUSED,
+    ROWS,
+    SPARKS,
+    csv,
+    good,
+    mutated,
+    parquet,
+    parquet_for_spark,
+    spark_schema,
+)
 from platform_assets_tests.support.orchestration.readings import SENSORS
 from platform_assets_tests.support.world import MakeWorld, World, empty_world
 
@@ -58,6 +71,20 @@ def test_files_that_spark_cannot_take_are_found_among_others(make_world: MakeWor
         assert word in (arrivals[name].reason or ""), arrivals[name].reason
         assert str(world.settings.landing) not in (arrivals[name].reason or "")
     assert not result.problems
+    balanced(world, arrivals)
+
+
+def test_what_a_file_says_of_its_columns_to_spark_changes_no_other_file(make_world: MakeWorld) -> None:
+    """Spark takes the types of files that look alike from what one of them says beside its schema."""
+    world = make_world(days=3, domains=SENSORS, **BOUNDED)
+    twenty = pa.array([20], pa.int32())
+    said = [("sensor", "string"), ("measured_at", "timestamp"), ("celsius", "interval year")]
+    lies = parquet_for_spark(spark_schema(said), celsius=twenty)
+    world.deliver("readings", ARRIVAL, "a_lies.parquet", lies)
+    world.deliver("readings", ARRIVAL, "good.parquet", parquet(celsius=twenty))
+    arrivals, _ = taken(world)
+    assert (arrivals["a_lies.parquet"].reason or "").startswith("says to Spark that celsius is interval year, and")
+    assert [row["celsius"] for row in world.rows("raw.readings")] == [Decimal(20)]
     balanced(world, arrivals)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, time
 from decimal import Decimal
@@ -54,6 +55,28 @@ def parquet(how: dict[str, object] | None = None, rows: int = 1, **other: pa.Arr
     sink = io.BytesIO()
     pq.write_table(pa.table(columns | other), sink, **(how or {}))
     return sink.getvalue()
+
+
+def parquet_for_spark(said: str, **other: pa.Array) -> bytes:
+    """A Parquet file that says beside its schema which types Spark is to read, as those do that Spark wrote."""
+    sink = io.BytesIO()
+    table = pq.read_table(io.BytesIO(parquet(**other)))
+    pq.write_table(table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": said}), sink)
+    return sink.getvalue()
+
+
+def spark_schema(types: list[tuple[str, str]]) -> str:
+    """As Spark writes names and types."""
+    fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in types]
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def _of_a_class() -> bytes:
+    """The type of its column is a class, which whoever reads it loads and makes an object of."""
+    name = "org.apache.spark.ml.linalg.VectorUDT"
+    type_ = f'{{"\\u0074ype": "udt", "class": "{name}", "pyClass": "this.Zen", "sqlType": "string"}}'
+    said = '{"type": "struct", "fields": [{"name": "more", "type": %s, "nullable": true, "metadata": {}}]}'
+    return parquet_for_spark(said % type_, more=pa.array(["a"]))
 
 
 def nested(depth: int) -> pa.Array:
@@ -128,13 +151,16 @@ def _one_list(values: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 
 
+def _footer_of_one_column(rest: bytes) -> bytes:
+    """A file that is only a footer: one column, then its number of rows, and groups of rows."""
+    root, leaf = b"\x48\x04root\x15\x02\0", b"\x15\x02\x25\x02\x18\x01a\0"
+    footer = b"\x15\x02\x19\x2c" + root + leaf + rest + b"\0"
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
 def _columns_beyond_its_schema() -> bytes:
     """51 bytes that end whoever reads them with Arrow: of one column, with two in its only group of rows."""
-    root, leaf = b"\x48\x04root\x15\x02\0", b"\x15\x02\x25\x02\x18\x01a\0"
-    schema = b"\x15\x02\x19\x2c" + root + leaf
-    group = b"\x19\x2c" + 2 * b"\x26\0\0" + b"\x16\0\x16\0\0"
-    footer = schema + b"\x16\0\x19\x1c" + group + b"\0"
-    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    return _footer_of_one_column(b"\x16\0\x19\x1c" + b"\x19\x2c" + 2 * b"\x26\0\0" + b"\x16\0\x16\0\0")
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -238,6 +264,20 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "value_further.parquet": (
         lambda: parquet(rows=500, more=pa.array([*["x"] * 400, "x" * 2_000_000, *["x"] * 99])),
         "has more than 1,048,576 bytes in row 401",
+    ),
+    "class.parquet": (_of_a_class, "has a type of Spark's that is a program's class"),
+    "for_spark.parquet": (lambda: parquet_for_spark("{"), "says something of its types to Spark"),
+    "for_spark_twice.parquet": (
+        lambda: parquet_for_spark(spark_schema([("sensor", "string")])[:-1] + ', "type": "struct"}'),
+        "says something of its types to Spark",
+    ),
+    "months.parquet": (
+        lambda: parquet_for_spark(spark_schema([("more", "interval year")]), more=pa.array([20], pa.int32())),
+        "says to Spark that more is interval year, and holds int32",
+    ),
+    "fewer_than_none.parquet": (
+        lambda: _footer_of_one_column(b"\x16\x01\x19\x0c"),
+        "is corrupt: its footer counts -1 rows",
     ),
     "end.parquet": (_columns_beyond_its_schema, "ends the process that looks into it"),
     "header_of_a_page.parquet": (
