@@ -25,7 +25,9 @@ NO_RUN = 'subscription { pipelineRunLogs(runId: "none") { __typename } }'
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Webserver, Webserver]]:
     """One as `up` starts it by itself, and one with all that can be set; both at once, since each takes its seconds."""
     with ExitStack() as stack:
-        plain = stack.enter_context(starting(tmp_path_factory.mktemp("plain"), DAGSTER_WEBSERVER_HOST="0.0.0.0"))
+        plain = stack.enter_context(
+            starting(tmp_path_factory.mktemp("plain"), DAGSTER_WEBSERVER_HOST="0.0.0.0", WEB_CONCURRENCY="4")
+        )
         shared = stack.enter_context(
             starting(
                 tmp_path_factory.mktemp("shared"),
