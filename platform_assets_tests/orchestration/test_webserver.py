@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,13 @@ from platform_assets_tests.support.orchestration.webserver import LIMIT, Webserv
 PASSWORD = "correct horse battery"
 EVIL = "http://evil.example"
 SHARED = "https://dagster.example.com"
+
+
+def encoded(text: str) -> str:
+    """As HTTP Basic has it."""
+    return f"Basic {b64encode(text.encode()).decode()}"
+
+
 NO_RUN = 'subscription { pipelineRunLogs(runId: "none") { __typename } }'
 
 
@@ -93,6 +101,36 @@ def test_no_host_and_two_are_no_way_around(hosts: bytes, plain: Webserver) -> No
     with socket.create_connection(("127.0.0.1", plain.port), timeout=30) as raw:
         raw.sendall(b"GET /server_info HTTP/1.1\r\n" + (hosts % plain.port if hosts else b"") + b"\r\n")
         assert raw.recv(1000).split(b" ")[1] in {b"400", b"403"}
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost.:{}", "127.1:{}", "0x7f000001:{}", "0.0.0.0:{}", "[::ffff:127.0.0.1]:{}", "127.0.0.1:0{}", "localhost",
+        "evil@127.0.0.1:{}", "127.0.0.1:{}@evil", "127.0.0.1:{}#evil", "127.0.0.1:{},evil", "localhost%00:{}",
+    ],
+)  # fmt: skip
+def test_other_ways_to_write_its_name_are_none_of_its_names(host: str, plain: Webserver) -> None:
+    said = {"X-Forwarded-Host": f"127.0.0.1:{plain.port}", "Forwarded": f"host=127.0.0.1:{plain.port}"}
+    asked = plain.ask("GET", "/server_info", headers={"Host": host.format(plain.port)} | said)
+    assert asked.status_code == 403
+
+
+def test_a_second_request_behind_the_first_is_looked_at_too(plain: Webserver) -> None:
+    """Where it begins, nobody can be made to see otherwise."""
+    own = b"Host: 127.0.0.1:%d\r\n" % plain.port
+    evil = b"GET /server_info HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+    lengths = b"Content-Type: application/json\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    assert plain.raw(b"POST /graphql HTTP/1.1\r\n" + own + lengths + evil) == [b"400"]
+    assert plain.raw(b"GET /server_info HTTP/1.1\r\n" + own + b"\r\n" + evil) == [b"200", b"403"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/logs/../../../home/dagster.yaml", "/logs/..%2f..%2f..%2f..%2fetc/passwd", "/logs/."]
+)
+def test_no_path_leads_out_of_what_it_serves(path: str, plain: Webserver) -> None:
+    own = b"Host: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % plain.port
+    assert plain.raw(f"GET {path} HTTP/1.1\r\n".encode() + own) == [b"500"], "refused by Dagster, which tells nothing"
 
 
 def test_a_mutation_by_get_changes_nothing(plain: Webserver) -> None:
@@ -183,6 +221,25 @@ def test_with_the_password_everything_is_as_ever(shared: Webserver) -> None:
     assert "Unauthorized" in asked.text, "it is read-only all the same"
     headers = basic("up", PASSWORD)
     assert shared.subscribe(NO_RUN, "/shop/graphql", origin=Origin(shared.url), additional_headers=headers)["payload"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"Bearer {PASSWORD}", PASSWORD, "Basic", "Basic =", "Basic \xff\xfe", encoded(PASSWORD),
+        encoded(f"up:{PASSWORD}\0"), encoded(f"up:x:{PASSWORD}"), encoded(f"up:{PASSWORD}"[:-1]), f"Negotiate x, {encoded(f'up:{PASSWORD}')}",
+    ],
+)  # fmt: skip
+def test_no_other_way_to_write_the_password_opens(given: str, shared: Webserver) -> None:
+    asked = shared.ask("GET", "/shop/server_info", headers={"Authorization": given.encode("latin-1")})
+    assert asked.status_code == 401
+
+
+@pytest.mark.parametrize("kind", ["materialization", "check", "observation"])
+def test_who_only_looks_reports_nothing(kind: str, shared: Webserver) -> None:
+    path = f"/shop/report_asset_{kind}/a?check_name=x&passed=true"
+    asked = shared.ask("POST", path, json={"check_name": "x", "passed": True}, auth=shared.auth)
+    assert (asked.status_code, "Not authorized" in asked.text) == (401, True)
 
 
 def test_the_password_is_in_no_command_and_no_output(shared: Webserver) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -83,6 +85,17 @@ def test_a_process_that_dies_once_is_no_verdict(tmp_path: Path) -> None:
 def test_a_process_that_somebody_kills_says_nothing_of_what_it_did() -> None:
     with pytest.raises(OSError, match="was killed"):
         apart(end_by, signal.SIGKILL)
+
+
+def test_it_ends_with_whoever_started_it() -> None:
+    """Also with one that is killed, and though a Ctrl-C is not for it."""
+    code = "import os; from platform_assets.sources.apart import apart; print(apart(os.getpid), flush=True); os.abort()"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert asked.returncode == -signal.SIGABRT
+    until = time.monotonic() + 30
+    while is_running(int(asked.stdout)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_memory_has_a_bound() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -56,6 +57,13 @@ class Webserver:
     def subscribe(self, query: str, path: str = "/graphql", **given: Any) -> dict[str, Any]:
         """What a websocket gets for a subscription; without a password unless one is given."""
         return subscribe(f"ws://127.0.0.1:{self.port}{path}", query, **given)
+
+    def raw(self, sent: bytes) -> list[bytes]:
+        """The status of each answer to what is sent as it is, the last of which asks for the end."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as stream:
+            stream.sendall(sent)
+            content = b"".join(iter(lambda: stream.recv(1 << 16), b""))
+        return re.findall(rb"HTTP/1\.1 (\d{3}) ", content)
 
     def limits(self) -> list[str]:
         """What `LIMIT` has changed, as its owner sees it."""
