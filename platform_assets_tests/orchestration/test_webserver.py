@@ -106,8 +106,9 @@ def test_no_host_and_two_are_no_way_around(hosts: bytes, plain: Webserver) -> No
 @pytest.mark.parametrize(
     "host",
     [
-        "localhost.:{}", "127.1:{}", "0x7f000001:{}", "0.0.0.0:{}", "[::ffff:127.0.0.1]:{}", "127.0.0.1:0{}", "localhost",
-        "evil@127.0.0.1:{}", "127.0.0.1:{}@evil", "127.0.0.1:{}#evil", "127.0.0.1:{},evil", "localhost%00:{}",
+        "localhost.:{}", "127.1:{}", "0x7f000001:{}", "0.0.0.0:{}", "[::ffff:127.0.0.1]:{}", "127.0.0.1:0{}",
+        "localhost", "evil@127.0.0.1:{}", "127.0.0.1:{}@evil", "127.0.0.1:{}#evil", "127.0.0.1:{},evil",
+        "localhost%00:{}",
     ],
 )  # fmt: skip
 def test_other_ways_to_write_its_name_are_none_of_its_names(host: str, plain: Webserver) -> None:
@@ -227,7 +228,8 @@ def test_with_the_password_everything_is_as_ever(shared: Webserver) -> None:
     "given",
     [
         f"Bearer {PASSWORD}", PASSWORD, "Basic", "Basic =", "Basic \xff\xfe", encoded(PASSWORD),
-        encoded(f"up:{PASSWORD}\0"), encoded(f"up:x:{PASSWORD}"), encoded(f"up:{PASSWORD}"[:-1]), f"Negotiate x, {encoded(f'up:{PASSWORD}')}",
+        encoded(f"up:{PASSWORD}\0"), encoded(f"up:x:{PASSWORD}"), encoded(f"up:{PASSWORD}"[:-1]),
+        f"Negotiate x, {encoded(f'up:{PASSWORD}')}",
     ],
 )  # fmt: skip
 def test_no_other_way_to_write_the_password_opens(given: str, shared: Webserver) -> None:
