@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     file_rows: int = Field(default=50_000_000, ge=1, description="Most rows of a delivered file.")
     file_columns: int = Field(default=2000, ge=1, le=20_000, description="Most columns of a delivered file.")
     file_nesting: int = Field(default=32, ge=1, le=100, description="How deep fields of a Parquet file may be nested.")
-    line_mib: int = Field(default=16, ge=1, le=16, description="Most MiB of a line, of a record on several, or of a row of Parquet.")
+    line_mib: int = Field(default=16, ge=1, le=16, description="Most MiB of a line, or of a row of Parquet.")
     unpacked_ratio: int = Field(
         default=200, ge=1, description="How many times as long as a file its content may be, beyond 64 MiB."
     )
