@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, Format, format_of
-from platform_assets.sources.content import ChangedError, LinkError, State, opened, sha256_of, state_of
+from platform_assets.sources.content import ChangedError, LinkError, State, expect_open, opened, sha256_of, state_of
 from platform_assets.sources.limits import Limits
 
 _REMEMBERED = 4096
@@ -259,8 +259,8 @@ def _look(
         if reason := limits.too_large(landed.size):
             return Problem(path, reason)
         if known is None or (known.refused and known.size != landed.size):
-            with landed.open():
-                return landed
+            expect_open(file, landed.state)
+            return landed
         sha256 = _remembered(file, path, landed.state)
     except NOT_AS_LISTED as error:
         return not_as_listed(path, error)

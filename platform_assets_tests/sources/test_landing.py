@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch)
 
     def listed() -> Listing:
         with monkeypatch.context() as patch:
-            patch.setattr(landing, "opened", refuse)
+            patch.setattr(landing, "expect_open", refuse)
             return look(root)
 
     assert said(listed()) == {f"sales/{DAY}/{name}": "cannot be read: Permission denied" for name in ("a.csv", "b.csv")}
