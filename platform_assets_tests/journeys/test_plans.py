@@ -51,20 +51,8 @@ def test_a_plan_goes_on_after_every_kill(
     before = world.digests()
     file = str(tmp_path / "plan.yaml")
     tables = ("--table", "silver.transactions", "--table", "gold.daily_sales")
-    written = run(
-        "plan",
-        "new",
-        "again",
-        *tables,
-        "--days",
-        "2017-01-02..2017-01-05",
-        "--reason",
-        "all",
-        "--by",
-        "Zoë",
-        "--out",
-        file,
-    )
+    said = (*tables, "--reason", "all", "--by", "Zoë", "--out", file)
+    written = run("plan", "new", "again", *said, "--days", "2017-01-02..2017-01-05")
     assert written.code == 0, written.err
     assert run("plan", "new", "again", *said, "--stale").code == 2
     explained = run("plan", "explain", file, "--json").json
