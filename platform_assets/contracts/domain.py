@@ -14,6 +14,7 @@ from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
+from platform_assets.contracts.windows import AsOf
 from platform_assets.errors import did_you_mean
 
 
@@ -138,6 +139,7 @@ def _problems(domains: Sequence[Domain], by_name: Mapping[str, Contract]) -> Ite
         if not unknown:
             yield from _reconciliation_problems(contract, by_name)
             yield from _lineage_problems(contract, by_name)
+            yield from _separable_problems(contract, by_name)
     yield from exposure_problems((exposure for domain in domains for exposure in domain.exposures), by_name)
     try:
         TopologicalSorter(_graph(by_name)).prepare()
@@ -169,6 +171,21 @@ def _lineage_problems(contract: Contract, by_name: Mapping[str, Contract]) -> It
                     table=contract.name,
                     field=column.name,
                 )
+
+
+def _separable_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:
+    windowed = [by_name[read.table] for read in contract.inputs if not isinstance(read.window, AsOf)]
+    for name in contract.separable_by:
+        theirs = {source.name: source.column(name).type for source in windowed if name in source.column_names}
+        other = next((table for table, type_ in theirs.items() if type_ != contract.column(name).type), None)
+        if not theirs or other:
+            what = f"is of another type in {other}" if other else "no input has, but for those read as of a day"
+            yield ContractError(
+                f"{contract.name} is separable by {name!r}, which {what}: nothing could be left unread.",
+                "Leave it out of `separable_by`.",
+                table=contract.name,
+                field="separable_by",
+            )
 
 
 def _reconciliation_problems(contract: Contract, by_name: Mapping[str, Contract]) -> Iterator[ContractError]:

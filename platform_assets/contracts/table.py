@@ -18,6 +18,7 @@ from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.mistakes import check_declaration
 from platform_assets.contracts.rules import Rule
+from platform_assets.contracts.separable import separable_problems
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf, Span, Window
 
@@ -95,6 +96,10 @@ class Contract:
         freshness: when a day is overdue.
         code_version: set by hand in place of a hash of all code that the transform reaches; days computed by another
             are stale.
+        separable_by: columns of the key by which a gold table can be computed apart. It is a promise about the
+            transform: the rows of a value come out the same if of every input that has a column of the name only the
+            rows with the value are read; inputs without it, and those read as of a day, are read whole. So no sum,
+            rank or share over several values. What it allows: `refresh --stage NAME --only COLUMN=VALUE`.
     """
 
     name: str
@@ -119,6 +124,7 @@ class Contract:
     reconciles: tuple[Reconciliation, ...] = ()
     freshness: Freshness = field(default_factory=Freshness)
     code_version: str | None = None
+    separable_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The contract of {self.name}", self._problems, self.name)
@@ -144,6 +150,7 @@ class Contract:
         yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
         for reconciliation in self.reconciles:
             yield from self._reconciliation_problems(reconciliation)
+        yield from separable_problems(self.name, self.columns, self.key, self.separable_by)
         yield from code_version_problems(f"The contract of {self.name}", self.code_version, self.name)
 
     def _error(self, what: str, todo: str, field: str | None = None) -> ContractError:

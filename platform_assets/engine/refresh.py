@@ -13,6 +13,7 @@ from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps, still_to_do
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take, takes_deliveries
+from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.recompute import recompute_step
 from platform_assets.engine.step.stage import Stage
@@ -102,6 +103,8 @@ def planned(stage: Stage, request: Request, plan: Plan | None) -> Plan:
     snapshot = stage.snapshot
     if plan is not None and plan.moment == snapshot.moment:
         return plan
+    if request.keys is not None:
+        return scoped_plan(snapshot, request, request.keys)
     return plan_steps(stage.platform, request, snapshot=snapshot)
 
 
@@ -134,7 +137,8 @@ def fill(
             if left.struck:
                 struck[table] = left.struck
         if days:
-            done.append(stage.step(spark, Step(table, tuple(sorted(days))), progress, forced=asked))
+            step = Step(table, tuple(sorted(days)))
+            done.append(stage.step(spark, step, progress, forced=asked, scope=request.keys))
     return tuple(done), struck
 
 

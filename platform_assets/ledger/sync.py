@@ -211,6 +211,7 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
     records: list[DayRecord] = []
     for day, content in sorted(change.days.items()):
         made = change_of(find(content.restores), change.table) if find and content.restores else change
+        scope = made.days[day].scope
         records.append(
             DayRecord(
                 table=change.table,
@@ -222,8 +223,8 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
                 bytes=content.bytes,
                 files=len(content.files),
                 figures=content.figures,
-                reads=made.reads,
-                code_version=made.code_version,
+                reads=scope.reads if scope else made.reads,
+                code_version=scope.code_version if scope else made.code_version,
                 seconds=change.seconds / len(change.days),
                 configuration=Configuration(made.configuration).hash if made.configuration else "",
                 git_commit=made.git_commit,

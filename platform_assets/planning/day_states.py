@@ -150,6 +150,11 @@ def unblocked(state: DayState) -> DayState:
     return state.otherwise or _UP_TO_DATE if isinstance(state, Blocked) else state
 
 
+def fingerprint_of(state: DayState) -> str:
+    """What a stale day would be made from; empty of any other."""
+    return state.fingerprint if isinstance(state, Stale) else ""
+
+
 def same_input(contract: Contract, days: Collection[date], tables: TableStates) -> tuple[date, ...]:
     """The days that would be made from exactly what they were made from, by whatever code, oldest first."""
     now = fingerprints(contract, days, tables.digests, tables.calendar, tables.views)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from platform_assets.contracts import Catalogue
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.windows import Calendar, day_range, union_read
 
 
@@ -45,11 +46,13 @@ class Request(Selection):
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
         scope: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
+        keys: only rows of these keys are, of the tables and days named alone; all of them by default.
     """
 
     by_person: bool = False
     force: bool = False
     scope: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
+    keys: KeyScope | None = None
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
         """The days of a table that were asked for by name: the table's, the days', or by force all."""

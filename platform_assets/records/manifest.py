@@ -48,6 +48,27 @@ class DataFile(_Value):
     stats: str
 
 
+class Scope(_Value):
+    """Which rows of a day were computed while all others were carried over, where these may be others by now.
+
+    The day as a whole stays what it was made from and by before, or a mixture that no day would get, so that it is
+    stale until it is computed whole.
+
+    Args:
+        keys: of the computed rows: texts of values, by column.
+        rows: that were computed.
+        made_from: fingerprint that the day would have if all of it had been computed.
+        code_version: of the day as a whole.
+        reads: version of every table that was read to make the carried rows.
+    """
+
+    keys: dict[str, tuple[str, ...]]
+    rows: int
+    made_from: str
+    code_version: str
+    reads: dict[str, int]
+
+
 class DayContent(_Value):
     """What a day becomes.
 
@@ -61,6 +82,7 @@ class DayContent(_Value):
         bytes: of the whole content.
         figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
         restores: of a day rolled back or compacted, the publication that had computed this content.
+        scope: of a day not all of whose rows were computed at once; None of any other.
     """
 
     files: tuple[DataFile, ...]
@@ -71,6 +93,7 @@ class DayContent(_Value):
     bytes: int
     figures: dict[str, int] = {}
     restores: str = ""
+    scope: Scope | None = None
 
 
 class TableChange(_Value):

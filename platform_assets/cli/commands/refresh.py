@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,11 +27,13 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.errors import PlatformError
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis, without_other_code
 from platform_assets.operations.stages.store import checked_stage, stage_names
 from platform_assets.planning.estimates import is_brief
+from platform_assets.planning.key_scope import scope_of
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request
 from platform_assets.records.history import Hold
@@ -59,6 +61,12 @@ def refresh(
     stage: Annotated[
         str | None, typer.Option("--stage", metavar="NAME", help="Compute into this stage, which nobody sees yet.")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar="COLUMN=VALUE,…", help="Into a stage: only rows of these keys; the rest is carried over."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Take what was delivered and recompute every stale day, those included that wait for a person."""
@@ -66,25 +74,37 @@ def refresh(
     with opened_platform() as platform:
         refuse_wrong_functions(platform.catalogue)
         request = _request(platform.catalogue, platform.settings, tables or [], days, force=force)
+        if only:
+            request = _only(platform.catalogue, request, only, stage)
         refuse_what_tables_cannot_take(platform, request)
         snapshot = _basis(platform, stage)
         landed = Delivered() if stage else delivered(platform)
-        plan = plan_steps(platform, request, landed.intakes, snapshot)
+        if request.keys is None:
+            plan = plan_steps(platform, request, landed.intakes, snapshot)
+        else:
+            plan = scoped_plan(snapshot, request, request.keys)
         if request.tables and request.days is not None and not plan.intakes:
             _refuse_blocked(plan)
         root = None if stage else landing_problem(platform.settings, platform.catalogue)
         held = _left_alone(platform, snapshot.holds(), request, plan)
+        scoped = {"only": request.keys.texts} if request.keys else {}
         if not as_json:
+            if request.keys:
+                say(
+                    "[bold]only[/]",
+                    f"rows of {request.keys}; the others are carried over, and estimates are of whole days",
+                )
             _print_plan(plan, held, root, landed.growing)
         problems = [*([root] if root else []), *landed.growing]
         landing = {"landing": [asdict(problem) for problem in problems]} if problems else {}
         if explain or plan.is_empty:
             if as_json:
-                print_json({"plan": plan_json(plan), "held": [held_json(day) for day in held]} | landing)
+                print_json({"plan": plan_json(plan), "held": [held_json(day) for day in held]} | scoped | landing)
             if root or ((plan.blocked or held) and not explain):
                 raise typer.Exit(EXIT_LOOK)
             return
-        why = " ".join(["refresh", *(tables or []), *([days] if days else [])])
+        scoped_to = [f"only {request.keys}"] if request.keys else []
+        why = " ".join(["refresh", *(tables or []), *([days] if days else []), *scoped_to])
         author = Author(run=f"refresh-{new_publication()}", why=why)
         result = _execute(context, platform, author, request, plan, stage)
         still = () if stage else held_days(platform, platform.ledger.holds())
@@ -95,7 +115,7 @@ def refresh(
     if as_json:
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
         shown = {"result": outcome.json(), "held": [held_json(day) for day in held]}
-        print_json({"plan": plan_json(plan)} | planned_anew | shown | landing)
+        print_json({"plan": plan_json(plan)} | planned_anew | shown | scoped | landing)
     else:
         if anew and (anew.days or plan.days):
             console.print(f"Planned anew on what was there then: {counted(anew.days, 'day')} to recompute.")
@@ -125,6 +145,25 @@ def _request(catalogue: Catalogue, settings: Settings, tables: list[str], days: 
         by_person=True,
         force=force,
     )
+
+
+def _only(catalogue: Catalogue, request: Request, only: Sequence[str], stage: str | None) -> Request:
+    """The same, of certain keys alone."""
+    if stage is None or not request.tables or not request.days:
+        raise UsageError(
+            "--only computes rows of some keys into a stage, of tables and days that are named.",
+            "Add --stage NAME, the table and --days; look at it with `platform-assets stage compare NAME`.",
+        )
+    asked: dict[str, list[str]] = {}
+    for part in only:
+        name, equals, values = part.partition("=")
+        if not equals or not all(value.strip() for value in values.split(",")):
+            raise UsageError(f"{part!r} is not COLUMN=VALUE,….", "Write --only store_id=330,337.")
+        asked.setdefault(name.strip(), []).extend(value.strip() for value in values.split(","))
+    scopes = {scope_of(catalogue[name], asked) for name in sorted(request.tables)}
+    if len(scopes) > 1:
+        raise UsageError("These tables have other types for the same column.", "Name one table at a time.")
+    return replace(request, force=True, keys=scopes.pop())
 
 
 def _refuse_blocked(plan: Plan) -> None:

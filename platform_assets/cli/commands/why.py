@@ -18,10 +18,12 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
 from platform_assets.planning.day_states import Blocked, DayState, Held
+from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.windows import which
 from platform_assets.quality.set_aside import quarantined
 from platform_assets.records.code_version import Version, shown_commits
 from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
+from platform_assets.records.manifest import Scope
 from platform_assets.words import counted
 
 _SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
@@ -54,6 +56,8 @@ def _print(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) -
         _print_without_content(explanation, name, held)
         return
     _print_state(explanation, name, held)
+    if explanation.scope:
+        say("[yellow]in part[/]", _scope(explanation.scope))
     console.print(_tree(explanation.origin, explanation.software))
     if diff:
         _print_differences(explanation)
@@ -144,6 +148,13 @@ def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) ->
     return tree
 
 
+def _scope(scope: Scope) -> str:
+    return (
+        f"computed last, only {shown_keys(scope.keys)} ({counted(scope.rows, 'row')}); the other rows are from before, "
+        "so that the day stays stale until it is computed whole"
+    )
+
+
 def _head(origin: Origin) -> str:
     days = f"{which(origin.days)} ({len(origin.days):,} days)" if len(origin.days) > 1 else which(origin.days)
     through = f" through {origin.window}" if origin.window else ""
@@ -206,6 +217,7 @@ def _json(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) ->
         "held_by": [held_json(day) for day in held],
         "never_loaded": {table: str(day) for table, day in explanation.lacking.items()},
         "computed_with": dict(explanation.software),
+        "only": dict(explanation.scope.keys) if explanation.scope else None,
         "origin": None if explanation.origin is None else _origin_json(explanation.origin),
     }
     if diff:

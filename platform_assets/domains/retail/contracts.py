@@ -214,6 +214,7 @@ DAILY_SALES = Contract(
         ),
     ),
     key=("store_id", "department"),
+    separable_by=("store_id",),
     inputs=(
         Input("silver.transactions", same_day()),
         Input("silver.products", as_of()),
@@ -277,6 +278,7 @@ SALES_MONTH_TO_DATE = Contract(
     owner=OWNER,
     columns=(_STORE, _DEPARTMENT, *_FIGURES),
     key=("store_id", "department"),
+    separable_by=("store_id", "department"),
     inputs=(Input("gold.daily_sales", month_to_date()),),
     reconciles=(
         Reconciliation(

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
 
-from pyspark.sql import SparkSession
-
 from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.day_contents import (
@@ -34,9 +32,11 @@ from platform_assets.engine.step.accepted import accepted_checks
 from platform_assets.engine.step.gating import judge
 from platform_assets.engine.step.holds import refused_before
 from platform_assets.engine.step.published_diff import effects
+from platform_assets.engine.step.scoped import with_scope
 from platform_assets.engine.step.staging import Staged, stage_days
 from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reads import read_for_day, read_in_all
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.steps import Step, batches
@@ -46,7 +46,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.manifest import TableChange
 from platform_assets.records.refused import Attempt, Refused, TiedTo
 from platform_assets.spark.compare.profiles import Profile
-from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.session.on_demand import SparkOnDemand, TimedSpark
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, spark_schema
 
 
@@ -69,6 +69,7 @@ class Work:
         looked_at: of the days as made from this, by fingerprint; as what else they become meanwhile, nobody has.
         replaces_schema: what the table has, where the contract has other columns; empty where it has the same.
         all_days: whether the table can follow its contract only with all its days in one publication.
+        scope: keys whose rows alone are computed; None for whole days.
     """
 
     platform: Platform
@@ -83,21 +84,7 @@ class Work:
     looked_at: Mapping[date, str]
     replaces_schema: str
     all_days: bool
-
-
-class _Session:
-    """Gives the session, and knows how long it was waited for: Java's start is no day's cost."""
-
-    def __init__(self, spark: SparkOnDemand) -> None:
-        self._spark = spark
-        self.waited = 0.0
-
-    def __call__(self) -> SparkSession:
-        began = time.monotonic()
-        try:
-            return self._spark()
-        finally:
-            self.waited += time.monotonic() - began
+    scope: KeyScope | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +122,7 @@ def begin(
     forced: Collection[date],
     accept: Collection[Check],
     at_once: bool,
+    scope: KeyScope | None = None,
 ) -> Work:
     """What a step is going to do, decided before anything is computed; `at_once` if it publishes all days together.
 
@@ -168,6 +156,7 @@ def begin(
         state.made_from,
         schema_to_replace(platform.lake, snapshot.release, step.table, spark_schema(contract).json()),
         all_days,
+        scope,
     )
 
 
@@ -201,7 +190,7 @@ def compute(
         NotRepeatableError: the transform does not always give the same.
     """
     started = time.monotonic()
-    platform, contract, spark = work.platform, work.contract, _Session(work.spark)
+    platform, contract, spark = work.platform, work.contract, TimedSpark(work.spark)
     state = readiness(platform, contract, days, snapshot, forced=work.forced, accept=work.accept)
     left_alone = StepResult(
         contract.name,
@@ -216,7 +205,15 @@ def compute(
     with new_stage(platform, (contract.name, dead)) as (publication, folders):
         together = most_together(state.before, platform.version(contract.name))
         staged = stage_days(
-            platform, spark, contract, state.ready, snapshot, folders[contract.name], folders[dead], together=together
+            platform,
+            spark,
+            contract,
+            state.ready,
+            snapshot,
+            folders[contract.name],
+            folders[dead],
+            together=together,
+            scope=work.scope,
         )
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
@@ -280,6 +277,8 @@ def _changes(
         day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
     }
     contents = replaced(*_files(snapshot, contract.name, publication), digests, state.made_from, figures)
+    if work.scope is not None:
+        contents = with_scope(platform, contract, work.scope, contents, state, staged.computed)
     schema = spark_schema(contract).json()
     changes = [made(table=contract.name, schema_string=schema, days=contents, replaces_schema=work.replaces_schema)]
     dead = quarantine_table(contract.name)
@@ -304,6 +303,8 @@ def _read_figures(platform: Platform, contract: Contract, day: date, staged: Sta
 
 def _holds(work: Work, held: Mapping[date, tuple[Finding, ...]], refused: Mapping[date, Refused]) -> tuple[Hold, ...]:
     now = datetime.now(UTC)
+    if work.scope is not None:  # what all of such a day would become, no gate has seen
+        return ()
     return tuple(
         Hold(work.contract.name, day, refused[day], findings[0].check, findings[0].message, work.author.run, now)
         for day, findings in held.items()

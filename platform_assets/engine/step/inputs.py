@@ -15,6 +15,7 @@ from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.raw.tombstones import effective_raw_rows, has_withdrawals
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.reference_data import history_key, history_order
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.windows import ranges, union_read
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.dead_letters import quarantined
@@ -22,6 +23,7 @@ from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.tombstones import within_reach_only
 from platform_assets.spark.raw.versions import greatest, row_balances
 from platform_assets.spark.raw.withdrawals import effective_rows, with_withdrawn, withdrawn_rows
+from platform_assets.spark.tables.key_scope import in_scope
 from platform_assets.spark.tables.reading import read_days
 from platform_assets.spark.tables.scans import with_own_jobs
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
@@ -44,7 +46,8 @@ class Prepared:
         clustered: each day lies in one Spark partition.
         quarantined: rows that broke a rule; None where there are none.
         counts: for silver, by day: raw, withdrawn, quarantined, voided and expected rows, counted from the keys alone.
-        inputs: what it was made from, by table: for silver the raw rows that count, with all their versions.
+        inputs: what its days are made from, by table, whatever the scope: for silver the raw rows that count, with all
+            their versions.
         own_jobs: that the transform started while it described the rows.
     """
 
@@ -57,16 +60,29 @@ class Prepared:
 
 
 def prepare(
-    platform: Platform, spark: SparkSession, contract: Contract, days: Collection[date], snapshot: LakeSnapshot
+    platform: Platform,
+    spark: SparkSession,
+    contract: Contract,
+    days: Collection[date],
+    snapshot: LakeSnapshot,
+    scope: KeyScope | None = None,
 ) -> Prepared:
-    """Read the inputs of some days and apply the rules, the order of versions and the transform."""
+    """Read the inputs of some days and apply the rules, the order of versions and the transform.
+
+    Args:
+        contract: of a silver or gold table.
+        days: to compute together.
+        snapshot: to read.
+        scope: of a gold table: keys whose rows alone are to be made.
+    """
     if contract.layer == "silver":
         return _prepare_silver(platform, spark, contract, days, snapshot)
-    inputs = {read: _input(platform, spark, read, days, snapshot) for read in contract.inputs}
-    given = {read.parameter: rows for read, rows in inputs.items()}
+    given = inputs = transform_inputs(platform, spark, contract, days, snapshot)
+    if scope is not None:
+        given = transform_inputs(platform, spark, contract, days, snapshot, scope=scope)
     with users_code(contract.name):
         frame, own_jobs = with_own_jobs(spark, lambda: transform_of(platform.catalogue, contract)(**given))
-    return Prepared(frame, inputs={read.table: rows for read, rows in inputs.items()}, own_jobs=own_jobs)
+    return Prepared(frame, inputs={read.table: inputs[read.parameter] for read in contract.inputs}, own_jobs=own_jobs)
 
 
 def transform_inputs(
@@ -76,6 +92,7 @@ def transform_inputs(
     days: Collection[date],
     snapshot: LakeSnapshot,
     arranged: Arrange | None = None,
+    scope: KeyScope | None = None,
 ) -> dict[str, InputRows]:
     """What the transform of a table is given for some days, by parameter.
 
@@ -84,6 +101,7 @@ def transform_inputs(
         days: to compute together.
         snapshot: to read.
         arranged: puts the rows of every input in another order.
+        scope: as for `prepare`.
     """
     if contract.layer == "silver":
         read = contract.inputs[0]
@@ -91,7 +109,18 @@ def transform_inputs(
         raw = effective_raw_rows(platform, spark, source, days, snapshot)
         rows = _newest(source, contract, within_reach_only(raw, source.moves_within_days))
         return {read.parameter: arranged(rows) if arranged else rows}
-    return {read.parameter: _input(platform, spark, read, days, snapshot, arranged) for read in contract.inputs}
+
+    def rows_of(read: Input) -> InputRows:
+        if scope is None or isinstance(read.window, AsOf):  # which row is valid, others of its key tell
+            return _input(platform, spark, read, days, snapshot, arranged)
+        wanted = in_scope(contract, scope, platform.catalogue[read.table].column_names)
+
+        def only(rows: DataFrame) -> DataFrame:
+            return arranged(rows.where(wanted)) if arranged else rows.where(wanted)
+
+        return _input(platform, spark, read, days, snapshot, only)
+
+    return {read.parameter: rows_of(read) for read in contract.inputs}
 
 
 def _prepare_silver(

@@ -19,8 +19,9 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY, Contract
 from platform_assets.engine.platform import Platform, transform_of
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.step.inputs import Arrange, transform_inputs
+from platform_assets.engine.step.inputs import Arrange, InputRows, transform_inputs
 from platform_assets.errors import PlatformError
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.sampling import days_to_probe
 from platform_assets.quality.masking import Masking
 from platform_assets.records.digest import Digest
@@ -84,6 +85,7 @@ def probe(
     staged: DataFrame,
     digests: Mapping[date, Digest],
     together: int,
+    scope: KeyScope | None = None,
 ) -> None:
     """Compute one of some staged days again, and refuse a transform that then gives something else.
 
@@ -96,12 +98,13 @@ def probe(
         staged: rows of the days as they were computed together.
         digests: of all those days, the empty ones included.
         together: most days with rows that this code and contract have made together before.
+        scope: keys whose rows alone were computed.
 
     Raises:
         NotRepeatableError: naming the day, what made a difference, and where.
     """
     days = days_to_probe({day: digest.rows for day, digest in digests.items()}, together)
-    trial = _Trial(platform, spark, contract, snapshot)
+    trial = _Trial(platform, spark, contract, snapshot, scope)
     if not days or trial.is_proved_by_plan(days[0]):
         return
     for day in days:
@@ -121,12 +124,25 @@ def probe(
 class _Trial:
     """Computations of a day by itself."""
 
-    def __init__(self, platform: Platform, spark: SparkSession, contract: Contract, snapshot: LakeSnapshot) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        spark: SparkSession,
+        contract: Contract,
+        snapshot: LakeSnapshot,
+        scope: KeyScope | None,
+    ) -> None:
         self._platform, self._spark, self._contract, self._basis = platform, spark, contract, snapshot
+        self._scope = scope
+
+    def _given(self, day: date, arranged: Arrange | None = None) -> dict[str, InputRows]:
+        return transform_inputs(
+            self._platform, self._spark, self._contract, [day], self._basis, arranged, scope=self._scope
+        )
 
     def frame(self, day: date, arranged: Arrange | None = None) -> DataFrame:
         """What the transform makes of the day, not computed yet."""
-        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis, arranged)
+        given = self._given(day, arranged)
         made = transform_of(self._platform.catalogue, self._contract)(**given)
         return made.select(*spark_schema(self._contract).fieldNames())
 
@@ -136,7 +152,7 @@ class _Trial:
 
     def is_proved_by_plan(self, day: date) -> bool:
         """Whether each row is made from one row of the same day, by expressions that are the same every time."""
-        given = transform_inputs(self._platform, self._spark, self._contract, [day], self._basis)
+        given = self._given(day)
         rows = [frame for frame in given.values() if isinstance(frame, DataFrame)]
         transform = transform_of(self._platform.catalogue, self._contract)
         first, second = transform(**given), transform(**given)

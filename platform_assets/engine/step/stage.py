@@ -20,11 +20,14 @@ from platform_assets.engine.publishing import discard_stage, in_turns, publish_c
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.schema_changes import refuse_days_left
+from platform_assets.engine.state.scoped_plan import refuse_unsound
 from platform_assets.engine.step.compute import Computed, begin, compute
 from platform_assets.engine.step.holds import write_holds
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.releases import Release, release
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.rebase import overtaken
 from platform_assets.planning.steps import Step, days_of, put_off
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
@@ -82,21 +85,25 @@ class Stage:
         *,
         forced: Collection[date] = (),
         accept: Collection[Check] = (),
+        scope: KeyScope | None = None,
     ) -> StepResult:
         """Compute days of one silver or gold table into the stage; as `recompute.recompute_step`, without publishing.
 
-        Only the `forced` of its days are computed whatever their state.
+        Only the `forced` of its days are computed whatever their state, and of all days only rows of a `scope`.
         Days of the stage between which and those of the step records have moved are computed again with them.
         `published` of the result are the days that the stage will publish.
 
         Raises:
             ContractError: the table follows its contract only with all its days, and not all of them came out good.
+            ScopeError: the rest of a day cannot be carried over.
         """
+        if scope is not None:
+            refuse_unsound(self.snapshot, step.table, step.days, scope)
         step = self._with_partners(step)
         now = Progress("computing", step.table, 0, len(step.days))
         progress(now)
         self._forget(step.table, step.days)
-        work = begin(self.snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True)
+        work = begin(self.snapshot, spark, step, self.author, forced=forced, accept=accept, at_once=True, scope=scope)
         before, result = self.results.get(step.table), StepResult(step.table)
         left = list(work.batches)
         while left:
@@ -129,6 +136,7 @@ class Stage:
 
         Raises:
             OvertakenError: others kept publishing.
+            ScopeError: they did of days whose rest was carried over.
         """
         failpoint("stage.before_publish")
         number = in_turns(lambda: self._publish(spark, progress))
@@ -186,6 +194,7 @@ class Stage:
                 self.platform, self.platform.catalogue[table], days, self.staged.of(table), before
             )
         again = overtaken(self.platform.catalogue, mine, changed, self.platform.calendar)
+        refuse_scoped(self.staged, again)
         for table, days in again.items():
             self._forget(table, days)
         snapshot = self.snapshot

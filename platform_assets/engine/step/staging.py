@@ -15,8 +15,10 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.inputs import InputRows, prepare
 from platform_assets.engine.step.read_proof import files_read, refuse_jobs_of_its_own
 from platform_assets.engine.step.repeatability import probe, refuse_what_cannot_repeat
+from platform_assets.engine.step.scoped import carried_rows, refuse_strangers
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.reads import FilesRead
 from platform_assets.quality.gates import RowBalance
 from platform_assets.records.digest import Digest
@@ -36,6 +38,7 @@ class Staged:
 
     Args:
         profiles: of the days that have rows.
+        computed: content of the rows that were computed, by day; of all, but where others were carried over.
         quarantined: profiles of the quarantined rows, by day.
         counts: for silver, what must become of the raw rows, by day: raw, withdrawn, quarantined, voided, expected.
         raw_recorded: for silver, raw rows delivered for each day, as the manifests have them.
@@ -46,6 +49,7 @@ class Staged:
     """
 
     profiles: Mapping[date, Profile] = field(default_factory=dict)
+    computed: Mapping[date, Digest] = field(default_factory=dict)
     quarantined: Mapping[date, Profile] = field(default_factory=dict)
     counts: Mapping[date, Mapping[str, int]] | None = None
     raw_recorded: Mapping[date, int] = field(default_factory=dict)
@@ -96,6 +100,7 @@ def stage_days(
     quarantine_folder: Location,
     *,
     together: int | None = None,
+    scope: KeyScope | None = None,
 ) -> Staged:
     """Compute some days into a stage, and count what lies there.
 
@@ -108,9 +113,11 @@ def stage_days(
         quarantine_folder: of the stage's quarantined rows.
         together: most days with rows that today's code and contract have published after they were computed together;
             more of them have to prove that they always come out the same. None where nothing is to be published.
+        scope: keys whose rows alone are computed; those of all others are carried over from what the snapshot has.
 
     Raises:
         TransformError: the transform returned other columns, or other days, than it was asked for.
+        ScopeError: or rows of other keys.
         UndeclaredReadError: it read something else than what it was given.
         NotRepeatableError: it does not always give the same.
         SessionSettingsError: the session would compute something else than all others.
@@ -124,7 +131,7 @@ def stage_days(
             return Staged(counts={}, raw_recorded=recorded)
     session = spark()
     refuse_other_settings(session)
-    prepared = prepare(platform, session, contract, days, snapshot)
+    prepared = prepare(platform, session, contract, days, snapshot, scope)
     if together is not None:  # whatever is known of it: a version that is set by hand stays when the code does not
         refuse_what_cannot_repeat(contract, prepared.frame)
     schema = spark_schema(contract)
@@ -136,7 +143,11 @@ def stage_days(
         refuse_jobs_of_its_own(contract, prepared.own_jobs)
         frame = as_planned(frame)
     stage(frame, folder, clustered=prepared.clustered)
-    rows = read_staged(session, folder)
+    rows = made = read_staged(session, folder)
+    if scope is not None:
+        refuse_strangers(contract, scope, made)
+        stage(carried_rows(session, contract, scope, days, snapshot), folder)
+        rows = read_staged(session, folder)
     profiles = profile(rows, [column.name for column in contract.columns if not column.nullable], contract.key)
     failpoint("stage.profiled")
     if strays := set(profiles) - set(days):
@@ -144,12 +155,15 @@ def stage_days(
             f"The transform of {contract.name} returned rows of {min(strays)}, which it was not asked for.",
             "Return only rows of the days being computed.",
         )
+    of_made = profiles if scope is None else profile(made, (), ())
+    digests = {day: of_made.get(day, Profile()).digest for day in days}
     if together is not None:
-        digests = {day: profiles.get(day, Profile()).digest for day in days}
-        probe(platform, session, contract, snapshot, rows, digests, together)
+        probe(platform, session, contract, snapshot, made, digests, together, scope)
     quarantined: dict[date, Profile] = {}
     if prepared.quarantined is not None:
         stage(prepared.quarantined, quarantine_folder)
         quarantined = profile(read_staged(session, quarantine_folder), (), ())
         failpoint("stage.quarantined")
-    return Staged(profiles, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session))
+    return Staged(
+        profiles, digests, quarantined, prepared.counts, recorded, rows, prepared.inputs, read, software_of(session)
+    )

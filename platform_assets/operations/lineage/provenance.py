@@ -23,6 +23,7 @@ from platform_assets.planning.table_states import TableStates, missing_days, mis
 from platform_assets.planning.windows import day_range, days_before_calendar, days_read, window_text
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import COMPACTION, ArrivalRecord, DayRecord, Hold, PublicationRecord
+from platform_assets.records.manifest import Scope
 
 _FILES_OF_DAYS = 62
 """Of so many raw days the files are named; of more only the publications, for want of anybody who would read them."""
@@ -77,6 +78,7 @@ class Explanation:
         differences: of its inputs, since it read them.
         changes: of the contract, since it was computed.
         software: that computed it, as its manifest has it.
+        scope: of which keys alone rows were computed with it, if the rest may be made of something else.
     """
 
     table: str
@@ -91,6 +93,7 @@ class Explanation:
     differences: tuple[Difference, ...]
     changes: tuple[ContractChange, ...]
     software: Mapping[str, str]
+    scope: Scope | None = None
 
 
 def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
@@ -104,6 +107,7 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
     past = past_of(snapshot, tables, {table: states})
     by_data = through_data(contract, stale_through_data({day: would_be}), tables, past).get(day, ())
     reasons = (*by_data, *through_version({day: would_be}).get(day, ()))
+    made = made_by(platform.lake, record.publication, table, day) if record else None
     return Explanation(
         table=table,
         day=day,
@@ -118,7 +122,8 @@ def explain(platform: Platform, contract: Contract, day: date) -> Explanation:
         changes=changes_of_contract(snapshot, contract, tables.marks.get(table, {}))
         if "configuration" in reasons
         else (),
-        software=made_by(platform.lake, record.publication, table, day).software if record else {},
+        software=made.software if made else {},
+        scope=made.days[day].scope if made else None,
     )
 
 

@@ -14,6 +14,7 @@ from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.stages.store import read_stage
 from platform_assets.records.code_version import Version
+from platform_assets.records.history import DayRecord
 
 
 def opened_stage(platform: Platform, name: str) -> OpenStage:
@@ -113,4 +114,11 @@ def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:
         return False
     marks = stage_basis(platform, stage).days(table, stage.staged.of(table))
     now = platform.version(table)
-    return any(Version(mark.code_version, mark.configuration).differs(now) != (False, False) for mark in marks.values())
+    change = stage.staged.tables.get(table)
+
+    def made_by(mark: DayRecord) -> Version:
+        """Of a day whose rest was carried over, by what the others were computed."""
+        is_mixed = change is not None and mark.day in change.days and change.days[mark.day].scope is not None
+        return Version(change.code_version, mark.configuration) if change and is_mixed else mark.made_by
+
+    return any(made_by(mark).differs(now) != (False, False) for mark in marks.values())

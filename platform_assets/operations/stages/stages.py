@@ -13,13 +13,14 @@ from platform_assets.engine.state.planner import states_around
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.step.analysed import analysed
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.engine.step.scoped import refuse_scoped
 from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
 from platform_assets.operations.stages.inspect import refuse_damaged, refuse_other_code, without_other_code
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
-from platform_assets.planning.day_states import stale_through_data, unblocked
+from platform_assets.planning.day_states import fingerprint_of, stale_through_data, unblocked
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
@@ -71,6 +72,7 @@ def refresh_stage(
         StageError: nothing was ever published, so that there is nothing to lie over.
         DamagedStageError: what lies in the stage cannot be read.
         ContractError: a table on disk has other columns than its contract; nothing was done.
+        ScopeError: only some keys are asked for, and the rest of a day cannot be carried over.
     """
     platform.sync()
     refuse_what_tables_cannot_take(platform, request)
@@ -101,6 +103,7 @@ def publish_stage(
         DamagedStageError: what lies in it cannot be read.
         StageError: it holds nothing, or days that other code made.
         OvertakenError: others kept publishing.
+        ScopeError: days whose rest was carried over would be others now.
     """
     platform.sync()
     with open_stage_lock(platform.lake, checked_stage(name)):
@@ -213,5 +216,9 @@ def _settle_within(stage: Stage, spark: SparkOnDemand, progress: OnProgress) -> 
     for contract in stage.platform.catalogue:
         if contract.inputs and contract.name in stage.staged.tables:
             _, states = states_around(stage.snapshot, contract, stage.staged.of(contract.name))
-            if days := stale_through_data({day: unblocked(state) for day, state in states.items()}):
+            now = {day: unblocked(state) for day, state in states.items()}
+            scoped = {day: found.scope for day, found in stage.staged.of(contract.name).items() if found.scope}
+            other = [day for day, of in scoped.items() if fingerprint_of(now[day]) != of.made_from]
+            refuse_scoped(stage.staged, {contract.name: other})
+            if days := stale_through_data(now).keys() - scoped.keys():
                 stage.step(spark, Step(contract.name, tuple(sorted(days))), progress)

@@ -26,6 +26,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.operations.file_check import FileCheck
 from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.planning.configuration import contract_changes
+from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.steps import batches
@@ -135,6 +136,11 @@ class _Work:
     def _not_verifiable(self, record: DayRecord) -> str | None:
         if not self.contract.inputs:
             return "raw days have no transform: they are what was delivered"
+        if is_mixed(record.fingerprint, record.code_version):
+            made = made_by(self.platform.lake, record.publication, self.contract.name, record.day)
+            scope = made.days[record.day].scope
+            shown = shown_keys(scope.keys) if scope else "some keys"
+            return f"only {shown} of it was computed then, the rest before: it has to be computed whole"
         now = self.platform.version(self.contract.name)
         other_code, other_contract = Version(record.code_version, record.configuration).differs(now)
         if other_code:
