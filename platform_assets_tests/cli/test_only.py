@@ -47,6 +47,7 @@ def test_it_is_explained_before_and_why_tells_it_after(
     with world.open() as platform:
         platform.code_versions[GOLD] = "other"
         scoped(platform, world, [330], DAYS[:1])
+        assert f"only store_id=330 of {GOLD} {DAY}; the other rows are carried over" in run("stage", "show", "keys").out
         published(platform, world)
     said = run("why", GOLD, DAY)
     assert said.code == 1

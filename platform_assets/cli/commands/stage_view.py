@@ -10,6 +10,7 @@ from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.plan_view import size
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
@@ -50,6 +51,9 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
             rows, stored = (sum(getattr(change.days[day], name) for day in days) for name in ("rows", "bytes"))
             grid.add_row(change.table, f"{len(days):,}", ", ".join(why), which(days), f"{rows:,}", size(stored))
     console.print(grid if stage.staged.days else "It holds no day.")
+    for table, by_keys in _scoped(stage).items():
+        for keys, days in by_keys.items():
+            say("[bold]only[/]", f"{keys} of {table} {which(days)}; the other rows are carried over")
     for hold in stage.staged.holds:
         say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
     for table, old in other.items():
@@ -145,6 +149,7 @@ def stage_json(stage: OpenStage) -> dict[str, Any]:
                     "rows": content.rows,
                     "bytes": content.bytes,
                     "digest": content.digest,
+                    "only": content.scope.keys if content.scope else None,
                     "reasons": list(stage.reasons.get(change.table, {}).get(day, ())),
                 }
                 for day, content in sorted(change.days.items())
@@ -179,6 +184,16 @@ def published_json(done: StagePublished, stale: Mapping[str, Collection[date]]) 
         },
         "stale": stale,
     }
+
+
+def _scoped(stage: OpenStage) -> dict[str, dict[str, list[date]]]:
+    """The days of which only some keys were computed, by table and keys."""
+    scoped: dict[str, dict[str, list[date]]] = {}
+    for table, change in stage.staged.tables.items():
+        for day, content in sorted(change.days.items()):
+            if content.scope is not None:
+                scoped.setdefault(table, {}).setdefault(shown_keys(content.scope.keys), []).append(day)
+    return scoped
 
 
 def _bytes(stage: OpenStage) -> int:
