@@ -45,19 +45,19 @@ class Request(Selection):
         days: as of every selection.
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
-        scope: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
+        by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
         keys: only rows of these keys are, of the tables and days named alone; all of them by default.
     """
 
     by_person: bool = False
     force: bool = False
-    scope: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
+    by_table: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
     keys: KeyScope | None = None
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:
         """The days of a table that were asked for by name: the table's, the days', or by force all."""
-        if self.scope:
-            return self.scope.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
+        if self.by_table:
+            return self.by_table.get(table, frozenset()).intersection(wanted) if table in self.tables else frozenset()
         named = table in self.tables or (not self.tables and (self.days is not None or self.force))
         if not named:
             return frozenset()
@@ -74,8 +74,8 @@ BY_PERSON = Request(by_person=True)
 def wanted_days(catalogue: Catalogue, request: Request, calendar: Calendar) -> dict[str, frozenset[date]]:
     """The days asked for, and those of other tables that they are made from, through every window."""
     every = frozenset(calendar.days())
-    if request.scope:
-        wanted = {name: set(every & days) for name, days in request.scope.items()}
+    if request.by_table:
+        wanted = {name: set(every & days) for name, days in request.by_table.items()}
     elif not request.tables and request.days is None:
         return dict.fromkeys(catalogue.names, every)
     else:

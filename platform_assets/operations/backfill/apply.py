@@ -155,9 +155,9 @@ def _stage(sitting: _Sitting, step: RecordedStep) -> None:
     staged = _staged(platform, file.name)
     there = without_other_code(platform, staged).staged.days if staged else {}
     left = {table: frozenset(days).difference(there.get(table, ())) for table, days in step.days.items()}
-    scope = {table: days for table, days in left.items() if days}
+    by_table = {table: days for table, days in left.items() if days}
     _may_go_on(sitting)
-    if not scope:
+    if not by_table:
         return
     began, seconds = time.monotonic(), sitting.record.seconds
 
@@ -167,7 +167,7 @@ def _stage(sitting: _Sitting, step: RecordedStep) -> None:
         if not now.finished:
             _may_go_on(sitting)
 
-    request = Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", scope=scope)
+    request = Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", by_table=by_table)
     settings = platform.settings
     if file.batch_days is not None:
         settings = settings.model_copy(update={"batch_days": file.batch_days})

@@ -19,8 +19,8 @@ from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import price
+from platform_assets.planning.backfill.request import backfill_request
 from platform_assets.planning.backfill.rollout import rollout_steps
-from platform_assets.planning.backfill.scope import backfill_request
 from platform_assets.planning.plan import Plan, make_plan
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.windows import which
@@ -53,7 +53,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     computed = {name: marks.keys() for name, marks in tables.marks.items()}
     request = backfill_request(file, days, platform.catalogue, platform.calendar, computed)
     refuse_what_tables_cannot_take(platform, request)
-    plan = make_plan(platform.catalogue, tables, states, past, request) if request.scope else Plan()
+    plan = make_plan(platform.catalogue, tables, states, past, request) if request.by_table else Plan()
     plan = replace(plan, moment=snapshot.moment)
     if plan.days > file.cap_days:
         raise PlanFileError(
@@ -74,7 +74,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         up_to_date=_up_to_date(file, days, plan),
         versions={step.table: platform.version(step.table) for step in plan.steps},
         price=cost,
-        exposed=_exposed(platform, request.scope, plan),
+        exposed=_exposed(platform, request.by_table, plan),
     )
     by_table = {step.table: step.days for step in plan.steps}
     beyond = beyond_window(platform.catalogue, by_table, platform.calendar.last)
@@ -159,12 +159,12 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
     return {name: kept for name, kept in left.items() if kept}
 
 
-def _exposed(platform: Platform, scope: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
-    """Tables outside the scope that read, also through others, what is computed."""
+def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
+    """Tables outside of what is asked for that read, also through others, what is computed."""
     changed = {step.table for step in plan.steps}
     exposed = []
     for contract in platform.catalogue:
-        if contract.name not in scope and any(read.table in changed for read in contract.inputs):
+        if contract.name not in asked and any(read.table in changed for read in contract.inputs):
             changed.add(contract.name)
             if contract.name not in {step.table for step in plan.steps}:
                 exposed.append(contract.name)

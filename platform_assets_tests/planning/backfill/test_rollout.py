@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from platform_assets.contracts import AllHistory, MonthToDate, Span
+from platform_assets.planning.backfill.request import reached_days
 from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
-from platform_assets.planning.backfill.scope import reached_days
 from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets_tests.support.catalogues import CALENDAR, chain, computed, planned
@@ -48,8 +48,10 @@ def test_every_beginning_is_spread_over_weekdays_volumes_and_the_range():
 def test_each_planned_day_is_in_one_step_and_after_all_it_reads(windows, days, shares):
     catalogue = chain(*windows)
     named = catalogue.names[1]
-    scope = reached_days(catalogue, {named: days}, CALENDAR)
-    plan = planned(catalogue, computed(catalogue), Request(frozenset({named}), by_person=True, force=True, scope=scope))
+    by_table = reached_days(catalogue, {named: days}, CALENDAR)
+    plan = planned(
+        catalogue, computed(catalogue), Request(frozenset({named}), by_person=True, force=True, by_table=by_table)
+    )
     assert set(plan.steps[0].days) == days
     steps = rollout_steps(plan, days, [named], shares, catalogue, CALENDAR, {})
     assert sorted((table, day) for step in steps for table, of in step.days.items() for day in of) == sorted(

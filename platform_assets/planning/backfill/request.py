@@ -48,5 +48,7 @@ def backfill_request(
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
         named = {table: days.difference(computed.get(table, ())) for table in named}
-    scope = reached_days(catalogue, named, calendar) if file.downstream else {t: frozenset(d) for t, d in named.items()}
-    return Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", scope=scope)
+    by_table = (
+        reached_days(catalogue, named, calendar) if file.downstream else {t: frozenset(d) for t, d in named.items()}
+    )
+    return Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", by_table=by_table)
