@@ -8,7 +8,8 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
-from platform_assets.operations.erasure.places import ErasureError, Reach, reach
+from platform_assets.engine.platform import Author
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
 from platform_assets_tests.support.domains.visits import DOMAIN
 
@@ -94,3 +95,24 @@ def test_a_date_is_a_date() -> None:
     assert reach(catalogue, "raw.stays", {"born": "1980-02-29"}).places[0].values == {"born": "1980-02-29"}
     with pytest.raises(ErasureError, match="The value of born is no date"):
         reach(catalogue, "raw.stays", {"born": "1981-02-29"})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("42", "household 42 asked"),
+        ("0042", "household 42 asked"),
+        ("42", "household 0042 asked"),
+        ("+49 30 901820", "call of +49 30 901820"),
+        ("@zoe", "for @Zoe."),
+        ("zoe@example.org", "zoe@example.org asked"),
+    ],
+)
+def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason: str) -> None:
+    table, field = ("raw.visits", "person") if value.isdecimal() else ("raw.stays", "guest")
+    request = Request(table, {field: value})
+    found = reach(CATALOGUE, request.table, request.key)
+    with pytest.raises(ErasureError, match=r"^The reason names the value") as caught:
+        refuse_named_value(found, request, Author("erase", reason, "zoe"))
+    assert value not in str(caught.value)
+    refuse_named_value(found, request, Author("erase", "request 421", "zoe"))
