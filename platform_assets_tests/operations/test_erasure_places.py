@@ -10,6 +10,7 @@ from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
+from platform_assets.operations.erasure.unreached import is_told_by
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
 from platform_assets_tests.support.domains.visits import DOMAIN
 
@@ -69,7 +70,10 @@ def test_quarantine_keeps_rows_as_they_were_delivered_also_where_silver_drops_th
         ("raw.visits", {"paid": "42"}, r"paid of raw\.visits is a decimal\(8,2\), by which no person is told"),
         ("raw.visits", {"person": "zoe"}, "The value of person is no long"),
         ("raw.visits", {"person": ""}, "The value of person is no long"),
+        ("raw.visits", {"person": "--5"}, "The value of person is no long"),
+        ("raw.visits", {"person": "1e999999999"}, "The value of person is no long"),
         ("raw.stays", {"guest": ""}, "The value of guest is no string"),
+        ("raw.stays", {"guest": "zoe\udcff"}, "The value of guest is no string"),
     ],
 )
 def test_what_names_nobody_is_refused_without_the_value(table: str, key: dict[str, str], says: str) -> None:
@@ -116,3 +120,24 @@ def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason:
         refuse_named_value(found, request, Author("erase", reason, "zoe"))
     assert value not in str(caught.value)
     refuse_named_value(found, request, Author("erase", "request 421", "zoe"))
+
+
+LONG = "a name of more than thirty-two characters"
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "is_payload", "is_told"),
+    [
+        ("zoe", "zoe", False, True),
+        ("zoe", "zo", False, False),
+        (LONG[:32], LONG, False, True),
+        (LONG[:32] + "\ufffd", LONG, False, True),
+        (LONG[:31], LONG, False, False),
+        ('{"guest": "zoe"', "zoe", True, True),
+        ('{"guest": "zoe"', "zoe", False, False),
+    ],
+)
+def test_a_value_is_told_in_statistics_also_where_they_cut_it(
+    bound: str, value: str, is_payload: bool, is_told: bool
+) -> None:
+    assert is_told_by(bound, value, is_payload=is_payload) is is_told

@@ -182,10 +182,15 @@ def _value(contract: Contract, field: str, text: str) -> str:
             f"Name fields of the types {', '.join(KEY_TYPES)}.",
         )
     value = canonical(text, type_)
-    is_one = {"string": bool(value), "date": _is_date(value)}.get(type_, value.lstrip("-").isdecimal())
+    is_one = {"string": _is_text(value), "date": _is_date(value)}.get(type_, bool(re.fullmatch(r"-?[0-9]+", value)))
     if not is_one:
         raise ErasureError(f"The value of {field} is no {type_}, as {contract.name} has it.", "Correct the value.")
     return value
+
+
+def _is_text(text: str) -> bool:
+    """Whether a table can hold it: an argument may have bytes that are none."""
+    return bool(text) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_date(text: str) -> bool:
