@@ -86,7 +86,7 @@ def _bounded(lake: Lake, place: Place) -> int:
 
 
 def is_told_by(bound: str, value: str, *, is_payload: bool = False) -> bool:
-    """Whether a bound of a column is a value, or of a long text all that Delta keeps, or of kept rows has it in them."""
+    """Whether a bound is a value, or what Delta keeps of one that is a long text; of kept rows, whether it is in it."""
     is_cut = len(value) > _BOUND and bound[:_BOUND] == value[:_BOUND]
     return bound == value or is_cut or (is_payload and value in bound)
 
