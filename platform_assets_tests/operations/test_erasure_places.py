@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
+from platform_assets.operations.erasure.lifting import lift
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.unreached import is_told_by
+from platform_assets.operations.opening import open_platform
+from platform_assets.settings import load_settings
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
 from platform_assets_tests.support.domains.visits import DOMAIN
 
@@ -120,6 +124,12 @@ def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason:
         refuse_named_value(found, request, Author("erase", reason, "zoe"))
     assert value not in str(caught.value)
     refuse_named_value(found, request, Author("erase", "request 421", "zoe"))
+
+
+def test_who_lifts_an_erasure_names_no_value_either(tmp_path: Path) -> None:
+    settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
+    with open_platform(settings) as platform, pytest.raises(ErasureError, match=r"^The reason names the value"):
+        lift(platform, Request("raw.visits", {"person": "42"}), Author("erase", "42 is back", "zoe"))
 
 
 LONG = "a name of more than thirty-two characters"
