@@ -10,10 +10,14 @@ import pytest
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
 from platform_assets.engine.platform import Author
-from platform_assets.operations.erasure.lifting import lift
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.operations.erasure.lifting import lift, lift_unreadable
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.unreached import is_told_by
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.decisions import from_content
+from platform_assets.records.manifest import Erasure, new_publication
+from platform_assets.secret import installation_secret, name_of
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
 from platform_assets_tests.support.domains.visits import DOMAIN
@@ -130,6 +134,21 @@ def test_who_lifts_an_erasure_names_no_value_either(tmp_path: Path) -> None:
     settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
     with open_platform(settings) as platform, pytest.raises(ErasureError, match=r"^The reason names the value"):
         lift(platform, Request("raw.visits", {"person": "42"}), Author("erase", "42 is back", "zoe"))
+
+
+def test_that_an_erasure_was_lifted_is_another_decision_than_that_somebody_erased(tmp_path: Path) -> None:
+    settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
+    request, author = Request("raw.visits", {"person": "42"}), Author("erase", "request 17", "zoe")
+    place, *_ = reach(CATALOGUE, request.table, request.key).places
+    secret = installation_secret(settings)
+    erased = Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret))
+    unreadable = Erasure(table=place.table, key=place.hashes(b"another"), secret=name_of(b"another"))
+    with open_platform(settings) as platform:
+        publish_changes(platform, new_publication(), "erasure", [], author, erasures=[erased, unreadable])
+        lift(platform, request, author)
+        lift_unreadable(platform, place.table, author)
+        decided = [from_content(entry.content).kind for entry in platform.ledger.decision_chain()]
+    assert decided == ["erasure", "erasure lifted", "erasure lifted"]
 
 
 LONG = "a name of more than thirty-two characters"

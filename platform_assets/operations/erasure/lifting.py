@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from platform_assets.engine.erasures import standing
 from platform_assets.engine.platform import Author, Platform
@@ -58,7 +60,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
             Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret), lifts=True)
             for place in where.places
         ]
-        return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
+        return _publish(platform, author, lifted)
 
 
 def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
@@ -82,4 +84,10 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
                 "Say whose erasure is lifted: add --key FIELD=VALUE.",
             )
         lifted = [Erasure(table=name, key=erasure.key, secret=erasure.secret, lifts=True) for erasure in lost]
-        return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
+        return _publish(platform, author, lifted)
+
+
+def _publish(platform: Platform, author: Author, lifted: Sequence[Erasure]) -> int:
+    """In the chain of decisions it is told from an erasure, which is the opposite."""
+    author = replace(author, decides="erasure lifted")
+    return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
