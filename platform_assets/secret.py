@@ -1,13 +1,15 @@
 """The secret of an installation: the key of all hashes that stand for personal values.
 
-It is what `PLATFORM_SECRET` says, or else made once and kept in the state folder, readable for its owner only. It is in
-no setting of Spark, no manifest, no log and no table; backups keep the file, because remembered erasures need it.
+It is what `PLATFORM_SECRET` says, or else made once and kept in the state folder, readable for its owner only, and for
+the group that the folder's mode lets work there. It is in no setting of Spark, no manifest, no log and no table;
+backups keep the file, because remembered erasures need it.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
+import stat
 from pathlib import Path
 from secrets import token_hex
 
@@ -19,6 +21,7 @@ from platform_assets.settings_words import LEAST_SECRET
 
 _BYTES = 32
 _OWNER_ONLY = 0o600
+_ITS_GROUP = 0o640
 
 
 class SecretError(PlatformError):
@@ -42,7 +45,7 @@ def installation_secret(settings: Settings) -> bytes:
     try:
         if not file.exists():
             settings.make_state()
-            _make(file)
+            _make(file, _ITS_GROUP if settings.access.state & stat.S_IWGRP else _OWNER_ONLY)
         secret = file.read_bytes().strip()
     except OSError as error:
         raise SecretError(
@@ -62,7 +65,7 @@ def name_of(secret: bytes) -> str:
     return hmac.digest(secret, b"name of the secret", "sha256").hex()[:8]
 
 
-def _make(file: Path) -> None:
+def _make(file: Path, mode: int) -> None:
     with FileLock(file.with_name(".secret.lock")):
         if file.exists():
             return
@@ -70,6 +73,7 @@ def _make(file: Path) -> None:
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
         with os.fdopen(descriptor, "w") as content:
+            os.fchmod(descriptor, mode)
             content.write(token_hex(_BYTES))
             content.flush()
             os.fsync(content.fileno())

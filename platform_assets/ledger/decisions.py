@@ -32,6 +32,9 @@ from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, Publica
 
 D = TypeVar("D", LateDecision, PinDecision, PlanDecision)
 _MOST_PARAMETERS = 500
+_GREATEST_NUMBER = 2**31 - 1
+"""That a column of whole numbers has room for on every database."""
+
 _NEWEST: Select[Any] = select(decisions.c.number, decisions.c.chain).order_by(decisions.c.number.desc()).limit(1)
 
 
@@ -41,10 +44,19 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
     Args:
         connection: to the ledger, in a transaction nobody else writes beside.
         decided: oldest first.
+
+    Raises:
+        LedgerError: somebody put an entry in behind which no other has room.
     """
     newest = connection.execute(_NEWEST).first()
-    head = Head(*newest) if newest else Head()
+    head = Head(newest.number, _text(newest.chain)) if newest else Head()
     for decision in decided:
+        if head.number >= _GREATEST_NUMBER:
+            raise LedgerError(
+                f"The newest decision in the ledger {masked(connection.engine.url)} has the number {head.number}, "
+                "which none was given; nothing was decided.",
+                "`platform-assets audit verify` names it. Restore the ledger from a backup from before.",
+            )
         entry = Entry.after(head, to_content(decision))
         connection.execute(insert(decisions).values(**vars(entry)))
         head = entry.head
@@ -93,14 +105,19 @@ def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterat
 
 
 def entries(database: Database) -> tuple[Entry, ...]:
-    """The whole chain, by number, as it lies there."""
-    return tuple(Entry(**row) for row in database.rows(select(decisions).order_by(decisions.c.number)))
+    """The whole chain, by number, as it lies there; bytes, which SQLite keeps in a text's place, as another text."""
+    rows = database.rows(select(decisions).order_by(decisions.c.number))
+    return tuple(Entry(row["number"], *(_text(row[name]) for name in ("content", "before", "chain"))) for row in rows)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else repr(value)
 
 
 def chain_head(database: Database) -> Head:
     """Where the chain stands."""
     newest = database.rows(_NEWEST)
-    return Head(**newest[0]) if newest else Head()
+    return Head(newest[0]["number"], _text(newest[0]["chain"])) if newest else Head()
 
 
 def decided(database: Database, type_: type[D]) -> tuple[D, ...]:

@@ -224,7 +224,7 @@ def from_content(content: str) -> Decision:
     try:
         said = json.loads(content)
         return _adapter(said.pop("about")).validate_python(said)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{content[:80]!r} is no decision") from error
 
 

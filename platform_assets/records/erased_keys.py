@@ -11,14 +11,19 @@ import hmac
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
 KEY_TYPES = ("string", "long", "int", "date")
 """Types of columns that can name a person: their values have one text each."""
 
+_MOST_DIGITS = 40
+"""Of what can be a whole number of a column, with some to spare."""
+
 _BETWEEN = re.compile(r"[\s,;|\"'{}\[\]:=]+")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# What is not closed ends with the line, so that a line of quotes alone is walked through once.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|\\?\Z)', re.DOTALL)
 
 AS_DELIVERED = ("_rescued", "_payload")
 """Columns that may keep a row, or what no column took of it, as a text."""
@@ -32,6 +37,8 @@ def canonical(text: str, type_: str) -> str:
     try:
         if type_ in ("long", "int"):
             number = Decimal(text.strip())
+            if number.adjusted() >= _MOST_DIGITS:  # in no column, and writing 1e999999999 out takes hours
+                return text
             return str(int(number)) if number == number.to_integral_value() else text
         if type_ == "date":
             return date.fromisoformat(text.strip()).isoformat()
@@ -74,13 +81,19 @@ class ErasedKeys:
         return f"ErasedKeys({', '.join(self.fields)})"
 
     def has_row(self, *texts: str | None) -> bool:
-        """Whether a row is of an erased key.
+        """Whether a row is of an erased key, of which it may have some fields in columns, and others in a text.
 
         Args:
             texts: of its values of `fields`, in their order, and then of `AS_DELIVERED`.
         """
-        values, kept = texts[: len(self.fields)], texts[len(self.fields) :]
-        return self.has(*values) or any(self.has_payload(text) for text in kept)
+        values, kept = texts[: len(self.fields)], [text for text in texts[len(self.fields) :] if text is not None]
+        if not kept:
+            return self.has(*values)
+        hashes = self._in_payloads(kept)
+        for field, text in zip(self.fields, values, strict=True):
+            if text is not None:
+                hashes[field].add(self._hash(field, text))
+        return self._is_erased(hashes)
 
     def has(self, *texts: str | None) -> bool:
         """Whether values are of an erased key.
@@ -99,26 +112,24 @@ class ErasedKeys:
         Of JSON, each field of the key has its value somewhere in it. Anything else cannot be told apart into fields: it
         is of the key if every value of it stands between separators, or in quotes.
         """
-        if payload is None:
-            return False
-        pairs: list[tuple[str, object]] = []
+        return payload is not None and self._is_erased(self._in_payloads([payload]))
 
-        def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
-            pairs.extend(of_object)
-            return dict(of_object)
-
-        try:
-            document = json.loads(payload, object_pairs_hook=noted)
-        except ValueError:
-            document = None
+    def _in_payloads(self, payloads: Collection[str]) -> dict[str, set[str]]:
+        """The hashes of all that may be a field's value in some texts, by field."""
         hashes: dict[str, set[str]] = {field: set() for field in self.fields}
-        if isinstance(document, dict):
-            for name, value in pairs:
-                if name in hashes and not isinstance(value, dict | list | bool | None):
-                    hashes[name].add(self._hash(name, str(value)))
-        else:
-            parts = set(_parts(payload))
-            hashes = {field: {self._hash(field, part) for part in parts} for field in self.fields}
+        for payload in payloads:
+            pairs = _pairs(payload)
+            if pairs is not None:
+                for name, value in pairs:
+                    if name in hashes and not isinstance(value, dict | list | bool | None):
+                        hashes[name].add(self._hash(name, str(value)))
+            else:
+                parts = set(_parts(payload))
+                for field in self.fields:
+                    hashes[field].update(self._hash(field, part) for part in parts)
+        return hashes
+
+    def _is_erased(self, hashes: Mapping[str, set[str]]) -> bool:
         return any(self._is_among(hashes, named, erased) for named, erased in self._hashes.items())
 
     @staticmethod
@@ -135,11 +146,28 @@ class ErasedKeys:
         return self._known[field, text]
 
 
+def _pairs(payload: str) -> list[tuple[str, object]] | None:
+    """Every name of a JSON object with what it has, also within others; None of anything else."""
+    pairs: list[tuple[str, object]] = []
+
+    def noted(of_object: list[tuple[str, object]]) -> dict[str, object]:
+        pairs.extend(of_object)
+        return dict(of_object)
+
+    try:
+        document = json.loads(payload, object_pairs_hook=noted)
+    except (ValueError, RecursionError):
+        return None
+    return pairs if isinstance(document, dict) else None
+
+
 def _parts(line: str) -> Iterator[str]:
     """All of a broken line that may have been a value."""
     yield from _BETWEEN.split(line)
-    yield from _QUOTED.findall(line)
-    try:
+    for quoted in _QUOTED.findall(line):
+        yield quoted
+        if "\\" in quoted:
+            with suppress(ValueError):
+                yield json.loads(f'"{quoted}"', strict=False)
+    with suppress(csv.Error):
         yield from (part.strip() for row in csv.reader([line]) for part in row)
-    except csv.Error:
-        return

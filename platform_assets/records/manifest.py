@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from platform_assets.records.refused import Attempt
 
-Decides = Literal["", "acceptance", "stage", "put back", "recovery"]
+Decides = Literal["", "acceptance", "stage", "put back", "recovery", "erasure lifted"]
 """What a person decides by a publication whose kind does not say so by itself."""
 Kind = Literal["ingest", "approval", "withdrawal", "recompute", "roll back", "compact", "reload", "erasure"]
 ArrivalKind = Literal["delivery", "approval", "due", "withdrawal", "reload"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -323,3 +324,40 @@ def test_the_panel_names_a_day_that_is_there(state, monkeypatch, capsys, days, n
 
 def test_another_number_of_days_is_refused_until_the_earlier_demo_is_removed(run, earlier):
     assert "holds a demo of 3 days" in refused(run, earlier, "--days", "4", code=USAGE)
+
+
+@pytest.mark.parametrize("token", ["x/../../precious", "../precious", "", "0" * 31, 7, None])
+def test_a_mark_that_was_forged_to_lead_elsewhere_is_none(run, earlier, token):
+    precious = earlier.parent / "precious"
+    precious.mkdir()
+    (precious / "mine.txt").write_text("mine")
+    (earlier / ".demo-removed-x").mkdir()
+    (earlier / ".demo.json").write_text(json.dumps({"token": token, "is_being_removed": True}))
+    for folder in ("lake", "landing", "dagster"):
+        (earlier / folder / ".demo").write_text(str(token))
+    for command in ([], ["--fresh"]):
+        assert "No demo marked" in refused(run, earlier, *command, "--days", "3")
+    assert (precious / "mine.txt").read_text() == "mine"
+
+
+def test_a_link_in_the_place_where_a_demo_moves_what_it_removes_is_refused(run, earlier):
+    (precious := earlier.parent / "precious").mkdir()
+    (precious / "mine.txt").write_text("mine")
+    token = json.loads((earlier / ".demo.json").read_text())["token"]
+    (earlier / f".demo-removed-{token}").symlink_to(precious)
+    assert "is a link, which no demo makes" in refused(run, earlier, "--fresh")
+    assert names(precious) == ["mine.txt"]
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize("folder", ["_delta_log", "of a publication"])
+def test_a_file_of_somebody_among_those_of_a_table_keeps_the_lake(run, earlier, folder, is_link):
+    [table] = (path for path in (earlier / "lake").glob("*/*") if (path / "_delta_log").is_dir())
+    inside = table / folder if folder == "_delta_log" else next(p for p in table.iterdir() if p.name != "_delta_log")
+    mine = inside / ("mine.parquet" if is_link else "mine.xlsx")
+    if is_link:
+        (elsewhere := earlier.parent / "elsewhere").write_text("mine")
+        mine.symlink_to(elsewhere)
+    else:
+        mine.write_text("mine")
+    assert f"{mine.name} was not put there by a demo" in refused(run, earlier, "--fresh")

@@ -14,6 +14,7 @@ from platform_assets.access import is_ours_alone
 from platform_assets.lakehouse.layout import NO_READERS, Lake
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.publish import publish
+from platform_assets.secret import installation_secret
 from platform_assets.settings import SettingsError, load_settings, project_root
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.other_user import NOBODY, a_place_for_all, as_other_user, needs_root, readable
@@ -61,8 +62,11 @@ def test_a_group_reads_or_works_with_the_state_where_the_setting_says_so(
 ) -> None:
     monkeypatch.setenv("PLATFORM_STATE_MODE", mode)
     fill(run)
+    installation_secret(load_settings())
     assert readable(place) == ["control"]
     assert "state/ledger.db" in readable(place, [OWN_GROUP])
+    # Whoever works there masks values, and tells erased rows; whoever only looks needs no key.
+    assert ("state/secret" in readable(place, [OWN_GROUP])) is writes
     tried = "can(os.O_RDWR, place / 'state/ledger.db'), can(os.O_RDWR | os.O_CREAT, place / 'state/new')"
     probe = f"print(json.dumps([{tried}]))"
     assert as_other_user(place, probe, groups=[OWN_GROUP]) == [writes, writes]

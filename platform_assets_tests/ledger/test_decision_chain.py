@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.ledger import Ledger
+from platform_assets.operations.audit.decisions import DecisionAudit
+from platform_assets.operations.audit.faults import Findings
 from platform_assets.records.chain import Head, breaks
 from platform_assets.records.code_version import Version
 from platform_assets.records.decisions import Decision, LateDecision, LiftDecision, PublicationDecision, from_content
@@ -112,3 +119,31 @@ def test_a_rollback_that_brings_back_what_was_refused_is_one_decision(ledger: Le
     ledger.hold([replace(hold(nth(0)), gate=ROLL_BACK, refused=Attempt(day.fingerprint, day.made_by))])
     ledger.record(record)
     assert decided(ledger) == [carried_out(record, "roll back")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("UPDATE ledger_decisions SET content = x'00ff' WHERE number = 2", "Decision 2 says something else"),
+        ("UPDATE ledger_decisions SET chain = x'00ff' WHERE number = 3", r"Decision 3 .* says something else"),
+        ("UPDATE ledger_decisions SET before = x'' WHERE number = 1", r"Decision 1 .* says something else"),
+        (f"UPDATE ledger_decisions SET content = '{'[' * 50_000}' WHERE number = 2", "Decision 2 says something else"),
+        ("UPDATE ledger_decisions SET number = 9223372036854775807 WHERE number = 3", r"does not follow .* are gone"),
+    ],
+)
+def test_what_only_sql_can_write_is_named_and_stops_no_audit(tmp_path: Path, sql: str, named: str) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger.open(url) as ledger:
+        for name in ("a", "b", "c"):
+            ledger.decide(approval(f"{name}.csv"))
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as database, database:
+        database.execute(sql)
+    findings = Findings()
+    with Ledger.open(url) as ledger:
+        DecisionAudit(ledger.decision_chain(), findings)
+        assert any(re.search(named, fault.what) for fault in findings.faults), findings.faults
+        with suppress(LedgerError):  # which says that nothing was decided
+            ledger.decide(approval("d.csv"))
+        ledger.decision_head()
+        with suppress(LedgerError):
+            ledger.late_decisions()

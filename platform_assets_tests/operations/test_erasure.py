@@ -311,3 +311,26 @@ def test_a_day_that_cannot_be_computed_without_the_rows_is_told_and_shows_none_o
     visits.world.recompute(["gold.takings"], held)
     assert visits.digests() == never.digests()
     assert visits.erase().is_whole
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_a_table_that_is_named_later_is_kept_from_the_rows_too_though_it_has_none_yet(make_world: MakeWorld) -> None:
+    """A load, an erasure, the same with one more table, and a delivery of that."""
+    visits = Visits(make_world(days=2, domains=DOMAIN))
+    visits.deliver("2017-01-01", "a", visit(1, WHO, "2017-01-01"))
+    visits.world.deliver_rows("stays", "2017-01-01", "a.jsonl", [_night("8")])
+    visits.refresh()
+    assert visits.erase().is_whole
+    both = Request("raw.visits", {"person": str(WHO)}, (("raw.stays", "guest"),))
+    again = visits.erase(both)
+    assert (again.remembered, again.is_whole, again.release is not None) == (True, True, True)
+    assert visits.erase(both).release is None
+    visits.world.deliver_rows("stays", "2017-01-02", "b.jsonl", [_night(str(WHO)), _night("9")])
+    visits.refresh()
+    assert sorted(row["guest"] for row in visits.world.rows("raw.stays")) == ["8", "9"]
+    assert files_with(lake_of(visits)) == set()
+
+
+def _night(guest: str) -> dict[str, object]:
+    return {"guest": guest, "stay": int(guest), "night": "2017-01-01T22:00:00Z"}

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from platform_assets.contracts import Catalogue, Column
 from platform_assets.contracts.errors import UnknownTableError
-from platform_assets.operations.erasure.places import ErasureError, Reach, reach
+from platform_assets.engine.platform import Author
+from platform_assets.engine.publishing import publish_changes
+from platform_assets.operations.erasure.lifting import lift, lift_unreadable
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
+from platform_assets.operations.erasure.unreached import is_told_by
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.decisions import from_content
+from platform_assets.records.manifest import Erasure, new_publication
+from platform_assets.secret import installation_secret, name_of
+from platform_assets.settings import load_settings
 from platform_assets_tests.support.domains.two_raws import DOMAIN as TWO_RAWS
 from platform_assets_tests.support.domains.visits import DOMAIN
 
@@ -68,7 +78,10 @@ def test_quarantine_keeps_rows_as_they_were_delivered_also_where_silver_drops_th
         ("raw.visits", {"paid": "42"}, r"paid of raw\.visits is a decimal\(8,2\), by which no person is told"),
         ("raw.visits", {"person": "zoe"}, "The value of person is no long"),
         ("raw.visits", {"person": ""}, "The value of person is no long"),
+        ("raw.visits", {"person": "--5"}, "The value of person is no long"),
+        ("raw.visits", {"person": "1e999999999"}, "The value of person is no long"),
         ("raw.stays", {"guest": ""}, "The value of guest is no string"),
+        ("raw.stays", {"guest": "zoe\udcff"}, "The value of guest is no string"),
     ],
 )
 def test_what_names_nobody_is_refused_without_the_value(table: str, key: dict[str, str], says: str) -> None:
@@ -94,3 +107,66 @@ def test_a_date_is_a_date() -> None:
     assert reach(catalogue, "raw.stays", {"born": "1980-02-29"}).places[0].values == {"born": "1980-02-29"}
     with pytest.raises(ErasureError, match="The value of born is no date"):
         reach(catalogue, "raw.stays", {"born": "1981-02-29"})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("42", "household 42 asked"),
+        ("0042", "household 42 asked"),
+        ("42", "household 0042 asked"),
+        ("+49 30 901820", "call of +49 30 901820"),
+        ("@zoe", "for @Zoe."),
+        ("zoe@example.org", "zoe@example.org asked"),
+    ],
+)
+def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason: str) -> None:
+    table, field = ("raw.visits", "person") if value.isdecimal() else ("raw.stays", "guest")
+    request = Request(table, {field: value})
+    found = reach(CATALOGUE, request.table, request.key)
+    with pytest.raises(ErasureError, match=r"^The reason names the value") as caught:
+        refuse_named_value(found, request, Author("erase", reason, "zoe"))
+    assert value not in str(caught.value)
+    refuse_named_value(found, request, Author("erase", "request 421", "zoe"))
+
+
+def test_who_lifts_an_erasure_names_no_value_either(tmp_path: Path) -> None:
+    settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
+    with open_platform(settings) as platform, pytest.raises(ErasureError, match=r"^The reason names the value"):
+        lift(platform, Request("raw.visits", {"person": "42"}), Author("erase", "42 is back", "zoe"))
+
+
+def test_that_an_erasure_was_lifted_is_another_decision_than_that_somebody_erased(tmp_path: Path) -> None:
+    settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
+    request, author = Request("raw.visits", {"person": "42"}), Author("erase", "request 17", "zoe")
+    place, *_ = reach(CATALOGUE, request.table, request.key).places
+    secret = installation_secret(settings)
+    erased = Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret))
+    unreadable = Erasure(table=place.table, key=place.hashes(b"another"), secret=name_of(b"another"))
+    with open_platform(settings) as platform:
+        publish_changes(platform, new_publication(), "erasure", [], author, erasures=[erased, unreadable])
+        lift(platform, request, author)
+        lift_unreadable(platform, place.table, author)
+        decided = [from_content(entry.content).kind for entry in platform.ledger.decision_chain()]
+    assert decided == ["erasure", "erasure lifted", "erasure lifted"]
+
+
+LONG = "a name of more than thirty-two characters"
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "is_payload", "is_told"),
+    [
+        ("zoe", "zoe", False, True),
+        ("zoe", "zo", False, False),
+        (LONG[:32], LONG, False, True),
+        (LONG[:32] + "\ufffd", LONG, False, True),
+        (LONG[:31], LONG, False, False),
+        ('{"guest": "zoe"', "zoe", True, True),
+        ('{"guest": "zoe"', "zoe", False, False),
+    ],
+)
+def test_a_value_is_told_in_statistics_also_where_they_cut_it(
+    bound: str, value: str, is_payload: bool, is_told: bool
+) -> None:
+    assert is_told_by(bound, value, is_payload=is_payload) is is_told

@@ -25,6 +25,9 @@ def keys(**values: str) -> ErasedKeys:
         ("42.5", "long", "42.5"),
         ("forty", "long", "forty"),
         ("inf", "long", "inf"),
+        ("0" * 40 + "42", "long", "42"),
+        ("1e999999999", "long", "1e999999999"),  # nobody waits until it is written out
+        ("0e999999999", "long", "0e999999999"),
         (" Anna", "string", " Anna"),
         (" 2017-01-02", "date", "2017-01-02"),
     ],
@@ -64,6 +67,24 @@ def test_a_row_that_was_set_aside_is_told_by_its_text(payload: str | None, is_th
     assert keys(person="42").has_payload(payload) is is_theirs
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "payload",
+    ["1,1e999999999,x", "[" * 100_000, '{"a":' * 50_000, '"\\' * 200_000, '"\\"' * 200_000 + "\\", '"' * 200_001],
+)
+def test_a_line_that_was_made_to_take_hours_is_looked_through_at_once(payload: str) -> None:
+    assert not keys(person="42").has_payload(payload)
+    assert keys(person="42").has_payload(f"42,{payload}")
+
+
+@pytest.mark.parametrize(
+    "line", ['{"name": "Zo\\u00eb", broken', '{"name": "Zo\\u00eb', '{"x": "\\"", "name": "Zo\\u00eb", \\', '1,"Zoë']
+)
+def test_a_text_is_found_in_a_broken_line_also_where_it_is_escaped_or_not_closed(line: str) -> None:
+    assert keys(name="Zoë").has_payload(line)
+    assert not keys(name="Zo").has_payload(line)
+
+
 @pytest.mark.parametrize("line", ['1,"Meier, Anna",x', '{"name": "Meier, Anna", ', "Meier, Anna"])
 def test_a_text_with_separators_is_found_in_a_broken_line(line: str) -> None:
     assert keys(name="Meier, Anna").has_payload(line) is (line != "Meier, Anna")
@@ -73,6 +94,13 @@ def test_a_row_is_told_by_either() -> None:
     assert keys(person="42").has_row("42", None, None)
     assert keys(person="42").has_row(None, '{"person": 42}', None)
     assert not keys(person="42").has_row("1", None, None)
+
+
+def test_of_a_key_of_several_fields_a_row_has_some_in_columns_and_others_in_what_no_column_took() -> None:
+    both = keys(person="42", name="Anna")
+    assert both.has_row("Anna", None, '{"person": 42}', None)
+    assert not both.has_row("Zoë", None, '{"person": 42}', None)
+    assert not both.has_row("Anna", None, '{"person": 43}', None)
 
 
 def test_workers_get_them_whole_and_nobody_sees_the_secret() -> None:

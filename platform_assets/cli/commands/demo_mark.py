@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -14,6 +15,7 @@ from secrets import token_hex
 _MARK = ".demo.json"
 _IN_FOLDER = ".demo"
 _UNFINISHED = ".unfinished"
+_TOKEN = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,11 @@ class Mark:
         """The mark in a state folder; None without one that a demo wrote."""
         try:
             said = json.loads((state / _MARK).read_text(encoding="utf-8"))
-            return cls(state, str(said["token"]), bool(said["is_being_removed"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            # A token is part of the name of a folder that is removed: another one would lead elsewhere.
+            if not _TOKEN.fullmatch(said["token"]):
+                return None
+            return cls(state, said["token"], bool(said["is_being_removed"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     @classmethod

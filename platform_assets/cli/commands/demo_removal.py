@@ -41,6 +41,8 @@ def remove_demo(settings: Settings) -> None:
     if mark is None:
         return
     _require_inside(settings)
+    if mark.aside.is_symlink():
+        raise DemoError(f"{mark.aside} is a link, which no demo makes.", _NOT_REMOVED)
     if foreign := next(_foreign(settings), None):
         raise DemoError(f"{foreign}.", _NOT_REMOVED)
     replace(mark, is_being_removed=True).keep()
@@ -113,11 +115,24 @@ def _foreign_in_lake(lake: Path) -> Iterator[Path]:
                 if table.is_symlink() or table.name not in tables:
                     yield table
                 else:
-                    yield from (
-                        file
-                        for file in sorted(table.iterdir())
-                        if not (file.name == "_delta_log" or is_publication(file.name))
-                    )
+                    for folder in sorted(table.iterdir()):
+                        if folder.name == "_delta_log" or is_publication(folder.name):
+                            yield from _foreign_in_folder(folder)
+                        else:
+                            yield folder
+
+
+def _foreign_in_folder(folder: Path) -> Iterator[Path]:
+    """What neither Spark nor Delta writes into a folder of a table."""
+    for inside, folders, files in os.walk(folder):
+        links = [Path(inside) / name for name in folders if (Path(inside) / name).is_symlink()]
+        yield from links
+        given = (Path(inside) / name for name in sorted(files))
+        yield from (file for file in given if file.is_symlink() or not _is_written(file.name))
+
+
+def _is_written(name: str) -> bool:
+    return name.endswith((".parquet", ".json", ".crc")) or name.startswith(("_", "."))
 
 
 def _foreign_rows(settings: Settings) -> Iterator[str]:

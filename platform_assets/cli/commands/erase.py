@@ -78,7 +78,10 @@ def _fields(key: str | None) -> dict[str, str]:
     for part in (key or "").split(",") if key else []:
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or name.strip() in fields:
-            raise UsageError("--key is not FIELD=VALUE, or names a field twice.", "Write --key household_id=4711.")
+            raise UsageError(
+                "--key is not FIELD=VALUE, or names a field twice.",
+                "Write --key household_id=4711; a value with a comma is asked for with --key name=-.",
+            )
         if value == "-":
             value = typer.prompt(name, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
             value = value.rstrip("\n")

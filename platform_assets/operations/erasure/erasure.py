@@ -5,7 +5,6 @@ Whatever ends the process, the rows are in all tables or in none that has their 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,8 @@ from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered
-from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach
+from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered, is_remembered_everywhere
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.erasure.unreached import Unreached, unreached
 from platform_assets.operations.maintenance.maintenance import delete_before
@@ -118,11 +117,7 @@ def erase(
         Conflict, LockLostError: others kept publishing; nothing was changed.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
-    if any(re.search(rf"\b{re.escape(value)}\b", author.why, re.IGNORECASE) for value in request.key.values()):
-        raise ErasureError(
-            "The reason names the value that is to be erased, and would be kept for ever.",
-            "Name a request or a ticket instead.",
-        )
+    refuse_named_value(where, request, author)
     secret = installation_secret(platform.settings)
     with ExitStack() as turns:
         for contract in sorted(where.raw, key=lambda raw: raw.name):
@@ -175,7 +170,7 @@ def _take_out(
         snapshot = LakeSnapshot.now(platform)
         found = search(snapshot, where.places, secret, progress)
         planned = _planned(platform, where, found, secret)
-        if planned.remembered and not found.live:
+        if not found.live and is_remembered_everywhere(platform, where, secret):
             return planned
         try:
             return replace(planned, release=_publish(platform, spark, where, found, snapshot, author, secret, progress))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from platform_assets.engine.erasures import standing
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.locks import ingest_lock
-from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach
+from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.records.manifest import Erasure, new_publication
 from platform_assets.secret import installation_secret, name_of
 
@@ -23,6 +25,15 @@ def is_remembered(platform: Platform, where: Reach, secret: bytes) -> bool:
     )
 
 
+def is_remembered_everywhere(platform: Platform, where: Reach, secret: bytes) -> bool:
+    """Whether no raw table of some takes rows of a key: one that was named later, or is new, may not know it."""
+    hashes = {place.table: place.hashes(secret) for place in where.places}
+    return all(
+        hashes[contract.name] in [erasure.key for erasure in standing(platform, contract.name)]
+        for contract in where.raw
+    )
+
+
 def lift(platform: Platform, request: Request, author: Author) -> int:
     """Have rows of an erased key taken again when they are delivered; what was erased does not come back by itself.
 
@@ -31,9 +42,10 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
 
     Raises:
         UnknownTableError: there is no such table.
-        ErasureError: the key is not remembered as erased.
+        ErasureError: the key is not remembered as erased, or the reason names its value.
     """
     where = reach(platform.catalogue, request.table, request.key, request.also)
+    refuse_named_value(where, request, author)
     secret = installation_secret(platform.settings)
     with ExitStack() as turns:
         for contract in sorted(where.raw, key=lambda raw: raw.name):
@@ -48,7 +60,7 @@ def lift(platform: Platform, request: Request, author: Author) -> int:
             Erasure(table=place.table, key=place.hashes(secret), secret=name_of(secret), lifts=True)
             for place in where.places
         ]
-        return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
+        return _publish(platform, author, lifted)
 
 
 def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
@@ -72,4 +84,10 @@ def lift_unreadable(platform: Platform, table: str, author: Author) -> int:
                 "Say whose erasure is lifted: add --key FIELD=VALUE.",
             )
         lifted = [Erasure(table=name, key=erasure.key, secret=erasure.secret, lifts=True) for erasure in lost]
-        return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)
+        return _publish(platform, author, lifted)
+
+
+def _publish(platform: Platform, author: Author, lifted: Sequence[Erasure]) -> int:
+    """In the chain of decisions it is told from an erasure, which is the opposite."""
+    author = replace(author, decides="erasure lifted")
+    return publish_changes(platform, new_publication(), "erasure", [], author, erasures=lifted)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
+from platform_assets.engine.platform import Author
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.erased_keys import KEY_TYPES, ErasedKeys, canonical, hash_of
@@ -126,6 +128,21 @@ def reach(catalogue: Catalogue, table: str, key: Fields, also: Collection[tuple[
     )
 
 
+def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
+    """Have nobody write down for ever what is to be forgotten.
+
+    Raises:
+        ErasureError: the reason names a value of the key, as it was given or as a table has it.
+    """
+    values = {*request.key.values(), *(value for place in where.places for value in place.values.values())}
+    # No \b: a value may begin and end with signs, as +49 30 901820 does. 0042 is 42, too.
+    if any(re.search(rf"(?<!\w)0*{re.escape(value)}(?!\w)", author.why, re.IGNORECASE) for value in values):
+        raise ErasureError(
+            "The reason names the value that is to be erased, and would be kept for ever.",
+            "Name a request or a ticket instead.",
+        )
+
+
 def _family(catalogue: Catalogue, contract: Contract, fields: frozenset[str], key: Fields) -> set[str]:
     _require(catalogue, contract, key)
     family, look = {contract.name}, [contract]
@@ -165,10 +182,15 @@ def _value(contract: Contract, field: str, text: str) -> str:
             f"Name fields of the types {', '.join(KEY_TYPES)}.",
         )
     value = canonical(text, type_)
-    is_one = {"string": bool(value), "date": _is_date(value)}.get(type_, value.lstrip("-").isdecimal())
+    is_one = {"string": _is_text(value), "date": _is_date(value)}.get(type_, bool(re.fullmatch(r"-?[0-9]+", value)))
     if not is_one:
         raise ErasureError(f"The value of {field} is no {type_}, as {contract.name} has it.", "Correct the value.")
     return value
+
+
+def _is_text(text: str) -> bool:
+    """Whether a table can hold it: an argument may have bytes that are none."""
+    return bool(text) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_date(text: str) -> bool:

@@ -106,12 +106,23 @@ def _rows_in(file: Location, place: Place, keys: ErasedKeys, *, is_shown: bool) 
 def _matching(batch: pa.RecordBatch, place: Place, keys: ErasedKeys) -> int:
     names = batch.schema.names
     matches = _by_values(batch, place) if set(place.values) <= set(names) else [False] * batch.num_rows
-    for name in (name for name in AS_DELIVERED if name in names):
-        texts = batch.column(names.index(name)).to_pylist()
+    kept = [name for name in AS_DELIVERED if name in names]
+    if any(batch.column(names.index(name)).null_count < batch.num_rows for name in kept):
+        texts = [_texts(batch, name) for name in (*keys.fields, *kept)]
         matches = [
-            known or (text is not None and keys.has_payload(text)) for known, text in zip(matches, texts, strict=True)
+            known or (any(row[len(keys.fields) :]) and keys.has_row(*row))
+            for known, row in zip(matches, zip(*texts, strict=True), strict=True)
         ]
     return sum(matches)
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> list[str | None]:
+    import pyarrow.compute as pc
+
+    if (index := batch.schema.get_field_index(name)) < 0:
+        return [None] * batch.num_rows
+    texts: list[str | None] = pc.cast(batch.column(index), "string").to_pylist()
+    return texts
 
 
 def _by_values(batch: pa.RecordBatch, place: Place) -> list[bool]:

@@ -13,6 +13,9 @@ from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.operations.erasure.places import Place, Reach
 
+_BOUND = 32
+"""Characters of a text that statistics have; of the greatest, one more follows where it was cut."""
+
 ELSEWHERE = (
     "generations of backups from before: the next `backup` has none of the rows; remove older ones with `--keep 1`",
     "exports, and what readers made of the tables in other systems",
@@ -71,7 +74,7 @@ def _bounded(lake: Lake, place: Place) -> int:
     path = lake.table_path(place.table)
     return sum(
         any(
-            str(bound) == value or (place.is_payload and value in str(bound))
+            is_told_by(str(bound), value, is_payload=place.is_payload)
             for stats in [json.loads(added)]
             for side in ("minValues", "maxValues")
             for field, value in place.values.items()
@@ -80,6 +83,12 @@ def _bounded(lake: Lake, place: Place) -> int:
         for version in range(commits.head_version(path) + 1)
         for added in _stats(lake, place.table, version)
     )
+
+
+def is_told_by(bound: str, value: str, *, is_payload: bool = False) -> bool:
+    """Whether a bound is a value, or what Delta keeps of one that is a long text; of kept rows, whether it is in it."""
+    is_cut = len(value) > _BOUND and bound[:_BOUND] == value[:_BOUND]
+    return bound == value or is_cut or (is_payload and value in bound)
 
 
 def _stats(lake: Lake, table: str, version: int) -> Iterator[str]:
