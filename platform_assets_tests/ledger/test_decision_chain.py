@@ -146,4 +146,4 @@ def test_what_only_sql_can_write_is_named_and_stops_no_audit(tmp_path: Path, sql
             ledger.decide(approval("d.csv"))
         ledger.decision_head()
         with suppress(LedgerError):
-            ledger.late_decisions()
+            ledger.decisions(LateDecision)

@@ -1,7 +1,7 @@
 """A plan file: what a backfill is to do, for whom, how far, how fast and with whose consent, as reviewed code.
 
-Only what a file says is checked here, without the platform: whether its tables and days exist, `explain` finds. Every field
-has a strict type, and none is a piece of SQL. The schema for editors is made from these classes.
+Only what a file says is checked here, without the platform: whether its tables and days exist, `explain` finds. Every
+field has a strict type, and none is a piece of SQL. The schema for editors is made from these classes.
 """
 
 from __future__ import annotations
