@@ -74,7 +74,7 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
 
 
 def test_the_help_of_a_command_imports_neither_sql_nor_arrow() -> None:
-    """Each takes longer to import than the help needs in all; `doctor`, `ledger` and `recover` are about the ledger itself."""
+    """Each takes longer to import than all of the help; `doctor`, `ledger`, `recover` are about the ledger."""
     names = [name for name in COMMANDS if name not in ("doctor", "ledger", "recover")]
     script = (
         "import sys; from importlib import import_module\n"
