@@ -142,7 +142,7 @@ def _main() -> None:
 
 def _keep_private(command: str | None) -> None:
     """What a command writes, and what it starts, is for those whom the settings name."""
-    if command not in COMMANDS or command == "init":  # whose files are the user's own
+    if command not in COMMANDS or command == "init" or _asks_for_help():  # `init`: its files are the user's own
         return
     from platform_assets.access import PRIVATE_UMASK
     from platform_assets.settings import load_settings  # which a list of commands needs not
@@ -150,6 +150,12 @@ def _keep_private(command: str | None) -> None:
     os.umask(PRIVATE_UMASK)
     with suppress(PlatformError):  # which the command itself tells
         os.umask(load_settings().access.umask)
+
+
+def _asks_for_help() -> bool:
+    """Whether there are only words before `--help`: after an option it could be what the option is given."""
+    *words, last = sys.argv
+    return last == "--help" and not any(word.startswith("-") for word in words[1:])
 
 
 def _for_programs() -> bool:

@@ -26,9 +26,6 @@ from platform_assets.engine.user_code import (
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
-from platform_assets.ledger.connection import parse_url
-from platform_assets.ledger.ledger import Ledger
-from platform_assets.ledger.sync import sync
 from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
@@ -42,6 +39,8 @@ _log = getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from platform_assets.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,8 @@ class Author:
 
 def lake_to_write(settings: Settings) -> Lake:
     """The lake with its locks: in the ledger's database if that is a server, else in files of the lake."""
+    from platform_assets.ledger.connection import parse_url  # and SQLAlchemy, which no help needs
+
     url = parse_url(settings.ledger_url.get_secret_value())
     is_server = url.get_backend_name() == "postgresql"
     return Lake.at(settings.lake, url.render_as_string(hide_password=False) if is_server else None)
@@ -133,6 +134,8 @@ class Platform:
 
     def sync(self) -> None:
         """Index what other processes published since."""
+        from platform_assets.ledger.sync import sync
+
         sync(self.lake, self.ledger)
 
     def settle(self) -> None:

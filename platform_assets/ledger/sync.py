@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from typing import TYPE_CHECKING
 
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of, publication_of, published
 from platform_assets.lakehouse.releases import release as release_at
 from platform_assets.ledger.consistency import is_of_another_lake, require_one_history
-from platform_assets.ledger.ledger import Ledger
 from platform_assets.planning.configuration import Configuration
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord, kept_text
 from platform_assets.records.manifest import STAGED, Arrival, Manifest, TableChange, change_of
+
+if TYPE_CHECKING:
+    from platform_assets.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError, did_you_mean
@@ -18,9 +18,11 @@ from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.layout import GIVEN_NAME
 from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.releases import Release, release
-from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.file_check import FileCheck
 from platform_assets.records.decisions import PinDecision
+
+if TYPE_CHECKING:
+    from platform_assets.ledger.ledger import Ledger
 
 
 class PinError(PlatformError):

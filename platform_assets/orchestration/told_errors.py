@@ -60,5 +60,20 @@ def expected_errors_told() -> Iterator[None]:
         raise ToldError(error) from None
 
 
+@contextmanager
+def mistakes_told() -> Iterator[None]:
+    """Within it, an expected error leaves as what it says, also where a person's own code caused it.
+
+    Contracts and functions are looked at as they are loaded, and what is said of them names file and line.
+
+    Raises:
+        ToldError: in place of a `PlatformError`.
+    """
+    try:
+        yield
+    except PlatformError as error:
+        raise ToldError(error) from None
+
+
 def _shown(message: str, name: str) -> SerializableErrorInfo:
     return SerializableErrorInfo(message, [], name)

@@ -76,6 +76,17 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
     assert ended.stderr.splitlines()[-1].split()[1:] == sorted(allowed)
 
 
+def test_the_help_of_a_command_imports_neither_sql_nor_arrow() -> None:
+    """Each takes longer to import than all of the help; `doctor`, `ledger`, `recover` are about the ledger."""
+    names = [name for name in COMMANDS if name not in ("doctor", "ledger", "recover")]
+    script = (
+        "import sys; from importlib import import_module\n"
+        f"for name in {names}: import_module(f'platform_assets.cli.commands.{{name}}')\n"
+        "print(sorted({'sqlalchemy', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_the_list_of_all_commands_says_of_each_what_its_own_help_says() -> None:
     """It is made without importing them."""
     runner = CliRunner(env={"COLUMNS": "400"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import WorkspaceFileTarget
 
 from platform_assets_tests.support.orchestration.daemon import DEFINITIONS, Daemon, instance_config
+from platform_assets_tests.support.orchestration.up import up, wait
+from platform_assets_tests.support.own_domain import CONTRACTS, PACKAGE, forget, write_domain
 
 BROKEN_DOMAIN = """
 from platform_assets.contracts import Column, Contract, Domain, LandingFiles
@@ -28,6 +31,38 @@ def another():
 
 defs = dg.Definitions(sensors=[another])
 """
+RELOAD = """mutation { reloadRepositoryLocation(repositoryLocationName: "platform_assets") {
+  ... on WorkspaceLocationEntry { locationOrLoadError {
+    ... on PythonError { message stack cause { message } } } } } }"""
+MISTAKE = ('Per till.", "me", (K, ', 'Per till.", "me", (AT, ')
+TOLD = "The contract of gold.tills has the key column 'till' that it does not declare."
+
+
+@pytest.mark.proof
+def test_a_mistake_made_while_up_runs_is_told_once_in_the_platforms_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_domain(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    try:
+        with up(tmp_path, domains=PACKAGE) as server:
+            assert "cause" not in str(server.graphql(RELOAD))
+            (tmp_path / PACKAGE / "contracts.py").write_text(CONTRACTS.replace(*MISTAKE))
+            shown = server.graphql(RELOAD)["reloadRepositoryLocation"]["locationOrLoadError"]
+            assert TOLD in shown["message"]
+            assert (shown["stack"], shown["cause"]) == ([], None)
+            daemon_knows = "UserWarning: Error loading repository location"
+            wait(lambda: (tmp_path / "up.log").read_text().count(daemon_knows) == 2, "both were told", 90)
+            time.sleep(35)  # each sensor is asked once more
+    finally:
+        forget()
+    said = (tmp_path / "up.log").read_text()
+    assert said.count(TOLD) == 1
+    assert "What to do: " in said
+    assert "contracts.py, line" in said
+    assert "Traceback" not in said
+    assert "Stack Trace" not in said
 
 
 @pytest.mark.proof

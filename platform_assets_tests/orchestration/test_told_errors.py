@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from datetime import date
 
 import dagster as dg
 import pytest
 from dagster import DagsterEventType as Event
+from dagster._core.errors import DagsterCodeLocationLoadError
 
 from platform_assets.errors import PlatformError
 from platform_assets.orchestration.assets.outcomes import days_left, recorded_days_left
-from platform_assets.orchestration.told_errors import expected_errors_told
+from platform_assets.orchestration.daemon import processed
+from platform_assets.orchestration.told_errors import ToldError, expected_errors_told, mistakes_told
 
 DAY = date(2017, 1, 5)
 TODO = (
@@ -91,3 +95,25 @@ def test_of_many_refused_days_some_are_spelt_out(count: int) -> None:
     lines = str(days_left("Many.", {"silver.sales": days})).splitlines()
     assert len(lines) == 22 + (count > 20)
     assert (lines[-2] == "and 1 more") == (count > 20)
+
+
+def test_a_mistake_in_ones_own_code_is_told_where_definitions_are_loaded() -> None:
+    def load() -> None:
+        with mistakes_told():
+            raise PlatformError("The contracts cannot be imported: line 4.", "Mend it.") from ValueError("line 4")
+
+    with pytest.raises(ToldError) as raised:
+        load()
+    [shown] = raised.value.user_code_process_error_infos
+    assert shown.message.splitlines() == ["The contracts cannot be imported: line 4.", "  What to do: Mend it."]
+    assert (shown.stack, shown.cause) == ([], None)
+
+
+def test_the_daemon_logs_every_error_but_that_definitions_cannot_be_loaded(caplog: pytest.LogCaptureFixture) -> None:
+    for error in (DagsterCodeLocationLoadError("no definitions", load_error_infos=[]), ValueError("another")):
+        try:
+            raise error
+        except (DagsterCodeLocationLoadError, ValueError):
+            kept = processed(sys.exc_info(), logging.getLogger("daemon"), f"a tick caught {error}")
+        assert str(error) in kept.message
+    assert caplog.messages == ["a tick caught another"]

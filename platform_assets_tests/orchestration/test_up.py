@@ -140,7 +140,7 @@ def test_runs_outlive_killed_parts_of_up_and_a_killed_run_of_a_backfill_is_tried
 
     with up() as address:
         wait_for(lambda: in_state(address, "refresh", "STARTED"))
-        for part in ("dagster._daemon", "orchestration.webserver", "code-server start"):
+        for part in ("orchestration.daemon", "orchestration.webserver", "code-server start"):
             kill(state, part)
         wait_for(lambda: in_state(address, "refresh", "SUCCESS"))
 

@@ -36,6 +36,9 @@ _QUIET_DAEMON = ("--log-level", "error")
 
 _QUIET_WEBSERVER = ("--dagster-log-level", "warning")
 
+_TOLD_ONCE = {"DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
+"""As `dagster dev` has it: why definitions cannot be loaded is told by the code server alone, without a trace."""
+
 _KEPT_EVERY_S = 2.0
 """Where Ctrl-C stops what is shown of a large lake, the next start goes on from the last of these."""
 
@@ -60,7 +63,7 @@ def up(
     refuse_wrong_functions(load_catalogue(settings))
     home = dagster_home(settings)
     address = f"http://127.0.0.1:{port}"
-    environment = os.environ | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
+    environment = os.environ | _TOLD_ONCE | {"DAGSTER_HOME": str(home), "PLATFORM_STATE": str(settings.state)}
     if "ui_url" not in settings.model_fields_set:
         environment["PLATFORM_UI_URL"] = address
     if read_only:
@@ -96,7 +99,9 @@ def up(
             served = webserver(port, workspace, read_only=read_only)
             parts.append(new_part(*served, secrets={_PASSWORD: password}))
             if not read_only:
-                daemon = _module("dagster._daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace))
+                daemon = _module(
+                    "platform_assets.orchestration.daemon", "run", *_QUIET_DAEMON, "--workspace", str(workspace)
+                )
                 parts.append(new_part("the daemon", daemon))
             keep_going(parts, project_root(), environment, lambda text: say("[yellow]up[/]", text, to=errors))
         except _StopRequested as request:
