@@ -2,25 +2,38 @@
 
 Such a library ends its process at some bytes that were made up for it, or takes all memory there is. In a process that
 does nothing else, that is a problem of the file alone. It is started when it is first needed, and again where it died.
+The two speak in lines of JSON, of the types that functions declare: whoever took that process over by a file can say
+something wrong of the file, and have nothing done by whoever asked.
 """
 
 from __future__ import annotations
 
 import atexit
 import errno
+import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from inspect import signature
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from platform_assets.sources.content import ChangedError, LinkError
+from platform_assets.sources.limits import LimitError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_SENT: dict[str, type[Exception]] = {error.__name__: error for error in (ChangedError, LinkError, LimitError)}
+"""Errors that arrive as what they are, besides those of the system; of any other its words do."""
+_MOST_ANSWER = 1 << 26
 _MOST_MEMORY = 4 << 30
 """Bytes of addresses, of which libraries reserve far more than they use."""
 
@@ -41,18 +54,17 @@ class _Process:
             start_new_session=True,
         )
 
-    def ask(self, work: object) -> tuple[bool, object]:
-        """What came of it, and whether that is a result; an error otherwise.
+    def ask(self, question: bytes) -> bytes:
+        """The answer to a question, both a line.
 
         Raises:
             EOFError, OSError: the process died.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        pickle.dump(work, self._process.stdin)
+        self._process.stdin.write(question)
         self._process.stdin.flush()
-        answer: tuple[bool, object] = pickle.load(self._process.stdout)  # noqa: S301 - of our own code
-        return answer
+        return _line(self._process.stdout)
 
     def end(self) -> int:
         """By which signal it ended, or what it returned, as processes say it."""
@@ -76,26 +88,39 @@ def apart(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """The result of a function, called in another process.
 
     Args:
-        work: of a module; arguments, result and errors are sent, and so have to be values.
+        work: of a module, with types that pydantic writes as JSON and reads again; so has what is given to it.
 
     Raises:
         UnendurableError: the process died of it, twice, or would have needed too much memory.
-        OSError: the process was killed by somebody, as systems do that have no memory left.
-        Exception: as the function raises it.
+        OSError: the process was killed by somebody, as systems do that have no memory left, or the function raises it.
+        ChangedError, LinkError, LimitError: the function raises it.
+        RuntimeError: it raises anything else.
     """
+    bound = signature(work).bind(*args, **kwargs).arguments
+    given = {name: _type_of(work, name).dump_python(value, mode="json") for name, value in bound.items()}
+    question = json.dumps([work.__module__, work.__qualname__, given]).encode() + b"\n"
     with _turn:
-        is_result, answer = _answered(work, args, kwargs)
-    if is_result:
-        return answer  # type: ignore[return-value]
-    assert isinstance(answer, Exception)
-    raise answer
+        answer = _answered(question)
+    try:
+        said = json.loads(answer)
+        if "result" in said:
+            result: _T = _type_of(work, "return").validate_python(said["result"], strict=False)
+            return result
+        name, text, number, file = said["error"]
+    except (ValueError, TypeError, KeyError, ValidationError) as error:
+        raise UnendurableError("has the process that looks into it say what makes no sense") from error
+    if name == UnendurableError.__name__:
+        raise UnendurableError(str(text))
+    if number is not None:
+        raise OSError(int(number), str(text), file)
+    raise _SENT[name](str(text)) if name in _SENT else RuntimeError(f"{name}: {text}")
 
 
-def _answered(*asked: object) -> tuple[bool, object]:
+def _answered(question: bytes) -> bytes:
     for is_last in (False, True):
         try:
-            return _started().ask(asked)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            return _started().ask(question)
+        except (EOFError, BrokenPipeError):
             code = _ended()
             if code == -signal.SIGKILL:
                 raise OSError(errno.ENOMEM, "who looked into it was killed, perhaps for want of memory") from None
@@ -106,6 +131,20 @@ def _answered(*asked: object) -> tuple[bool, object]:
             _kill()
             raise
     raise AssertionError("it is asked twice at most")
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    """The next line, whole: half of one is what a dead process said last."""
+    line = stream.readline(_MOST_ANSWER)
+    if not line.endswith(b"\n"):
+        raise EOFError
+    return line
+
+
+@cache
+def _type_of(work: Callable[..., object], name: str) -> TypeAdapter[Any]:
+    """The declared type of a parameter of a function, or of its `return`."""
+    return TypeAdapter(get_type_hints(work, include_extras=True)[name])
 
 
 def _started() -> _Process:
@@ -143,18 +182,23 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _answer(work: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> bytes:
+def _answer(question: bytes) -> dict[str, object]:
+    module, name, given = json.loads(question)
+    work = getattr(import_module(module), name)
     try:
-        return pickle.dumps((True, work(*args, **kwargs)))
+        result = work(**{name: _type_of(work, name).validate_python(value) for name, value in given.items()})
+        return {"result": _type_of(work, "return").dump_python(result, mode="json")}
     except MemoryError:
-        return pickle.dumps((False, UnendurableError(f"takes more than {_MOST_MEMORY >> 30} GiB to look into")))
+        text = f"takes more than {_MOST_MEMORY >> 30} GiB to look into"
+        return {"error": [UnendurableError.__name__, text, None, None]}
+    except OSError as error:
+        if error.errno is not None:
+            return {
+                "error": [type(error).__name__, error.strerror, error.errno, error.filename and str(error.filename)]
+            }
+        return {"error": [type(error).__name__, str(error), None, None]}
     except Exception as error:  # noqa: BLE001 - whoever asks knows what it means
-        answer = pickle.dumps((False, error))
-        try:
-            pickle.loads(answer)  # noqa: S301
-        except Exception:  # noqa: BLE001 - an error that cannot be sent is told
-            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
-        return answer
+        return {"error": [type(error).__name__, str(error), None, None]}
 
 
 def serve() -> None:
@@ -162,13 +206,10 @@ def serve() -> None:
     _bound_memory()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    while True:
-        try:
-            work, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our own code
-        except EOFError:
-            return
-        answers.write(_answer(work, args, kwargs))
-        answers.flush()
+    with suppress(EOFError):
+        while True:
+            answers.write(json.dumps(_answer(_line(sys.stdin.buffer))).encode() + b"\n")
+            answers.flush()
 
 
 atexit.register(_ended)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -89,7 +88,7 @@ def test_a_process_that_somebody_kills_says_nothing_of_what_it_did() -> None:
 
 def test_it_ends_with_whoever_started_it() -> None:
     """Also with one that is killed, and though a Ctrl-C is not for it."""
-    code = "import os; from platform_assets.sources.apart import apart; print(apart(os.getpid), flush=True); os.abort()"
+    code = f"import os; from {__name__} import *; print(apart(own_number), flush=True); os.abort()"
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert asked.returncode == -signal.SIGABRT
     until = time.monotonic() + 30
@@ -110,7 +109,7 @@ def test_an_interruption_leaves_no_answer_for_the_next_question(monkeypatch: pyt
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(pickle, "load", interrupted)
+        patched.setattr("platform_assets.sources.apart._line", interrupted)
         with pytest.raises(KeyboardInterrupt):
             apart(add, 1, 1)
     assert not is_running(number)

@@ -188,7 +188,8 @@ def _stage(sitting: _Sitting, step: RecordedStep) -> None:
         lines = [f"{table} {day}: {why}" for table, days in refused.items() for day, why in sorted(days.items())]
         raise sitting.stop(
             f"{counted(len(lines), 'day')} did not pass the gates of their contract at {step.share} %",
-            "Mend the code or the data, and apply the plan again: only what is another one by then is computed.",
+            "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
+            f"`platform-assets plan cancel {file.name}` first.",
             lines[:10],
         )
 
@@ -228,7 +229,8 @@ def _judge(sitting: _Sitting, step: RecordedStep, report: Callable[[str], None])
         raise sitting.stop(
             f"at {step.share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
             f"Look with `platform-assets stage compare {STAGE}{file.name}`. Mend the code or the tolerance and apply "
-            f"the plan again, or `platform-assets plan cancel {file.name}`. Readers see nothing of it.",
+            "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
+            f"`platform-assets plan cancel {file.name}`. Readers see nothing of it.",
             [line for verdict in failed for line in (verdict.sentence, *verdict.worst)],
         )
 
