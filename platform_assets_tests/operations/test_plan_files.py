@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from platform_assets.operations.backfill.files import PlanFileError, parse_plan, plan_schema, read_plan, written
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.visible import visible
 
 GOOD = """\
 name: discount-q1
@@ -36,7 +37,11 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     assert parse_plan(written(file), "again") == file
 
 
-@given(st.text(min_size=1).filter(str.strip), st.sampled_from(["recompute", "stale", "fill_gaps"]), st.booleans())
+def is_readable(text: str) -> bool:
+    return bool(text.strip()) and visible(text, breaks=True) == text
+
+
+@given(st.text(min_size=1).filter(is_readable), st.sampled_from(["recompute", "stale", "fill_gaps"]), st.booleans())
 def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, downstream: bool) -> None:
     said = {"name": "a", "reason": reason, "owner": "b", "tables": ["gold.a"], "days": {"stale": True}}
     file = PlanFile.model_validate(said | {"policy": policy, "downstream": downstream})
@@ -57,6 +62,7 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
         ("    column: net\n", "    colum: net\n", "line 12, gates.0.colum"),
         ("0.5", "lots", "line 13, gates.0.tolerance_percent"),
         ("owner: ada\n", "", "owner: Field required"),
+        ("owner: ada", "owner: ' '", "line 3, owner: it is blank, or has characters that nobody can see"),
         ("rollout: [10, 100]", "budget: {money: 5}", "line 8, budget: a budget of money needs price_per_core_hour"),
         ("owner: ada", "owner: [", "line"),
         ("owner: ada", "owner: ada\nowner: bob", "line 4: found duplicate key"),

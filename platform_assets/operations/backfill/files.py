@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from io import StringIO
@@ -13,10 +14,12 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.planning.backfill.plan_file import PlanFile
 
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
 SCHEMA = "plan.schema.json"
 """The file beside a new plan that says what plans may hold."""
 _MOST_BYTES = 1 << 20
@@ -128,7 +131,16 @@ def _defaults() -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    return CommentedSeq(value) if isinstance(value, list) else value
+    """A value as a person would write it; text is in quotes unless it is plain words."""
+    match value:
+        case str() if not _WORDS.fullmatch(value):
+            return DoubleQuotedScalarString(value)
+        case list():
+            return CommentedSeq([_shown(part) for part in value])
+        case dict():
+            return CommentedMap({name: _shown(part) for name, part in value.items()})
+        case _:
+            return value
 
 
 def _plain(value: object) -> str:

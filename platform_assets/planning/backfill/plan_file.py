@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from platform_assets.contracts.columns import IDENTIFIER
+from platform_assets.visible import visible
 
 _TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
 _MOST_DAYS = 36_500
@@ -38,6 +39,13 @@ def _computed(table: str) -> str:
     return table
 
 
+def _readable(text: str) -> str:
+    if not text.strip() or visible(text, breaks=True) != text:
+        raise ValueError("it is blank, or has characters that nobody can see: write words")
+    return text
+
+
+Words = Annotated[str, Field(max_length=2000), AfterValidator(_readable)]
 Table = Annotated[str, AfterValidator(_computed)]
 Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 DayRange = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$"), AfterValidator(_in_order)]
@@ -174,9 +182,9 @@ class PlanFile(_Part):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,62}$")]
     """Of the backfill: also the name of its stage, and of its record."""
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Words
     """Why it is needed, for the next person."""
-    owner: Annotated[str, Field(min_length=1, max_length=200)]
+    owner: Words
     """Whoever answers for it."""
     tables: Annotated[tuple[Table, ...], Field(min_length=1, max_length=1000)]
     """That are to be computed. What they are made from is brought up to date before."""
