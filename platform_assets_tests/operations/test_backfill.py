@@ -20,9 +20,18 @@ from platform_assets.operations.backfill.apply import BackfillError, StoppedErro
 from platform_assets.operations.backfill.approve import ApprovalError, approve
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import PlanFileError
-from platform_assets.operations.backfill.record import BackfillRecord, pause, read_record, unpause, write_record
+from platform_assets.operations.backfill.record import (
+    BackfillRecord,
+    pause,
+    read_record,
+    refuse_stage_of_a_plan,
+    unpause,
+    write_record,
+)
+from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
 from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
 from platform_assets_tests.support.world import MakeWorld, World
@@ -151,26 +160,47 @@ def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
         assert whats.index("25 % staged, gates passed") < whats.index("100 % staged, gates passed")
 
 
-def test_a_plan_that_is_paused_or_used_up_goes_on_without_computing_again(shop: Shop) -> None:
+def test_a_plan_that_is_paused_goes_on_without_computing_again(shop: Shop) -> None:
     computed: list[Progress] = []
 
-    def watch(now: Progress) -> None:
-        if now.phase == "computing" and now.table == "gold.tills":
+    def note(now: Progress) -> None:
+        if now.phase == "computing" and now.table == "gold.tills" and now.finished:
             computed.append(now)
-            if now.finished and sum(each.finished for each in computed) == 1:
-                pause(platform.lake, "discount", "lunch")
+
+    def interrupt(now: Progress) -> None:
+        note(now)
+        if computed:
+            pause(platform.lake, "discount", "lunch")
 
     with shop.on() as platform:
         with pytest.raises(StoppedError, match="somebody paused it"):
-            shop.apply(platform, plan(), progress=watch)
+            shop.apply(platform, plan(), progress=interrupt)
         assert read_record(platform.lake, "discount").state == "paused"
         with pytest.raises(StoppedError, match="plan resume discount"):
             shop.apply(platform, plan())
         unpause(platform.lake, "discount")
         computed.clear()
-        shop.apply(platform, plan(), progress=watch)
-        assert sum(now.done for now in computed if now.finished) == DAYS - 2
+        shop.apply(platform, plan(), progress=note)
+        assert sum(now.done for now in computed) == DAYS - 2
         assert shop.seen(platform, 3) == expected(3)
+
+
+def test_what_somebody_else_computed_into_its_stage_is_not_published(shop: Shop) -> None:
+    def watch(now: Progress) -> None:
+        if now.finished:
+            pause(platform.lake, "discount", "lunch")
+
+    file = plan(days={"list": [str(nth(2)), str(nth(3))]}, rollout=[100])
+    with shop.on() as platform:
+        with pytest.raises(StoppedError):
+            shop.apply(platform, file, progress=watch)
+        unpause(platform.lake, "discount")
+        other = Request(frozenset({"gold.tills"}), frozenset({nth(5)}), by_person=True, force=True)
+        refresh_stage(platform, lambda: shop.world.spark, Author("x", "y"), "plan-discount", request=other)
+        with pytest.raises(StoppedError, match=f"1 day that it does not come to, first gold.tills {nth(5)}"):
+            shop.apply(platform, file)
+        cancel(platform, "discount", Author("", "a stranger's days", "bob"))
+        assert shop.apply(platform, file).state == "published"
 
 
 def test_a_budget_that_is_used_up_stops_and_a_higher_one_goes_on(shop: Shop) -> None:
@@ -226,6 +256,10 @@ def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop:
 
         with pytest.raises(StoppedError):
             shop.apply(platform, plan(), progress=watch)
+        with pytest.raises(PlatformError, match="is filled by the plan discount"):
+            refuse_stage_of_a_plan(platform.lake, "plan-discount")
+        refuse_stage_of_a_plan(platform.lake, "plan-nothing")
+        refuse_stage_of_a_plan(platform.lake, "discount")
         second = explain(platform, plan(name="second"))
         assert "The plan discount has" in second.blocking[0].what
         cancel(platform, "discount", Author("", "given up", "bob"))

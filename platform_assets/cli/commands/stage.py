@@ -142,11 +142,13 @@ def publish(
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
     from platform_assets.engine.state.planner import plan_steps
+    from platform_assets.operations.backfill.record import refuse_stage_of_a_plan
     from platform_assets.operations.stages.stages import publish_stage
     from platform_assets.planning.selection import BY_PERSON
 
     author = replace(decided_by(reason, by), run=f"stage-{name}-{os.getpid()}")
     with opened_platform() as platform:
+        refuse_stage_of_a_plan(platform.lake, name)
         with (
             telling(context, "stage publish") as progress,
             session_on_demand(platform.settings, progress, brief=True) as spark,

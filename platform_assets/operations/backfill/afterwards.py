@@ -8,9 +8,8 @@ from datetime import date
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.backfill.apply import BackfillError
-from platform_assets.operations.backfill.obstacles import STAGE
-from platform_assets.operations.backfill.record import BackfillRecord, read_record, unpause, write_record
+from platform_assets.operations.backfill.apply import BackfillError, publication_by
+from platform_assets.operations.backfill.record import OVER, STAGE, BackfillRecord, read_record, unpause, write_record
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.stages.stages import drop_stage
@@ -88,7 +87,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
-        if record.state in ("published", "rolled back", "cancelled", "publishing"):
+        if record.state in OVER or (record.state == "publishing" and publication_by(platform, record)):
             raise BackfillError(
                 f"The plan {name} is {record.state} and cannot be cancelled.",
                 f"`platform-assets plan rollback {name}` puts its days back, if it was published.",

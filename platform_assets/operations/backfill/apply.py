@@ -17,9 +17,9 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
-from platform_assets.operations.backfill.obstacles import STAGE
 from platform_assets.operations.backfill.record import (
     OVER,
+    STAGE,
     BackfillRecord,
     RecordedStep,
     find_record,
@@ -36,6 +36,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.verdicts import Figures, judged
 from platform_assets.planning.selection import Request, Selection
 from platform_assets.progress import OnProgress, Progress, no_progress
+from platform_assets.records.history import PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.words import counted
 
@@ -107,6 +108,7 @@ def apply(
                 _judge(sitting, step, report)
                 sitting.keep(sitting.record.told(f"{step.share} % staged, gates passed", done=number, state="staging"))
                 failpoint("plan.step_done")
+            _stop_if_paused(sitting)
         _publish(sitting)
         report(f"Published in release {sitting.record.release}.")
     return sitting.record
@@ -121,11 +123,12 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             + (f" in release {before.release}." if before.release is not None else "."),
             "Give another plan another name.",
         )
-    if before and before.state == "publishing":
-        return before
     now = {table: platform.version(table) for table in platform.code_versions}
-    if before and before.state != "cancelled" and before.file == file and before.versions_hold(now):
-        return before
+    if before and before.state != "cancelled":
+        if before.file == file and before.versions_hold(now):
+            return before
+        if before.state == "publishing" and publication_by(platform, before):
+            return before
     backfill = explain(platform, file)
     _refuse(backfill)
     record = BackfillRecord.new(backfill)
@@ -194,12 +197,16 @@ def _stage(sitting: _Sitting, step: RecordedStep) -> None:
         )
 
 
+def _stop_if_paused(sitting: _Sitting) -> None:
+    name = sitting.record.name
+    if is_paused(sitting.platform.lake, name):
+        todo = f"`platform-assets plan resume {name}`, then apply it again."
+        raise sitting.stop("somebody paused it", todo, state="paused")
+
+
 def _may_go_on(sitting: _Sitting) -> None:
     file, record = sitting.record.file, sitting.record
-    if is_paused(sitting.platform.lake, file.name):
-        raise sitting.stop(
-            "somebody paused it", f"`platform-assets plan resume {file.name}`, then apply it again.", state="paused"
-        )
+    _stop_if_paused(sitting)
     if not may_compute(file.service, datetime.now(UTC)):
         raise sitting.stop(
             f"it may only compute within {file.service.hours} UTC", "Apply it again then.", state="paused"
@@ -242,15 +249,12 @@ def _publish(sitting: _Sitting) -> None:
     if sitting.record.state != "publishing":
         sitting.keep(sitting.record.told("publishing", state="publishing"))
     failpoint("plan.publishing")
-    release: int | None = None
-    if stage in stage_names(platform.lake):
+    if opened := _staged(platform, file.name):
+        _refuse_strangers(sitting, opened)
         author = replace(sitting.author, run=sitting.record.run, why=_why(file))
-        done = publish_stage(platform, sitting.spark, author, stage, sitting.progress)
-        release = done.release
+        publish_stage(platform, sitting.spark, author, stage, sitting.progress)
     failpoint("plan.published")
-    platform.sync()
-    published = [head for head in platform.ledger.heads("recompute") if head.run == sitting.record.run]
-    newest = max(published, key=lambda head: head.release, default=None)
+    newest = publication_by(platform, sitting.record)
     if newest is None:
         sitting.record = sitting.record.model_copy(update={"done": 0})
         raise sitting.stop(
@@ -259,12 +263,34 @@ def _publish(sitting: _Sitting) -> None:
         )
     sitting.keep(
         sitting.record.told(
-            f"published in release {newest.release if release is None else release}",
+            f"published in release {newest.release}",
             state="published",
             release=newest.release,
             publication=newest.publication,
         )
     )
+
+
+def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
+    """The publication that a backfill made, also where whoever made it died before it could say so."""
+    platform.settle()
+    published = [head for head in platform.ledger.heads("recompute") if head.run == record.run]
+    return max(published, key=lambda head: head.release, default=None)
+
+
+def _refuse_strangers(sitting: _Sitting, stage: OpenStage) -> None:
+    """Days that somebody else staged there were never explained, nor looked at by the gates."""
+    planned = {(table, day) for step in sitting.record.steps for table, days in step.days.items() for day in days}
+    names = sitting.platform.catalogue.names
+    strange = [(table, day) for table, days in stage.staged.days.items() if table in names for day in days]
+    strange = sorted(set(strange) - planned)
+    if strange:
+        table, day = strange[0]
+        raise sitting.stop(
+            f"its stage holds {counted(len(strange), 'day')} that it does not come to, first {table} {day}: somebody "
+            "computed them there",
+            f"`platform-assets plan cancel {sitting.record.name}`, and apply it again.",
+        )
 
 
 def _staged(platform: Platform, name: str) -> OpenStage | None:

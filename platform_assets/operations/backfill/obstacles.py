@@ -9,6 +9,7 @@ from pathlib import Path
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
 from platform_assets.errors import PlatformError
+from platform_assets.operations.backfill.record import STAGE
 from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -16,9 +17,6 @@ from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
-
-STAGE = "plan-"
-"""Before the name of a plan: the stage that it fills."""
 
 _ROOM = 1.2
 """Free disk that is asked for, for each byte that is written: files are there twice while they are replaced."""

@@ -18,6 +18,8 @@ from platform_assets.records.code_version import Version
 State = Literal[
     "staging", "stopped", "paused", "publishing", "published", "failed afterwards", "rolled back", "cancelled"
 ]
+STAGE = "plan-"
+"""Before the name of a plan: the stage that it fills."""
 OVER: frozenset[State] = frozenset({"published", "rolled back", "cancelled"})
 """States of a backfill that cannot be gone on with."""
 
@@ -170,6 +172,21 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
 def write_record(lake: Lake, record: BackfillRecord) -> None:
     """Keep what became of a backfill, whole or not at all."""
     _file(lake, record.name).replace(record.model_dump_json().encode())
+
+
+def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
+    """What a plan staged, the plan publishes: behind its gates, and with its approvals.
+
+    Raises:
+        RecordError: the stage is one of a plan that is not over.
+    """
+    name = stage.removeprefix(STAGE)
+    record = find_record(lake, name) if name != stage else None
+    if record and record.state not in OVER:
+        raise RecordError(
+            f"The stage {stage} is filled by the plan {name}.",
+            f"`platform-assets plan apply FILE` publishes it behind its gates; `plan cancel {name}` drops it.",
+        )
 
 
 def is_paused(lake: Lake, name: str) -> bool:
