@@ -112,6 +112,22 @@ class Catalogue:
                 return contract
         raise unknown_table(name, self.names)
 
+    def with_inputs(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Some tables and all that they are made from, directly or not, inputs first."""
+        above = set(names)
+        for contract in reversed(self.tables):
+            if contract.name in above:
+                above.update(read.table for read in contract.inputs)
+        return tuple(name for name in self.names if name in above)
+
+    def with_dependants(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Some tables and all that are made from them, directly or not, inputs first."""
+        below = set(names)
+        for contract in self.tables:
+            if any(read.table in below for read in contract.inputs):
+                below.add(contract.name)
+        return tuple(name for name in self.names if name in below)
+
     def domain_of(self, name: str) -> Domain:
         """The domain that declares a table."""
         contract = self[name]

@@ -212,7 +212,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
             f"Publish it or drop it first: `platform-assets stage drop {stages[0]}`.",
         )
     snapshot = LakeSnapshot.now(platform)
-    derived = _made_from(platform, contract)
+    derived = platform.catalogue.with_dependants([contract.name])[1:]
     if put_back := [hold for hold in snapshot.holds() if hold.table in derived and hold.is_of_good_content]:
         hold = put_back[0]
         raise ReloadError(
@@ -240,7 +240,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
 def _begin_anew(platform: Platform, contract: Contract, files: int, author: Author, read: Mapping[str, int]) -> Reload:
     planned, changes = _planned(platform, contract, files)
     # Before, not after: whoever dies in between leaves days that are tried once more, and held again.
-    derived = _made_from(platform, contract)
+    derived = platform.catalogue.with_dependants([contract.name])[1:]
     platform.ledger.drop([hold for hold in platform.ledger.holds() if hold.table in derived])
     publication = new_publication()
     arrival = Arrival(
@@ -257,12 +257,3 @@ def _begin_anew(platform: Platform, contract: Contract, files: int, author: Auth
         platform, publication, RELOAD, changes, author, [arrival], on_release=planned.before, on_versions=read
     )
     return replace(planned, release=number)
-
-
-def _made_from(platform: Platform, contract: Contract) -> tuple[str, ...]:
-    """The tables that read a raw table, or one that does, inputs first."""
-    reached = {contract.name}
-    for table in platform.catalogue:
-        if any(read.table in reached for read in table.inputs):
-            reached.add(table.name)
-    return tuple(table.name for table in platform.catalogue if table.name in reached - {contract.name})

@@ -52,11 +52,7 @@ def _with_inputs(catalogue: Catalogue, tables: Collection[str]) -> tuple[str, ..
     Raises:
         UnknownTableError: there is no such table.
     """
-    wanted = {catalogue[name].name for name in tables}
-    for contract in reversed(catalogue.tables):
-        if contract.name in wanted:
-            wanted.update(read.table for read in contract.inputs)
-    return tuple(name for name in catalogue.names if name in wanted)
+    return catalogue.with_inputs(catalogue[name].name for name in tables)
 
 
 def _analysed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +10,9 @@ import typer
 from platform_assets.cli.commands.record_view import (
     print_record,
     print_records,
+    recomputed_json,
     record_json,
     record_markdown,
-    unplanned_json,
 )
 from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
@@ -46,7 +45,7 @@ def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
     said: list[str] = []
     with opened_platform() as platform:
         plan = read_plan(file)
-        author = decided_by(plan.reason, getpass.getuser())
+        author = decided_by(plan.reason, None)
         with telling(context, f"plan {plan.name}") as progress, session_on_demand(platform.settings, progress) as spark:
             record = apply_plan(platform, spark, plan, author, progress, said.append)
             proved = prove(platform, spark, record, plan.afterwards.verify, progress) if plan.afterwards.verify else ()
@@ -135,7 +134,7 @@ def history(
     """List what was recomputed, newest first: by plans, and unplanned, as by a refresh or a backfill in Dagster."""
     with opened_platform() as platform:
         heads = sorted(platform.ledger.heads("recompute"), key=lambda head: -head.release)[:limit]
-    rows: list[dict[str, Any]] = [unplanned_json(head) for head in heads]
+    rows: list[dict[str, Any]] = [recomputed_json(head) for head in heads]
     if as_json:
         print_json(rows)
         return

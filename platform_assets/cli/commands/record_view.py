@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
 from platform_assets.cli.plan_view import size
-from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.operations.backfill.record import BackfillRecord, plan_of
 from platform_assets.planning.windows import which
 from platform_assets.visible import as_code
 from platform_assets.words import counted
@@ -15,8 +16,6 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
     from platform_assets.records.history import PublicationRecord
-
-_PLAN = "plan-"
 
 
 def print_records(records: Sequence[BackfillRecord]) -> None:
@@ -58,8 +57,12 @@ def record_markdown(platform: Platform, record: BackfillRecord) -> list[str]:
             "| table | day | rows before | rows | digest before | digest |",
             "| --- | --- | ---: | ---: | --- | --- |",
         ]
+        among: dict[str, list[date]] = {}
         for day in published.days:
-            earlier = [one for one in platform.ledger.history(day.table, day.day) if one.publication < day.publication]
+            among.setdefault(day.table, []).append(day.day)
+        histories = {table: platform.ledger.histories(table, days) for table, days in among.items()}
+        for day in published.days:
+            earlier = [one for one in histories[day.table][day.day] if one.publication < day.publication]
             before = max(earlier, key=lambda one: one.publication, default=None)
             was = (f"{before.rows:,}", before.digest) if before else ("", "")
             lines.append(f"| {day.table} | {day.day} | {was[0]} | {day.rows:,} | `{was[1]}` | `{day.digest}` |")
@@ -75,13 +78,12 @@ def record_markdown(platform: Platform, record: BackfillRecord) -> list[str]:
     return [*lines, "", f"Hash `{record.hash}`. `platform-assets plan replay {record.name}` computes all of it again."]
 
 
-def unplanned_json(head: PublicationRecord) -> dict[str, Any]:
+def recomputed_json(head: PublicationRecord) -> dict[str, Any]:
     """A publication that recomputed days, and of which plan; of none, where nobody planned it."""
-    plan = head.run.removeprefix(_PLAN).rpartition("-")[0] if head.run.startswith(_PLAN) else None
     return {
         "release": head.release,
         "at": f"{head.created_at:%Y-%m-%d %H:%M:%S}",
-        "plan": plan,
+        "plan": plan_of(head.run),
         "publication": head.publication,
         "run": head.run,
         "who": head.who,

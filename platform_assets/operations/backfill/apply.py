@@ -123,9 +123,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             + (f" in release {before.release}." if before.release is not None else "."),
             "Give another plan another name.",
         )
-    now = {table: platform.version(table) for table in platform.code_versions}
     if before and before.state != "cancelled":
-        if before.file == file and before.versions_hold(now):
+        if before.file == file and before.versions_hold(platform.versions):
             return before
         if before.state == "publishing" and publication_by(platform, before):
             return before

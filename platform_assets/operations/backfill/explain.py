@@ -11,7 +11,7 @@ from datetime import date
 from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import all_states, past_of, table_states
+from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.operations.backfill.files import PlanFileError
 from platform_assets.operations.backfill.obstacles import obstacles
@@ -21,7 +21,7 @@ from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import price
 from platform_assets.planning.backfill.request import backfill_request
 from platform_assets.planning.backfill.rollout import rollout_steps
-from platform_assets.planning.plan import Plan, make_plan
+from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import BY_PERSON
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision
@@ -42,28 +42,24 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     """
     _refuse_unknown_tables(platform, file)
     snapshot = LakeSnapshot.now(platform)
-    tables = table_states(snapshot)
-    states = all_states(platform, tables)
-    past = past_of(snapshot, tables, states)
+    marks = snapshot.marks(platform.catalogue.names)
     if file.days.stale:
-        everything = make_plan(platform.catalogue, tables, states, past, BY_PERSON)
+        everything = plan_steps(platform, BY_PERSON, snapshot=snapshot)
         days = frozenset(day for name in file.tables for day in everything.stale.get(name, ())) - set(file.days.without)
     else:
         days = _named_days(platform, file)
-    computed = {name: marks.keys() for name, marks in tables.marks.items()}
-    request = backfill_request(file, days, platform.catalogue, platform.calendar, computed)
+    request = backfill_request(file, days, platform.catalogue, platform.calendar, marks)
     refuse_what_tables_cannot_take(platform, request)
-    plan = make_plan(platform.catalogue, tables, states, past, request) if request.by_table else Plan()
-    plan = replace(plan, moment=snapshot.moment)
+    plan = plan_steps(platform, request, snapshot=snapshot) if request.by_table else Plan(moment=snapshot.moment)
     if plan.days > file.cap_days:
         raise PlanFileError(
             f"The plan {file.name} comes to {plan.days:,} days of tables, more than its cap_days of {file.cap_days:,}.",
             "Name fewer days or tables, or raise cap_days.",
         )
-    volumes = {day: mark.rows for name in file.tables for day, mark in tables.marks.get(name, {}).items()}
+    volumes = {day: mark.rows for name in file.tables for day, mark in marks.get(name, {}).items()}
     steps = rollout_steps(plan, days, file.tables, file.rollout, platform.catalogue, platform.calendar, volumes)
     cores = cores_of(platform)
-    cost = price(plan.steps, tables.marks, cores or 0, file.budget)
+    cost = price(plan.steps, marks, cores or 0, file.budget)
     backfill = Backfill(
         file=file,
         days=days,
@@ -161,11 +157,5 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
 
 def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:
     """Tables outside of what is asked for that read, also through others, what is computed."""
-    changed = {step.table for step in plan.steps}
-    exposed = []
-    for contract in platform.catalogue:
-        if contract.name not in asked and any(read.table in changed for read in contract.inputs):
-            changed.add(contract.name)
-            if contract.name not in {step.table for step in plan.steps}:
-                exposed.append(contract.name)
-    return tuple(exposed)
+    computed = {step.table for step in plan.steps}
+    return tuple(name for name in platform.catalogue.with_dependants(computed) if name not in computed | asked.keys())

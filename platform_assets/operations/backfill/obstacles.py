@@ -73,13 +73,9 @@ def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
-    names = {step.table for step in plan.steps}
-    for contract in reversed(platform.catalogue.tables):
-        if contract.name in names:
-            names.update(read.table for read in contract.inputs)
-    waiting = [
-        c.name for c in platform.catalogue if c.source and c.name in names and list_arrivals(platform, c).pending
-    ]
+    names = platform.catalogue.with_inputs(step.table for step in plan.steps)
+    sources = [contract for contract in platform.catalogue if contract.source and contract.name in names]
+    waiting = [contract.name for contract in sources if list_arrivals(platform, contract).pending]
     if waiting:
         yield Obstacle(
             f"Files wait to be taken for {', '.join(waiting)}; a plan takes none.",

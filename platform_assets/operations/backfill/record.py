@@ -124,7 +124,12 @@ class BackfillRecord(BaseModel):
     @property
     def run(self) -> str:
         """The run that its publication names."""
-        return f"plan-{self.name}-{self.hash}"
+        return f"{STAGE}{self.name}-{self.hash}"
+
+
+def plan_of(run: str) -> str | None:
+    """The plan whose backfill was a run; None for a run of anything else."""
+    return run.removeprefix(STAGE).rpartition("-")[0] if run.startswith(STAGE) else None
 
 
 def backfill_names(lake: Lake) -> tuple[str, ...]:

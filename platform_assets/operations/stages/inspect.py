@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 
-from platform_assets.contracts import Catalogue
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -69,7 +67,7 @@ def of_other_code(platform: Platform, stage: OpenStage) -> dict[str, tuple[date,
     """
     other = {table for table in stage.staged.tables if _differs(platform, stage, table)}
     days = stage.staged.days
-    return {table: days[table] for table in made_from(platform.catalogue, other) if table in days}
+    return {table: days[table] for table in platform.catalogue.with_dependants(other) if table in days}
 
 
 def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
@@ -98,15 +96,6 @@ def refuse_other_code(platform: Platform, stage: OpenStage) -> None:
             f"Publish it with the code it was computed with; or compute them again with `platform-assets refresh "
             f"--stage {stage.name}`; or drop it with `platform-assets stage drop {stage.name}`.",
         )
-
-
-def made_from(catalogue: Catalogue, tables: Iterable[str]) -> list[str]:
-    """Some tables and all that are made from them, directly or not, inputs first."""
-    names = set(tables)
-    for contract in catalogue:
-        if any(read.table in names for read in contract.inputs):
-            names.add(contract.name)
-    return [contract.name for contract in catalogue if contract.name in names]
 
 
 def _differs(platform: Platform, stage: OpenStage, table: str) -> bool:

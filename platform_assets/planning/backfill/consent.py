@@ -47,7 +47,7 @@ def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date
 
 
 def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], newest: date) -> date | None:
-    """The oldest day that is computed and lies beyond the restatement window of a raw table that it is made from.
+    """The oldest day that is computed and lies beyond the shortest restatement window of a raw table.
 
     Args:
         catalogue: all tables.

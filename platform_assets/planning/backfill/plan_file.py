@@ -163,7 +163,7 @@ class Approvals(_Part):
     above_money: Annotated[Decimal, Field(ge=0)] | None = None
     """By the estimate."""
     beyond_window: bool = False
-    """Where a day lies further back than the restatement window of a raw table that it is made from."""
+    """Where a day lies further back than the shortest restatement window of a raw table."""
     people: Annotated[int, Field(ge=1, le=10)] = 1
     """How many different people; the plan's owner does not count."""
 

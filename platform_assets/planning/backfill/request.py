@@ -48,7 +48,7 @@ def backfill_request(
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
         named = {table: days.difference(computed.get(table, ())) for table in named}
-    by_table = (
-        reached_days(catalogue, named, calendar) if file.downstream else {t: frozenset(d) for t, d in named.items()}
-    )
+    by_table = {table: frozenset(of_table) for table, of_table in named.items()}
+    if file.downstream:
+        by_table = reached_days(catalogue, named, calendar)
     return Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", by_table=by_table)

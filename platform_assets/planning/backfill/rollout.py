@@ -75,7 +75,7 @@ def rollout_steps(
     """
     order = in_rollout_order(named, volumes)
     planned = {step.table: step.days for step in plan.steps}
-    before = _made_from(catalogue, tables) - set(tables)
+    before = {*catalogue.with_inputs(tables)}.difference(tables)
     left: dict[str, list[date]] = {table: list(days) for table, days in planned.items()}
     steps: list[RolloutStep] = []
     for share in shares:
@@ -86,13 +86,7 @@ def rollout_steps(
             if not left.get(table):
                 continue
             may = [day for day in left[table] if table in before or table not in tables or day in chosen]
-            ready = tuple(
-                day
-                for day in may
-                if not any(
-                    _reads_some(days_read(r.window, day, calendar), left.get(r.table, ())) for r in contract.inputs
-                )
-            )
+            ready = tuple(day for day in may if not _waits(contract, day, left, calendar))
             if ready:
                 now[table] = ready
                 taken = set(ready)
@@ -100,15 +94,6 @@ def rollout_steps(
         if now:
             steps.append(RolloutStep(share, now))
     return tuple(steps)
-
-
-def _made_from(catalogue: Catalogue, tables: Collection[str]) -> set[str]:
-    """All that some tables are made from."""
-    above = set(tables)
-    for contract in reversed(catalogue.tables):
-        if contract.name in above:
-            above.update(read.table for read in contract.inputs)
-    return above
 
 
 def _waits(contract: Contract, day: date, left: Mapping[str, Sequence[date]], calendar: Calendar) -> bool:
