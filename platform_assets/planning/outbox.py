@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import Message
 from platform_assets.visible import as_chat
@@ -55,7 +55,7 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
         "publication": record.publication,
         "kind": record.kind,
         "tables": [
-            {"table": table, "days": _ranges(found), "days_in_all": len(found)} for table, found in days.items()
+            {"table": table, "days": as_named(found), "days_in_all": len(found)} for table, found in days.items()
         ],
         "why": record.why,
         "by": record.who,
@@ -95,10 +95,5 @@ def next_try(key: str, tries: int, now: datetime) -> datetime | None:
 
 
 def _which(days: Sequence[date]) -> str:
-    spans = _ranges(days)
+    spans = as_named(days)
     return ", ".join(spans) if len(spans) <= _MOST_SPANS else f"{counted(len(days), 'day')}, {days[0]} to {days[-1]}"
-
-
-def _ranges(days: Sequence[date]) -> list[str]:
-    """As `--days` takes them."""
-    return [f"{first}" if first == last else f"{first}..{last}" for first, last in ranges(days)]

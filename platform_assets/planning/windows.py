@@ -110,9 +110,14 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
     return tuple(spans)
 
 
+def as_named(days: Collection[date]) -> list[str]:
+    """Days as ranges, each as `--days` takes it."""
+    return [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
+
+
 def which(days: Collection[date]) -> str:
     """Days as ranges, the first few of them."""
-    spans = [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
+    spans = as_named(days)
     more = f" and {len(spans) - _SHOWN:,} more" if len(spans) > _SHOWN else ""
     return ", ".join(spans[:_SHOWN]) + more
 
