@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.harness import BenchmarkError, Run, run_command
 from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
 from platform_assets.settings import load_settings
-from platform_assets.spark.session.jars import NEEDED
+from platform_assets.spark.session.jars import ALWAYS
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.session import configuration
 
@@ -162,7 +162,7 @@ class Project:
 
     def _config(self) -> dict[str, object]:
         settings = load_settings(state=self.folder, jars=self.jars)
-        jars = tuple(self.jars / jar.file for jar in NEEDED)
+        jars = tuple(self.jars / jar.file for jar in ALWAYS)
         spark = configuration(settings, jars) | {
             "spark.master": settings.spark_master,
             "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),

@@ -61,8 +61,6 @@ class Access:
 def make_folder(folder: Path, mode: int) -> None:
     """Make a folder, and those above it that are missing, for those whom a mode names; one that is there stays.
 
-    What lies in it belongs to its group, where the group may look into it.
-
     Raises:
         OSError: it cannot be made.
     """
@@ -72,7 +70,41 @@ def make_folder(folder: Path, mode: int) -> None:
         make_folder(folder.parent, mode)
     with suppress(FileExistsError):  # somebody else was faster
         folder.mkdir(mode)
-        folder.chmod(mode | (stat.S_ISGID if mode & stat.S_IRWXG else 0))
+        _open_to(folder, mode)
+
+
+def take_folder(folder: Path, mode: int, besides: Path) -> None:
+    """Make a folder as `make_folder` does, and give its mode to one that somebody has made and nobody has used.
+
+    Made by hand, to put files into it, it has the mode that every folder gets and nobody has chosen.
+
+    Args:
+        besides: what may lie in it already.
+
+    Raises:
+        OSError: it cannot be made, or its mode cannot be changed.
+    """
+    make_folder(folder, mode)
+    if given_beyond(folder, mode) and is_unused(folder, besides):
+        _open_to(folder, mode)
+
+
+def is_unused(folder: Path, besides: Path) -> bool:
+    """Whether a folder is this user's own, and there is nothing in it but what may lie there before it is used.
+
+    One that is open to all as `/tmp` is, is for others too, and a link may lead anywhere.
+    """
+    try:
+        seen = folder.stat(follow_symlinks=False)
+        is_own = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not seen.st_mode & stat.S_ISVTX
+        return is_own and all(entry == besides for entry in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _open_to(folder: Path, mode: int) -> None:
+    """Give a folder a mode; what lies in it belongs to its group, where the group may look into it."""
+    folder.chmod(mode | (stat.S_ISGID if mode & stat.S_IRWXG else 0))
 
 
 def given_beyond(path: Path, mode: int) -> int:

@@ -17,6 +17,7 @@ class Progress:
         done: days of it, or other units.
         total: of these; 0 where nobody can say.
         unit: what is counted.
+        batch: how many of these are being done at once, by Spark; 0 where that is not known.
         rows: of what is done, where they are known.
         finished: whether this is the last word on it.
     """
@@ -26,12 +27,13 @@ class Progress:
     done: int = 0
     total: int = 0
     unit: str = "day"
+    batch: int = 0
     rows: int | None = None
     finished: bool = False
 
 
 OnProgress = Callable[[Progress], None]
-"""Told when work on a table begins, after every batch, and when it is finished."""
+"""Told when work on a table begins, around every batch, and when it is finished."""
 
 
 def no_progress(now: Progress) -> None:

@@ -12,12 +12,15 @@ import os
 import stat
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from platform_assets.errors import PlatformError
-from platform_assets.settings import Settings
 from platform_assets.settings_words import LEAST_SECRET
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 _BYTES = 32
 _OWNER_ONLY = 0o600

@@ -17,18 +17,26 @@ from urllib.parse import quote
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
 from pydantic_settings import SettingsError as UnreadableVariableError
 
-from platform_assets.access import Access, LakeMode, StateMode, make_folder
-from platform_assets.addresses import nobody_can_listen, origin_of
+from platform_assets.access import Access, LakeMode, StateMode, take_folder
 from platform_assets.errors import PlatformError
-from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, SHORTEST_PASSWORD, describe, misspelt
-from platform_assets.sql_settings import as_text, problems_of
+from platform_assets.places import LakePlace, folder_of
+from platform_assets.settings_values import (
+    EMPTY_IS_NONE,
+    Folder,
+    Names,
+    Origins,
+    Password,
+    Secret,
+    SparkConf,
+    Webhook,
+)
+from platform_assets.settings_words import LEAST_SECRET, ONLY_AS_VARIABLES, describe, misspelt
 
 
 class SettingsError(PlatformError):
@@ -54,7 +62,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="PLATFORM_", extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    state: Path = Field(
+    state: Folder = Field(
         default=Path(".platform"),
         description="Folder of all state of a default installation; relative paths are below the project.",
     )
@@ -62,14 +70,18 @@ class Settings(BaseSettings):
     lake_mode: LakeMode = Field(
         default="", description="Who may read a lake that lies elsewhere; empty for those of `state_mode`."
     )
-    lake: Path = Field(
-        default=Path("lake"),
-        description="Lake root; relative paths are below the state folder.",
+    lake: LakePlace = Field(
+        default="lake",
+        description="Lake root: a folder, below the state folder if relative, or a URL such as s3://bucket/lake.",
     )
-    landing: Path = Field(default=Path("landing"), description="Where sources deliver files.")
-    jars: Path = Field(
+    landing: Folder = Field(default=Path("landing"), description="Where sources deliver files.")
+    plans: Folder = Field(
+        default=Path("plans"),
+        description="Folder of plan files, for Dagster and `plan new`; relative paths are below the project.",
+    )
+    jars: Folder = Field(
         default=Path("jars"),
-        description="Folder with Delta's jars, filled on first use.",
+        description="Folder with the jars that Spark needs (Delta's), filled on first use.",
     )
     ledger_url: SecretStr = Field(
         default=SecretStr(""),
@@ -78,18 +90,20 @@ class Settings(BaseSettings):
     spark_master: str = Field(
         default="local[*]", pattern=r"^(local(-cluster)?(\[.+\])?|yarn|(spark|k8s)://.+)$", description="Spark master."
     )
-    spark_remote: SecretStr | None = Field(default=None, description="Spark Connect URL; wins over the master.")
+    spark_remote: Secret = Field(default=None, description="Spark Connect URL; wins over the master.")
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
-    spark_conf: dict[str, str] = Field(
+    spark_conf: SparkConf = Field(
         default_factory=dict,
         repr=False,
         description="Extra Spark configuration, but for what changes the results of SQL.",
     )
     calendar_first: date = Field(default=date(2017, 1, 1), description="First day of every table.")
-    calendar_last: date | None = Field(default=date(2018, 1, 1), description="Last day; empty for an open end.")
-    today: date | None = Field(default=None, description="Overrides today's date in UTC.")
+    calendar_last: Annotated[date | None, EMPTY_IS_NONE] = Field(
+        default=date(2018, 1, 1), description="Last day; empty for an open end."
+    )
+    today: Annotated[date | None, EMPTY_IS_NONE] = Field(default=None, description="Overrides today's date in UTC.")
     settle_s: float = Field(
         default=2.0,
         ge=0,
@@ -107,7 +121,7 @@ class Settings(BaseSettings):
     unpacked_ratio: int = Field(
         default=200, ge=1, description="How many times as long as a file its content may be, beyond 64 MiB."
     )
-    domains: Annotated[tuple[str, ...], NoDecode] = Field(
+    domains: Names = Field(
         default=("platform_assets.domains.retail",),
         description="Packages of the domains to load, comma separated.",
     )
@@ -129,19 +143,19 @@ class Settings(BaseSettings):
     ui_url: str = Field(
         default="http://127.0.0.1:3000", pattern=r"^https?://\S+$", description="Dagster's UI, for links to it."
     )
-    ui_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+    ui_origins: Origins = Field(
         default=(), description="Where people reach the UI of `up` besides `ui_url` and this machine, comma separated."
     )
-    ui_password: SecretStr | None = Field(
+    ui_password: Password = Field(
         default=None, description="What the UI of `up` asks for; only as a PLATFORM_… variable."
     )
-    webhook_url: SecretStr | None = Field(
+    webhook_url: Webhook = Field(
         default=None, description="Told of failed and held days; only as a PLATFORM_… variable."
     )
-    webhook_secret: SecretStr | None = Field(
+    webhook_secret: Secret = Field(
         default=None, description="Signs what is sent to the webhook; only as a PLATFORM_… variable."
     )
-    secret: SecretStr | None = Field(
+    secret: Secret = Field(
         default=None,
         min_length=LEAST_SECRET,
         description="Key of masked values and of remembered erasures; only as a PLATFORM_… variable.",
@@ -150,80 +164,29 @@ class Settings(BaseSettings):
         default="WARN", description="How much Spark writes to logs/spark.log of the state folder."
     )
 
-    @field_validator("state", "lake", "landing", "jars", mode="before")
-    @classmethod
-    def _folder(cls, value: object) -> object:
-        if isinstance(value, str) and "://" in value:
-            raise ValueError("must be a folder of this machine, not a URL")
-        return value
-
     @field_validator("state", mode="before")
     @classmethod
     def _empty_is_the_default(cls, value: object) -> object:
         return value or ".platform"
-
-    @field_validator("spark_conf", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        return as_text(value)
-
-    @field_validator("spark_conf")
-    @classmethod
-    def _free(cls, value: dict[str, str]) -> dict[str, str]:
-        if problems := problems_of(value):
-            raise ValueError(f"sets {'; '.join(problems)}, because it changes what days come out as")
-        return value
-
-    @field_validator("domains", "ui_origins", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
-
-    @field_validator("webhook_url")
-    @classmethod
-    def _encrypted(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and not nobody_can_listen(value.get_secret_value()):
-            raise ValueError("must be an https:// address, or http:// on this machine")
-        return value
-
-    @field_validator("ui_origins")
-    @classmethod
-    def _without_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        given = tuple(filter(None, value))
-        for address in given:
-            if origin_of(address) is None or address.count("/") > 2:
-                raise ValueError(f"{address!r} is not written like https://dagster.example.com, without a path")
-        return given
-
-    @field_validator("ui_password")
-    @classmethod
-    def _can_be_typed(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and (len(value.get_secret_value()) < SHORTEST_PASSWORD or not value.get_secret_value().isprintable()):
-            raise ValueError(f"must have at least {SHORTEST_PASSWORD} characters, and no line end among them")
-        return value
 
     @field_validator("ui_url")
     @classmethod
     def _without_last_slash(cls, value: str) -> str:
         return value.rstrip("/")
 
-    @field_validator(
-        *("calendar_last", "today", "secret", "spark_remote", "ui_password", "webhook_secret", "webhook_url"),
-        mode="before",
-    )
-    @classmethod
-    def _empty_is_none(cls, value: object) -> object:
-        return None if value == "" else value
-
     @model_validator(mode="after")
     def _resolve(self) -> Settings:
         set_ = object.__setattr__
         set_(self, "state", _state_folder(self.state))
-        for name in ("lake", "landing", "jars"):
+        for name in ("landing", "jars"):
             set_(self, name, self.state / getattr(self, name).expanduser())
+        if folder := folder_of(self.lake):
+            set_(self, "lake", str(self.state / folder.expanduser()))
+        set_(self, "plans", project_root() / self.plans.expanduser())
         if not self.ledger_url.get_secret_value():
             set_(self, "ledger_url", SecretStr(f"sqlite:///{quote(str(self.state / 'ledger.db'))}"))
-        if self.access.lake_is_wider and self.lake.is_relative_to(self.state):
+        folder = folder_of(self.lake)
+        if self.access.lake_is_wider and folder and folder.is_relative_to(self.state):
             raise ValueError(
                 f"lake_mode {self.lake_mode} lets others into {self.lake}, which lies in the state folder, where "
                 f"state_mode {self.state_mode} does not: name a folder elsewhere in lake"
@@ -259,6 +222,20 @@ class Settings(BaseSettings):
             )
         return init_settings, env_settings, project, kept
 
+    @property
+    def lake_folder(self) -> Path:
+        """The lake's folder, for what works with nothing but a folder of this machine.
+
+        Raises:
+            SettingsError: the lake lies in an object store.
+        """
+        if folder := folder_of(self.lake):
+            return folder
+        raise SettingsError(
+            f"The lake lies in {self.lake}, and this needs one in a folder of this machine.",
+            "Name a folder in PLATFORM_LAKE, or do without.",
+        )
+
     def current_day(self) -> date:
         """Today in UTC, or the day the clock was set to."""
         return self.today or datetime.now(UTC).date()
@@ -271,7 +248,7 @@ class Settings(BaseSettings):
     def make_state(self) -> None:
         """Make the state folder, for those who may look into it; whoever writes there says why that cannot be."""
         with suppress(OSError):
-            make_folder(self.state, self.access.state)
+            take_folder(self.state, self.access.state, self.landing)
 
     @property
     def batch_bytes(self) -> int:

@@ -26,7 +26,11 @@ def test_everything_of_a_default_installation_lies_in_one_folder_of_the_project(
     settings = load_settings()
     state = project / ".platform"
     assert settings.state == state
-    assert (settings.lake, settings.landing, settings.jars) == (state / "lake", state / "landing", state / "jars")
+    assert (settings.lake_folder, settings.landing, settings.jars) == (
+        state / "lake",
+        state / "landing",
+        state / "jars",
+    )
     assert settings.ledger_url.get_secret_value() == f"sqlite:///{state}/ledger.db"
 
 
@@ -57,7 +61,7 @@ def test_the_state_folder_that_was_named_is_the_one_whose_settings_count(
     if named_by == "project file":
         (project / "platform.toml").write_text(f"state = '{other}'\n")
     settings = load_settings(**({"state": other} if named_by == "argument" else {}))
-    assert (settings.batch_days, settings.lake) == (7, tmp_path / "other" / "lake")
+    assert (settings.batch_days, settings.lake_folder) == (7, tmp_path / "other" / "lake")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,9 @@ def test_a_misspelt_variable_is_no_setting_that_is_silently_left_out(monkeypatch
         ("PLATFORM_UI_ORIGINS", "dagster.example.com"),
         ("PLATFORM_UI_ORIGINS", "https://dagster.example.com/shop"),
         ("PLATFORM_UI_ORIGINS", "https://*.example.com"),
-        ("PLATFORM_LAKE", "s3://bucket/lake"),
+        ("PLATFORM_LAKE", "s3://user@bucket/lake"),
+        ("PLATFORM_LAKE", "s3://bucket/a/../b"),
+        ("PLATFORM_LAKE", "abfss://lake@account.dfs.core.windows.net/"),
         ("PLATFORM_STATE", "abfss://lake@account.dfs.core.windows.net/"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from platform_assets.words import counted
+from platform_assets.words import alike, counted
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,19 @@ from platform_assets.words import counted
 )
 def test_one_is_not_many(said: str, expected: str) -> None:
     assert said == expected
+
+
+def test_files_of_which_the_same_is_to_be_said_but_for_figures_share_a_line() -> None:
+    told = {
+        "a.csv": "was replaced: 10 bytes with sha256 0a1b were taken, now 11",
+        "b.csv": "was replaced: 20 bytes with sha256 ff12 were taken, now 21",
+        "c.csv": "lacks the column 'c1'",
+        "d.csv": "lacks the column 'c2'",
+        "e.csv": "is empty",
+    }
+    assert list(alike(told.items(), 3)) == [
+        "a.csv (and 1 other file likewise) was replaced: 10 bytes with sha256 0a1b were taken, now 11",
+        "c.csv lacks the column 'c1'",
+        "d.csv lacks the column 'c2'",
+        "1 more file, for 1 other reason",
+    ]

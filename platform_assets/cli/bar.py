@@ -33,7 +33,7 @@ class Bar:
     def draw(self, now: Now) -> None:
         """Show what is being done."""
         bars = self._shown or _bars(self._console)
-        done, total = (now.work.done, now.work.total) if now.work and now.work.total else (0, None)
+        done, total = (now.reached, now.work.total) if now.work and now.work.total else (0, None)
         [task] = bars.task_ids
         seconds = f"{now.seconds:,.0f} s"
         bars.update(task, description=now.doing, completed=done, total=total, count=now.count, seconds=seconds)

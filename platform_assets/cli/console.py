@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.markup import escape as without_markup
@@ -16,7 +16,6 @@ from rich.segment import Segment
 
 from platform_assets.errors import PlatformError
 from platform_assets.visible import visible
-from platform_assets.words import counted
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -65,8 +64,11 @@ class _Console(Console):
         self._width, self._height = size
 
 
-console = _Console(emoji=False)  # what is between colons is no picture, and their list takes long to import
-errors = _Console(stderr=True, emoji=False)
+# Rich would leave out colours alone, and a reader of plain text stumbles over codes for bold and dim as well.
+_COLOURS: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+# What is between colons is no picture, and their list takes long to import.
+console = _Console(emoji=False, color_system=_COLOURS)
+errors = _Console(stderr=True, emoji=False, color_system=_COLOURS)
 
 
 class UsageError(PlatformError):
@@ -185,16 +187,6 @@ def say(head: str, text: str, *more: str, to: Console = console, wrap: bool = Fa
         wrap: whether it is a paragraph, broken between words; a line otherwise, which a terminal breaks anywhere.
     """
     to.print("\n".join((f"{head} {escape(text)}", *map(escape, more))), highlight=False, soft_wrap=not wrap)
-
-
-def alike(files: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line for all files of which the same is to be said, with one of them as an example."""
-    by_message: dict[str, list[str]] = {}
-    for path, message in dict.fromkeys(files):  # a file that two tables take is told once
-        by_message.setdefault(message, []).append(path)
-    for message, paths in by_message.items():
-        more = f" (and {counted(len(paths) - 1, 'other file')} likewise)" if len(paths) > 1 else ""
-        yield f"{paths[0]}{more} {message}"
 
 
 def print_json(value: Any) -> None:

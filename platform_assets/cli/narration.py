@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from platform_assets.cli.spark_share import SparkShare
 from platform_assets.progress import Progress
 from platform_assets.visible import visible
 from platform_assets.words import counted
@@ -29,18 +30,27 @@ class Now:
         doing: in words.
         work: on what, where it is known how far it is.
         seconds: since it began.
+        spark: how far Spark is with what it is at, in words; empty where it is idle.
+        share: of the batch that is being done, as far as Spark's jobs tell.
     """
 
     doing: str
     work: Progress | None
     seconds: float
+    spark: str = ""
+    share: float = 0.0
 
     @property
     def count(self) -> str:
         """How far it is; empty where nobody can say."""
-        if self.work is None or not self.work.total:
-            return ""
-        return f"{self.work.done:,} of {counted(self.work.total, self.work.unit)}"
+        known = self.work is not None and bool(self.work.total)
+        done = f"{self.work.done:,} of {counted(self.work.total, self.work.unit)}" if self.work and known else ""
+        return ", ".join(filter(None, [done, self.spark]))
+
+    @property
+    def reached(self) -> float:
+        """What a bar shows of the total: all that is done, and what Spark has done of the batch."""
+        return self.work.done + self.work.batch * self.share if self.work else 0.0
 
     def __str__(self) -> str:
         far = f": {self.count}" if self.count else ""
@@ -62,6 +72,7 @@ class Narration:
         self._meanwhile: dict[str, float] = {}
         self._since: dict[tuple[str, str], float] = {}
         self._work: Progress | None = None
+        self._spark = SparkShare()
         self._moved = -math.inf
         self._lines: list[str] = []
 
@@ -82,6 +93,10 @@ class Narration:
         self._meanwhile.clear()
         self._since.clear()
 
+    def see(self, running: Mapping[int, tuple[int, int]]) -> None:
+        """What Spark is at, by the numbers of its jobs: tasks that are done, and all."""
+        self._spark.see(running)
+
     def tell(self, now: Progress) -> None:
         """What the work says of itself."""
         now = replace(now, phase=visible(now.phase), table=visible(now.table))
@@ -100,6 +115,8 @@ class Narration:
                 self._since[key] = moment  # begun anew, whatever became of it before
                 self._moved = -math.inf
             self._since.setdefault(key, moment)
+            if key != self._key or now.done != (self._work and self._work.done):
+                self._spark.begin()
             self._work = now
             if now.done:
                 self._moved = moment
@@ -124,9 +141,10 @@ class Narration:
         if doing and self._waits(since):
             return Now(doing, None, moment - since)
         if self._work and self._key:
-            return Now(" ".join(self._key), self._work, moment - self._since[self._key])
+            since = self._since[self._key]
+            return Now(" ".join(self._key), self._work, moment - since, self._spark.words, self._spark.share)
         label, since = self._labels[-1]
-        return Now(label, None, moment - since)
+        return Now(label, None, moment - since, self._spark.words)
 
     def lines(self) -> list[str]:
         """A line for each table that was finished, once; none as long as the command is quick."""

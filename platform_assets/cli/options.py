@@ -14,6 +14,11 @@ DaysOrDay = Annotated[str | None, typer.Option("--days", "--day", metavar="DAYS"
 """The same, for a command that mostly gets one."""
 OneDay = Annotated[str, typer.Argument(metavar="DAY", help="YYYY-MM-DD.")]
 """Understood by `console.parse_day`."""
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="COLUMN=VALUE,…", help="Only rows of these keys; the others are carried over."),
+]
+"""Understood by `keys.parse_keys`."""
 TableName = Annotated[str, typer.Argument(help="<layer>.<table>, for example gold.daily_sales.")]
 OneTable = Annotated[str | None, typer.Option("--table", help="Only this table.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the next person.")]

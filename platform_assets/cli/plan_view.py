@@ -7,17 +7,16 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Grid, new_grid
 from platform_assets.planning.day_states import Blocked
 from platform_assets.planning.estimates import Estimate
 from platform_assets.planning.plan import Intake, Plan, PlannedStep
-from platform_assets.planning.reasons import REASONS, Reason, Reasons, ordered
+from platform_assets.planning.reasons import REASONS, Reason, Reasons, leading, ordered
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import Calendar, day_range, ranges, which
-from platform_assets.words import counted
+from platform_assets.words import counted, size
 
 _MARKS: Mapping[Reason, tuple[str, str]] = {
     "never computed": ("n", "cyan"),
@@ -31,10 +30,10 @@ _MARKS: Mapping[Reason, tuple[str, str]] = {
     "configuration": ("k", "blue"),
     "asked for": ("x", "white"),
 }
-"""Letter and colour in the calendar: of several reasons the first of the vocabulary."""
+"""Letter and colour in the calendar."""
 
 
-def plan_grid(plan: Plan) -> Table:
+def plan_grid(plan: Plan) -> Grid:
     """The steps of a plan, in their order, with what each takes."""
     grid = _grid("Days to recompute, in this order", "about")
     for step in plan.steps:
@@ -45,7 +44,7 @@ def plan_grid(plan: Plan) -> Table:
     return grid
 
 
-def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Table:
+def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date]]) -> Grid:
     """One line for each table and reason.
 
     Args:
@@ -62,7 +61,7 @@ def stale_grid(steps: Iterable[PlannedStep], waits: Mapping[str, Collection[date
     return grid
 
 
-def _grid(title: str, *more: str) -> Table:
+def _grid(title: str, *more: str) -> Grid:
     whole = ("table", "days", "why")
     return new_grid(title, (*whole, "which", *more), right=("days",), whole=whole)
 
@@ -99,35 +98,28 @@ def _about(estimate: Estimate | None) -> str:
     return f"{counted(estimate.rows, 'row')}, {size(estimate.bytes)}, {estimate.seconds:,.1f} s"
 
 
-def size(count: int) -> str:
-    """Bytes for people."""
-    value = float(count)
-    for unit in ("B", "kB", "MB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:,.1f} GB"
-
-
 def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar) -> list[Text]:
-    """Every year that has such a day: a line a month, a letter a day, and what the letters mean."""
+    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean."""
     reasons: dict[date, Reasons] = {}
     for step in steps:
         for day, why in step.reasons.items():
             reasons[day] = ordered({*reasons.get(day, ()), *why})
     shown = [_year(year, reasons, calendar) for year in sorted({day.year for day in reasons})]
-    used = {why[0] for why in reasons.values()}
+    used = {leading(why) for why in reasons.values()}
     return [*shown, _legend(used)] if shown else []
 
 
 def _year(year: int, reasons: Mapping[date, Reasons], calendar: Calendar) -> Text:
     text = Text(f"{year}  " + "".join(str(n % 10) for n in range(1, 32)), style="dim")
     for month in range(1, 13):
-        text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
         after = date(year + month // 12, month % 12 + 1, 1)
-        for day in day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1)):
+        days = [*day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1))]
+        if not any(day in reasons or day in calendar for day in days):
+            continue
+        text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
+        for day in days:
             if day in reasons:
-                letter, colour = _MARKS[reasons[day][0]]
+                letter, colour = _MARKS[leading(reasons[day])]
                 text.append(letter, style=f"not dim {colour}")
             else:
                 text.append("·" if day in calendar else " ")
@@ -156,6 +148,14 @@ def step_json(step: PlannedStep, waits: Collection[date] = ()) -> dict[str, Any]
         ],
         "estimate": estimate_json(step.estimate),
     }
+
+
+def protected_lines(steps: Iterable[PlannedStep]) -> Iterator[str]:
+    """Days that a person's refresh leaves alone, a line for each table and reason."""
+    for step in steps:
+        for reasons, days in step.by_reasons.items():
+            because = f"stale through {' and '.join(reasons)}"
+            yield f"{step.table} {which(days)}: {because}; a plan with `override_protected` computes them"
 
 
 def blocked_lines(plan: Plan, only: Selection = EVERYTHING, *, are_there: bool | None = None) -> Iterator[str]:

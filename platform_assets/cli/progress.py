@@ -10,7 +10,8 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from platform_assets.cli.bar import Bar
 
 _TICK_S = 0.2
+_LAST_WORDS_S = 5.0
+"""Seconds after which nobody waits for a Spark any more that was asked and does not answer."""
+_ASKED_EVERY_S = 1.0
+"""Seconds between two questions to Spark, how far it is."""
 
 
 class Voice:
@@ -69,14 +74,20 @@ class Voice:
         """Say nothing more: the command is over, or goes on for as long as its user wants."""
         self._over.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_LAST_WORDS_S)
 
     def _tell(self, now: Progress) -> None:
         with self._lock:
             self._narration.tell(now)
 
     def _run(self) -> None:
+        asked = 0.0
         while not self._over.wait(_TICK_S):
+            if time.monotonic() - asked >= _ASKED_EVERY_S:
+                running = _running_jobs()  # without the lock: nobody who works waits for an answer
+                asked = time.monotonic()
+                with self._lock:
+                    self._narration.see(running)
             with self._lock:
                 self._say_or_leave_it(self._words)
 
@@ -140,6 +151,12 @@ def hush(context: typer.Context) -> None:
     """For commands that run until they are stopped."""
     voice: Voice = context.obj
     voice.hush()
+
+
+def _running_jobs() -> Mapping[int, tuple[int, int]]:
+    """Of Spark, if the command has loaded it: nothing that takes long is imported only to look."""
+    ask = getattr(sys.modules.get("platform_assets.spark.session.running"), "running_jobs", None)
+    return ask() if ask else {}
 
 
 def _own_stderr() -> TextIO | None:

@@ -14,10 +14,9 @@ from itertools import islice
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from platform_assets.cli.console import UsageError, console, escape
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Grid, new_grid
 from platform_assets.contracts import DAY
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import row_batches
@@ -49,6 +48,7 @@ GuardFormulas = Annotated[
     bool,
     typer.Option("--guard-formulas", help="With csv, for a spreadsheet: text that would be a formula there gets a '."),
 ]
+_NULL = "[dim]null[/]"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -68,8 +68,8 @@ class Rows:
 
     @property
     def columns(self) -> list[str]:
-        """In the order of the schema."""
-        return [field["name"] for field in json.loads(self.schema_string)["fields"]]
+        """The day first, in every format; the others in the order of the schema."""
+        return [DAY, *(field["name"] for field in json.loads(self.schema_string)["fields"] if field["name"] != DAY)]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Oldest days first, file by file; making Arrow tables of them would import pandas, which takes long."""
@@ -131,13 +131,12 @@ def print_rows(
         _tell_that_there_are_more(limit)
 
 
-def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Table:
-    """The day first, and whole; a table too wide for the screen folds its other values."""
-    ordered = [DAY, *(name for name in columns if name != DAY)]
+def _grid(title: str, columns: list[str], rows: list[dict[str, Any]]) -> Grid:
+    """The day whole; a table too wide for the screen folds its other values. A null is told from an empty text."""
     numbers = [name for name in columns if all(isinstance(row[name], int | float | Decimal | None) for row in rows)]
-    grid = new_grid(title, ordered, right=numbers, whole=(DAY,))
+    grid = new_grid(title, columns, right=numbers, whole=(DAY,))
     for row in rows:
-        grid.add_row(*(escape(_text(row[name])) for name in ordered))
+        grid.add_row(*(_NULL if row[name] is None else escape(_text(row[name])) for name in columns))
     return grid
 
 

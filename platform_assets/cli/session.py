@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ def session_on_demand(
         at_once: whether it is going to be needed: it then starts while the command does other things.
 
     Raises:
-        PlatformError: Java or Delta's jars are missing, or Spark did not start.
+        PlatformError: Java or a jar is missing, or Spark did not start.
     """
+    import_module("platform_assets.spark.session.running")  # by it whoever tells how far the command is asks Spark
     from platform_assets.spark.session.session import create_session, stop_session
     from platform_assets.spark.tables.lost import lost_spark_explained
 

@@ -10,6 +10,7 @@ from platform_assets.contracts.domain import Catalogue, Domain
 from platform_assets.contracts.errors import ContractError, UnknownTableError
 from platform_assets.contracts.exposures import Exposure
 from platform_assets.contracts.landing import LandingFiles
+from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.table import (
     DAY,
@@ -48,6 +49,7 @@ __all__ = [
     "LandingFiles",
     "Layer",
     "MonthToDate",
+    "Protected",
     "Reconciliation",
     "Rule",
     "Severity",

@@ -32,6 +32,8 @@ class Checks:
     Args:
         reconciliation: of a day that differs from the layer above.
         volume: of a single day with unusually many or few rows. An empty day where rows are usual always blocks.
+            Where too few days are known to say what is usual, a day that lost more than half of the rows that readers
+            see of it is warned of, whatever is set.
         freshness: of days that are overdue. There is no staged day to keep back; `block` makes it an error.
         volume_blocks_after: `(k, n)`: a day also blocks if it is at least the `k`-th of the last `n` days, itself
             included, with too few (or with too many) rows. One odd day happens; several in a row are a fault. Of a

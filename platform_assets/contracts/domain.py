@@ -12,6 +12,7 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.contracts.errors import ContractError, unknown_table
 from platform_assets.contracts.exposures import Exposure, exposure_problems
 from platform_assets.contracts.mistakes import check_declaration, refuse
+from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.table import Contract
 from platform_assets.contracts.versions import code_version_problems
 from platform_assets.contracts.windows import AsOf
@@ -111,6 +112,10 @@ class Catalogue:
             if contract.name == name:
                 return contract
         raise unknown_table(name, self.names)
+
+    def protecting(self, name: str) -> tuple[Protected, ...]:
+        """What protects days of a table: what does so of any raw table that it is made from."""
+        return tuple(period for table in self.with_inputs([name]) for period in self[table].protected)
 
     def with_inputs(self, names: Iterable[str]) -> tuple[str, ...]:
         """Some tables and all that they are made from, directly or not, inputs first."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from platform_assets.addresses import origin_of
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.mistakes import check_declaration
 from platform_assets.errors import did_you_mean
@@ -23,11 +24,15 @@ class Exposure:
         name: for people; no two exposures share one.
         url_env: the environment variable that holds the address, which is a secret: whoever knows it can write there.
         reads: `<layer>.<table>` of each table that it reads itself.
+        owner: who answers for it, such as an address of mail; shown in Dagster.
+        page: where people look at it, as `https://…`; a link in Dagster, so no secret.
     """
 
     name: str
     url_env: str
     reads: tuple[str, ...]
+    owner: str = ""
+    page: str = ""
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The exposure {self.name!r}", self._problems)
@@ -47,6 +52,15 @@ class Exposure:
                 "Write the variable's name, such as SALES_REFRESH_URL, and keep the address out of the code: it is a "
                 "secret.",
                 field="url_env",
+            )
+        if not self.owner.isprintable():
+            yield ContractError(f"{whose} has no owner of one line.", "Write a name or an address.", field="owner")
+        if self.page and origin_of(self.page) is None:
+            # Not shown: an address that nobody can follow may hold a password.
+            yield ContractError(
+                f"{whose} has a page that is no address of the web.",
+                "Write https://, a host and a path, without a user or a password: it is shown to everybody.",
+                field="page",
             )
         if not self.reads:
             yield ContractError(f"{whose} reads nothing.", "Name the tables that it reads in `reads`.", field="reads")

@@ -17,6 +17,7 @@ from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
 from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.separable import separable_problems
 from platform_assets.contracts.versions import code_version_problems
@@ -89,6 +90,7 @@ class Contract:
             periodic deep restatement; by default only a person takes any.
         ahead_days: rows that arrive more days than this before their day wait in the late queue, too, and are taken
             when their day comes.
+        protected: days that are not to change any more without a decision, here and in all that is made from it.
         rules: conditions on raw rows, for silver tables.
         closed_days: days on which no rows are expected.
         checks: which findings block a day and which only warn.
@@ -118,6 +120,7 @@ class Contract:
     restatement_window_days: Days = 90
     deep_restatement_days: Days | None = None
     ahead_days: Days = 366
+    protected: tuple[Protected, ...] = ()
     rules: tuple[Rule, ...] = ()
     closed_days: frozenset[date] = field(default_factory=frozenset)
     checks: Checks = field(default_factory=Checks)
@@ -199,8 +202,8 @@ class Contract:
         if not self.inputs:
             yield self._error("reads nothing", "Declare its `inputs`.", "inputs")
             return
-        for name in ("source", "event_time", "updated_at", "voided"):
-            if getattr(self, name) is not None:
+        for name in ("source", "event_time", "updated_at", "voided", "protected"):
+            if getattr(self, name) not in (None, ()):
                 yield self._error(
                     f"has `{name}`, which only raw tables have",
                     "Set it on the raw table that it is made from, and leave it out here.",

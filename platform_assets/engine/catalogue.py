@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Catalogue, Contract, ContractError, Domain
 from platform_assets.contracts.mistakes import Gathered, gathering
 from platform_assets.engine.mistake import Mistake, refuse_mistakes
 from platform_assets.errors import PlatformError, users_frames, users_line
-from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 
 def load_catalogue(settings: Settings) -> Catalogue:

@@ -11,6 +11,7 @@ from platform_assets.lakehouse.delta.log import live_files, staged_files
 from platform_assets.lakehouse.delta.schema import schema_at, types_in
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import Release
+from platform_assets.quality.findings import FELL_FROM
 from platform_assets.records.code_version import Version
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
@@ -32,6 +33,9 @@ AHEAD = "ahead"
 
 TOGETHER = "days_together"
 """The figure of a computed day that says how many days with rows were computed with it, itself included."""
+
+KEPT_ASIDE = frozenset({TOGETHER, FELL_FROM})
+"""Figures that are for the next computation of a day, and for nobody to look at."""
 
 
 def most_together(days: Mapping[date, DayRecord], version: Version) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
@@ -100,10 +100,12 @@ class Delivered:
     Args:
         intakes: what it would take, by raw table.
         growing: files somebody still writes, which it would leave.
+        problems: what lies there and cannot be taken.
     """
 
     intakes: tuple[Intake, ...] = ()
     growing: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def intakes(platform: Platform) -> tuple[Intake, ...]:
@@ -111,21 +113,28 @@ def intakes(platform: Platform) -> tuple[Intake, ...]:
     return delivered(platform).intakes
 
 
-def delivered(platform: Platform) -> Delivered:
-    """What waits for every raw table, as `intakes`, and what will as soon as it is complete."""
+def delivered(platform: Platform, among: Collection[str] | None = None) -> Delivered:
+    """What waits for raw tables, as `intakes`, what will as soon as it is complete, and what cannot be taken.
+
+    Args:
+        among: only for these; for all by default.
+    """
     snapshot = LakeSnapshot.now(platform)
     all_intakes: list[Intake] = []
     growing: list[Problem] = []
+    problems: list[Problem] = []
     for contract in platform.catalogue:
-        if contract.source is not None:
+        if contract.source is not None and (among is None or contract.name in among):
             listing = list_arrivals(platform, contract)
             waits = {file.arrival_date for file in listing.pending}
             quiet = quiet_days(snapshot, contract, listing.delivered - waits)
             size = sum(file.size for file in listing.pending)
             all_intakes.append(Intake(contract.name, len(listing.pending), size, quiet, days_due(platform, contract)))
             growing += listing.growing
+            problems += listing.problems
     takes = tuple(intake for intake in all_intakes if intake.files or intake.quiet or intake.due)
-    return Delivered(takes, each_once(growing))
+    root = landing_problem(platform.settings, platform.catalogue)
+    return Delivered(takes, each_once(growing), (*([root] if root else []), *each_once(problems)))
 
 
 def _without_empty(by_table: Mapping[str, tuple[_T, ...]]) -> dict[str, tuple[_T, ...]]:

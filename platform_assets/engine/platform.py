@@ -5,12 +5,13 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from logging import getLogger
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from platform_assets.caller import own_host, own_user
 from platform_assets.contracts import Catalogue, Contract
@@ -23,9 +24,10 @@ from platform_assets.engine.user_code import (
     table_version,
     transform_module,
 )
-from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.layout import Lake, located
 from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import Release, current_release
+from platform_assets.places import is_object_store
 from platform_assets.planning.code.beforehand import transform_modules
 from platform_assets.planning.configuration import Configuration, configuration
 from platform_assets.planning.windows import Calendar
@@ -33,7 +35,6 @@ from platform_assets.quality.masking import Masking
 from platform_assets.records.code_version import Version, hand_set
 from platform_assets.records.manifest import Decides
 from platform_assets.secret import installation_secret
-from platform_assets.settings import Settings
 
 _log = getLogger(__name__)
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from platform_assets.ledger.ledger import Ledger
+    from platform_assets.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,30 @@ class Author:
     on_host: str = field(default_factory=own_host)
     decides: Decides = ""
 
+    def signature(self, now: datetime) -> dict[str, Any]:
+        """What a decision of theirs says of them, as `records.decisions.Signed` has it."""
+        return {
+            "reason": self.why,
+            "who": self.who,
+            "created_at": now,
+            "as_user": self.as_user,
+            "on_host": self.on_host,
+        }
+
 
 def lake_to_write(settings: Settings) -> Lake:
-    """The lake with its locks: in the ledger's database if that is a server, else in files of the lake."""
+    """The lake with its locks: in the ledger's database if that is a server, else in files.
+
+    These lie in the lake; for one in an object store, in the state folder of this machine.
+    """
     from platform_assets.ledger.connection import parse_url  # and SQLAlchemy, which no help needs
 
     url = parse_url(settings.ledger_url.get_secret_value())
     is_server = url.get_backend_name() == "postgresql"
-    return Lake.at(settings.lake, url.render_as_string(hide_password=False) if is_server else None)
+    if is_server:
+        return Lake.at(settings.lake, url.render_as_string(hide_password=False))
+    lock_folder = located(settings.state / "locks") if is_object_store(settings.lake) else None
+    return Lake.at(settings.lake, lock_folder=lock_folder)
 
 
 @dataclass(frozen=True)

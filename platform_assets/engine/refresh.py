@@ -43,6 +43,12 @@ class RefreshResult:
     by_people: tuple[str, ...] = ()
     plan: Plan = field(default_factory=Plan)
 
+    @property
+    def why_struck(self) -> str:
+        """Of the days that were struck, in a few words; of a day that is held, readers have what they had."""
+        held = " or were not published" if any(step.not_published for step in self.steps) else ""
+        return f"their inputs came out as they were{held}"
+
 
 def refresh(
     platform: Platform,

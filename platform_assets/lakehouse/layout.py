@@ -10,6 +10,7 @@ from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.storage.disk import Disk, path_of
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.places import is_object_store
 
 DELIVERED = ("raw", "refused", "late")
 """Layers of what was delivered: only ever added to, together, and the ledger keeps what was taken."""
@@ -30,6 +31,8 @@ class Lake:
         root: its folder; made on first use.
         lock_url: PostgreSQL whose sessions hold the locks; files in the lake without it. All who write to a lake must
             use the same.
+        lock_folder: of lock files, for a lake in an object store, which keeps no locks; they keep apart the processes
+            of one machine.
 
     Raises:
         LakeError: the path has characters that Delta libraries decode on their own.
@@ -37,6 +40,7 @@ class Lake:
 
     root: Location
     lock_url: str | None = field(default=None, repr=False)
+    lock_folder: Location | None = None
 
     def __post_init__(self) -> None:
         if match := _UNUSABLE.search(str(self.root)):
@@ -46,9 +50,11 @@ class Lake:
             )
 
     @classmethod
-    def at(cls, place: str | os.PathLike[str], lock_url: str | None = None) -> Lake:
-        """The lake in a folder that a person names."""
-        return cls(located(place), lock_url)
+    def at(
+        cls, place: str | os.PathLike[str], lock_url: str | None = None, lock_folder: Location | None = None
+    ) -> Lake:
+        """The lake in a folder, or below a URL, that a person names."""
+        return cls(located(place), lock_url, lock_folder)
 
     @property
     def releases_path(self) -> Location:
@@ -63,7 +69,7 @@ class Lake:
     @property
     def locks_path(self) -> Location:
         """The folder of lock files."""
-        return self.root / "_locks"
+        return self.lock_folder or self.root / "_locks"
 
     @property
     def private_path(self) -> Location:
@@ -131,12 +137,22 @@ class Lake:
 
 
 def located(place: str | os.PathLike[str]) -> Location:
-    """The location that a person or a library names: a path of this machine, or a `file:` URL.
+    """The location that a person or a library names: a path of this machine, a `file:` URL, or that of an object store.
 
     Raises:
         LakeError: it is on something that cannot keep a lake.
     """
-    return Disk(path_of(os.fspath(place)))
+    place = os.fspath(place)
+    if is_object_store(place) and not place.startswith("file:"):
+        try:
+            from platform_assets.lakehouse.storage.object_store import Stored  # which a lake on a disk does without
+        except ImportError as error:
+            raise LakeError(
+                f"A lake in an object store needs packages that are not installed: {error}.",
+                "Install them: uv sync --extra s3, or pip install 'platform-assets[s3]'.",
+            ) from error
+        return Stored.of(place)
+    return Disk(path_of(place))
 
 
 def table_name(path: Location) -> str:

@@ -98,6 +98,16 @@ def plan_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
         yield still_held
 
 
+def plan_holder(lake: Lake, name: str) -> str:
+    """Who applies a plan at this moment, in words; empty where nobody does."""
+    return _held_by(lake, f"plan-{name}")
+
+
+def publish_holder(lake: Lake) -> str:
+    """Who publishes at this moment, in words; empty where nobody does."""
+    return _held_by(lake, "publish")
+
+
 @contextmanager
 def stage_lock(lake: Lake, publication: str) -> Iterator[None]:
     """Show that somebody is at work on the stages of a publication, so that nobody takes them for left behind."""
@@ -133,6 +143,21 @@ def stage_file(lake: Lake, publication: str, ending: str) -> Location:
 
 def _stage(publication: str) -> str:
     return f"stage-{checked_publication(publication)}"
+
+
+def _held_by(lake: Lake, name: str) -> str:
+    """Found out by taking the lock for a moment, since no other sign of it outlives no holder."""
+    holder = lake.locks_path / f"{name}.holder.json"
+    if not holder.exists():
+        return ""
+    held: AbstractContextManager[StillHeld | None] = (
+        _postgres(lake, name, lake.lock_url, 0) if lake.lock_url else _file(lake, name, 0)
+    )
+    try:
+        with held:
+            return ""
+    except LockTimeoutError:
+        return _holder(holder)
 
 
 @contextmanager

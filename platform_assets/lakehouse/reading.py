@@ -132,9 +132,18 @@ def dataset(
 
 @contextmanager
 def row_reader(
-    lake: Lake, table: str, columns: Sequence[str], release: int | Release | None = None
+    lake: Lake,
+    table: str,
+    columns: Sequence[str],
+    release: int | Release | None = None,
+    days: Collection[date] | None = None,
 ) -> Iterator[pa.RecordBatchReader]:
     """Some columns of a table, file by file, for what needs no more of Arrow: its datasets import pandas.
+
+    Args:
+        columns: those of them that it has, in the table's order.
+        release: number of a release or the release itself; the current one by default.
+        days: only these days; all by default.
 
     Raises:
         UnknownTableError, NeverPublishedError, DamagedTableError: as for `dataset`, also while it is read.
@@ -144,7 +153,7 @@ def row_reader(
 
     now = resolve(lake, release)
     version_in(lake, table, now)
-    snapshot = whole_snapshot(lake, table, now)
+    snapshot = whole_snapshot(lake, table, now, days)
     whole = pa.schema(Schema.from_json(snapshot.schema_string).to_arrow())
     schema = pa.schema([whole.field(name) for name in columns if name in whole.names])
 
@@ -153,6 +162,8 @@ def row_reader(
     def in_files() -> Iterator[tuple[date | None, pa.RecordBatch]]:
         try:
             for name, day in sorted(snapshot.days.items()):
+                if days is not None and day not in days:
+                    continue
                 for batch in row_batches(lake.table_path(table) / name, _BATCH_ROWS, schema.names):
                     yield day, batch
         except DamagedTableError as error:

@@ -167,7 +167,7 @@ def pending_of(lake: Lake, table: str, now: Release, targets: Collection[str] | 
     """
     path = lake.table_path(table)
     released = now.versions.get(table, -1)
-    if released >= 0 and not commits.commit_file(path, released).exists():
+    if released >= 0 and not commits.has_commit(path, released):
         raise DamagedTableError(
             f"{table} has no version {released}, which release {now.number} shows.",
             "The table's folder was deleted or replaced: restore it from a backup before publishing.",

@@ -56,7 +56,7 @@ def release(lake: Lake, number: int) -> Release:
         UnknownReleaseError: there is none of this number.
         DamagedTableError: its commit is torn.
     """
-    if number < 0 or not commits.commit_file(lake.releases_path, number).exists():
+    if number < 0 or not commits.has_commit(lake.releases_path, number):
         raise UnknownReleaseError(
             f"There is no release {number}.",
             f"Name one from 0 to {newest_release(lake)}." if newest_release(lake) >= 0 else "Publish something first.",

@@ -122,7 +122,7 @@ def drop_rows_without_day(lake: Lake, table: str, publication: str) -> None:
 
 def _staged_on(folder: Location) -> int:
     """The version that a table had before a stage could be referred to; -1 where its log does not say."""
-    if not commits.commit_file(folder, 0).exists() or commits.is_torn(folder, 0):
+    if not commits.has_commit(folder, 0) or commits.is_torn(folder, 0):
         return -1
     said = [action["commitInfo"] for action in commits.actions(folder, 0) if "commitInfo" in action]
     return int(said[0].get(commits.STAGED_ON, -1)) if said else -1

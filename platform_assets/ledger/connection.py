@@ -172,6 +172,24 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def texts_of_any_bytes(connection: Connection) -> Iterator[None]:
+    """Within it, bytes that are no UTF-8 are read as another text: SQLite keeps any, and reads no row behind them."""
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, sqlite3.Connection):  # a server takes none
+        yield
+        return
+    before, driver.text_factory = driver.text_factory, _text_of
+    try:
+        yield
+    finally:
+        driver.text_factory = before
+
+
+def _text_of(content: bytes) -> str:
+    return content.decode("utf-8", "backslashreplace")
+
+
+@contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction nobody else writes beside; all of it happens or nothing.
 

@@ -12,7 +12,14 @@ from sqlalchemy import URL, Engine, Table, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from platform_assets.ledger import schema
-from platform_assets.ledger.connection import connect_reader, open_engine, parse_url, sqlite_file, writing
+from platform_assets.ledger.connection import (
+    connect_reader,
+    open_engine,
+    parse_url,
+    sqlite_file,
+    texts_of_any_bytes,
+    writing,
+)
 from platform_assets.ledger.errors import corrupt, explained
 
 _HEADER = b"SQLite format 3\0"
@@ -100,7 +107,7 @@ def salvage(damaged: Path, url: str) -> dict[str, int | None]:
 def _readable(source: Engine, table: Table) -> tuple[list[dict[str, Any]], bool]:
     rows: list[dict[str, Any]] = []
     try:
-        with source.connect() as connection:
+        with source.connect() as connection, texts_of_any_bytes(connection):
             rows.extend(dict(row) for row in connection.execute(select(table)).mappings())
     except (DBAPIError, ValueError):
         return rows, False

@@ -5,31 +5,38 @@ Whoever writes to the ledger does so alone, so every entry finds the one before 
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, insert, not_, or_, select
 
 from platform_assets.lakehouse.database_url import masked
+from platform_assets.ledger.connection import texts_of_any_bytes
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.errors import LedgerError
 from platform_assets.ledger.schema import decisions
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import (
+    ABOUT,
     Decision,
     LateDecision,
     LiftDecision,
     PinDecision,
     PlanDecision,
     PublicationDecision,
+    about,
+    beginning,
     decided_by,
     from_content,
     to_content,
 )
 from platform_assets.records.history import COMPACTION, ROLL_BACK, Hold, PublicationRecord
+from platform_assets.visible import visible
 
+_LOG = logging.getLogger(__name__)
 D = TypeVar("D", LateDecision, PinDecision, PlanDecision)
 _MOST_PARAMETERS = 500
 _GREATEST_NUMBER = 2**31 - 1
@@ -48,7 +55,8 @@ def append(connection: Connection, decided: Iterable[Decision]) -> None:
     Raises:
         LedgerError: somebody put an entry in behind which no other has room.
     """
-    newest = connection.execute(_NEWEST).first()
+    with texts_of_any_bytes(connection):
+        newest = connection.execute(_NEWEST).first()
     head = Head(newest.number, _text(newest.chain)) if newest else Head()
     for decision in decided:
         if head.number >= _GREATEST_NUMBER:
@@ -75,7 +83,8 @@ def append_carried_out(connection: Connection, new: Sequence[PublicationRecord],
     query = select(decisions.c.content)
     if len(by_content) <= _MOST_PARAMETERS:
         query = query.where(decisions.c.content.in_(sorted(by_content)))
-    there = set(connection.execute(query).scalars()) if by_content else ()
+    with texts_of_any_bytes(connection):
+        there = set(connection.execute(query).scalars()) if by_content else ()
     append(connection, [decision for content, decision in by_content.items() if content not in there])
 
 
@@ -84,9 +93,18 @@ def of_publication(record: PublicationRecord) -> PublicationDecision | None:
     kind = decided_by(record.kind, record.decides)
     if not kind:
         return None
-    return PublicationDecision(
-        kind, record.publication, record.why, record.who, record.created_at, record.as_user, record.on_host
-    )
+    return PublicationDecision(kind, record.publication, **_signature(record))
+
+
+def _signature(record: PublicationRecord) -> dict[str, Any]:
+    """Of whoever published something, for what that carried out."""
+    return {
+        "reason": record.why,
+        "who": record.who,
+        "created_at": record.created_at,
+        "as_user": record.as_user,
+        "on_host": record.on_host,
+    }
 
 
 def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterator[LiftDecision]:
@@ -99,15 +117,19 @@ def _lifts(new: Iterable[PublicationRecord], lifted: Collection[Hold]) -> Iterat
         for day in record.days:
             if (day.table, day.day) in left:
                 by_table[day.table].append(day.day)
-        said = (record.why, record.who, record.created_at, record.as_user, record.on_host)
         for table, days in sorted(by_table.items()):
-            yield LiftDecision("lift", record.publication, table, tuple(sorted(days)), *said)
+            yield LiftDecision("lift", record.publication, table, tuple(sorted(days)), **_signature(record))
 
 
-def entries(database: Database) -> tuple[Entry, ...]:
-    """The whole chain, by number, as it lies there; bytes, which SQLite keeps in a text's place, as another text."""
-    rows = database.rows(select(decisions).order_by(decisions.c.number))
+def entries(database: Database, *among: ColumnElement[bool]) -> tuple[Entry, ...]:
+    """The chain, or a part of it, by number, as it lies there; bytes in a text's place, on SQLite, as another text."""
+    rows = _rows(database, select(decisions).where(*among).order_by(decisions.c.number))
     return tuple(Entry(row["number"], *(_text(row[name]) for name in ("content", "before", "chain"))) for row in rows)
+
+
+def _rows(database: Database, query: Select[Any]) -> Sequence[RowMapping]:
+    with database.reading() as connection, texts_of_any_bytes(connection):
+        return connection.execute(query).mappings().all()
 
 
 def _text(value: object) -> str:
@@ -116,21 +138,38 @@ def _text(value: object) -> str:
 
 def chain_head(database: Database) -> Head:
     """Where the chain stands."""
-    newest = database.rows(_NEWEST)
+    newest = _rows(database, _NEWEST)
     return Head(newest[0]["number"], _text(newest[0]["chain"])) if newest else Head()
 
 
-def decided(database: Database, type_: type[D]) -> tuple[D, ...]:
+def decided(database: Database, type_: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
     """What people decided of one kind of thing, oldest first.
+
+    Only entries of that kind are read, and those that begin like none.
+
+    Args:
+        database: of the ledger.
+        type_: of the decisions.
+        as_far_as_readable: whether an entry that is no decision is told in the log and left out.
 
     Raises:
         LedgerError: an entry is no decision.
     """
-    try:
-        every = [from_content(entry.content) for entry in entries(database)]
-    except ValueError as error:
-        raise LedgerError(
-            f"The chain of decisions in the ledger {masked(database.engine.url)} has an entry that is none: {error}.",
-            "`platform-assets audit verify` names it. Restore the ledger from a backup from before.",
-        ) from error
-    return tuple(decision for decision in every if isinstance(decision, type_))
+    begins = {kind: decisions.c.content.startswith(beginning(about(kind)), autoescape=True) for kind in ABOUT.values()}
+    found: list[Decision] = []
+    damaged: dict[int, ValueError] = {}
+    for entry in entries(database, or_(begins[type_], not_(or_(*begins.values())))):
+        try:
+            found.append(from_content(entry.content))
+        except ValueError as error:
+            damaged[entry.number] = error
+    if damaged:
+        number, because = next(iter(damaged.items()))
+        more = f", and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
+        what = f"Decision {number} in the ledger {masked(database.engine.url)} is none: {because}{more}."
+        if not as_far_as_readable:
+            raise LedgerError(
+                what, "`platform-assets audit verify` names it. Restore the ledger from a backup from before."
+            ) from because
+        _LOG.warning("%s It is left out; `platform-assets audit verify` names it.", visible(what))
+    return tuple(decision for decision in found if isinstance(decision, type_))

@@ -55,7 +55,7 @@ def index(connection: Connection, forget: Collection[str], records: Iterable[Pub
     new = _new(connection, given, {name: release for name, release in known.items() if name not in of_forgotten})
     insert_all(connection, schema.publications, [queries.publication_row(record) for record in new])
     failpoint("ledger.recording")
-    insert_all(connection, schema.days, [vars(day) for record in new for day in record.days])
+    insert_all(connection, schema.days, [queries.day_row(day) for record in new for day in record.days])
     insert_all(connection, schema.arrivals, [vars(arrival) for record in new for arrival in record.arrivals])
     since = None if forget else min((record.release for record in new), default=None)
     touched = {(row.table, row.day) for rows in of_forgotten.values() for row in rows}

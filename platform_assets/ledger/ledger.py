@@ -21,6 +21,7 @@ from platform_assets.ledger.notes import Notes
 from platform_assets.ledger.outbox import Outbox
 from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, to_day
 from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.timings import Timings
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.chain import Entry, Head
@@ -37,7 +38,7 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.notes, self.outbox = Notes(database), Outbox(database)
+        self.notes, self.outbox, self.timings = Notes(database), Outbox(database), Timings(database)
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Ledger:
@@ -119,10 +120,6 @@ class Ledger:
                 connection.execute(delete(schema.holds))
             return (*lifted, *index(connection, forget, records).lifted)
 
-    def forget(self, publications: Collection[str]) -> None:
-        """Take publications out of the index, with their days and arrivals."""
-        self.reindex(publications, ())
-
     def indexed(self) -> dict[str, int]:
         """The release of every indexed publication, oldest first."""
         head = schema.publications.c
@@ -181,6 +178,10 @@ class Ledger:
         """
         records = {row["day"]: to_day(row) for row in self._database.rows(queries.current_days(table, at, among))}
         return records if among is None else {day: record for day, record in records.items() if day in among}
+
+    def warned(self, tables: Collection[str], *, at: int) -> tuple[DayRecord, ...]:
+        """As `current_days`, of some tables the days that were published with warnings, the newest published first."""
+        return tuple(map(to_day, self._database.rows(queries.warned(tables, at))))
 
     def figures(self, tables: Collection[str], *, at: int) -> dict[str, dict[date, DayFigures]]:
         """As `current_days`, of every day of some tables only what was counted."""
@@ -295,13 +296,17 @@ class Ledger:
         with self._database.writing() as connection:
             append(connection, [decision])
 
-    def decisions(self, kind: type[D]) -> tuple[D, ...]:
+    def decisions(self, kind: type[D], *, as_far_as_readable: bool = False) -> tuple[D, ...]:
         """What people decided of one kind of thing, oldest first.
+
+        Args:
+            kind: of the decisions.
+            as_far_as_readable: for whoever only shows them, or asks anew: what is no decision is told and left out.
 
         Raises:
             LedgerError: an entry of the chain is no decision.
         """
-        return decided(self._database, kind)
+        return decided(self._database, kind, as_far_as_readable=as_far_as_readable)
 
     def decision_chain(self) -> tuple[Entry, ...]:
         """Everything that people decided, oldest first, as it lies there; whether it is sound, `breaks` tells."""

@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 
 from platform_assets.ledger import queries
 from platform_assets.ledger.database import Database
 from platform_assets.ledger.decisions import append
 from platform_assets.ledger.queries import insert_new
 from platform_assets.ledger.schema import outbox
-from platform_assets.planning.outbox import MOST_TRIES, message_of
+from platform_assets.planning.outbox import LONGEST_PAUSE, MOST_TRIES, message_of
 from platform_assets.records.decisions import MessageDecision
 from platform_assets.records.history import PublicationRecord
 from platform_assets.records.outbox import Message, MessageState
@@ -72,7 +72,9 @@ class Outbox:
         Returns:
             The message, its try counted; None where nothing is due.
         """
-        due = (outbox.c.state == "waiting", outbox.c.due_at <= (due_by or now), outbox.c.target.in_(sorted(targets)))
+        # The clock may have been ahead when it was written: what was never tried is due, and no pause is longer.
+        is_due = or_(outbox.c.due_at <= (due_by or now), outbox.c.tries == 0, outbox.c.due_at > now + LONGEST_PAUSE)
+        due = (outbox.c.state == "waiting", is_due, outbox.c.target.in_(sorted(targets)))
         oldest = select(outbox).where(*due).order_by(outbox.c.created_at, outbox.c.release, outbox.c.key).limit(1)
         if not self._database.rows(oldest):
             return None  # which most looks end with, and nobody has to wait for those

@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from platform_assets.ledger.schema import arrivals, days, publications
 from platform_assets.records.history import COMPACTION, RELOAD, ArrivalRecord, DayMark, DayRecord, PublicationRecord
+from platform_assets.records.manifest import Warned
 
 Row = Mapping[str, Any]
 
@@ -45,6 +46,13 @@ def digests(table: str, at: int, among: Collection[date]) -> Select[Any]:
     """As `current_days`, of some days only their digests."""
     query = select(days.c.day, days.c.digest).join_from(days, publications)
     return query.where(days.c.table == table, _current(at), _release <= at, *_among(among))
+
+
+def warned(tables: Collection[str], at: int) -> Select[Any]:
+    """As `current_days`, of some tables only the days that were published with warnings, the newest published first."""
+    query = select(*_DAY).join_from(days, publications)
+    query = query.where(days.c.table.in_(sorted(tables)), _current(at), _release <= at, days.c.warnings.is_not(None))
+    return query.order_by(_release.desc(), days.c.table, days.c.day.desc())
 
 
 def figures(tables: Collection[str], at: int) -> Select[Any]:
@@ -195,12 +203,17 @@ def to_arrival(row: Row) -> ArrivalRecord:
 
 def to_day(row: Row) -> DayRecord:
     """The record in a row of days."""
-    return DayRecord(**row)
+    return DayRecord(**{**row, "warnings": tuple(Warned(**warned) for warned in row["warnings"] or ())})
+
+
+def day_row(record: DayRecord) -> Row:
+    """The row of a day."""
+    return {**vars(record), "warnings": [warned.model_dump() for warned in record.warnings] or None}
 
 
 def publication_row(record: PublicationRecord) -> Row:
     """The row of a publication, without its days and arrivals."""
-    not_kept = ("days", "arrivals", "refuses", "decides", "exposures")
+    not_kept = ("days", "arrivals", "refuses", "exposures")
     return {name: value for name, value in vars(record).items() if name not in not_kept}
 
 

@@ -80,6 +80,7 @@ publications = Table(
     Column("git_commit", Text),
     Column("as_user", FreeText, nullable=False, server_default=""),
     Column("on_host", FreeText, nullable=False, server_default=""),
+    Column("decides", Text, nullable=False, server_default=""),
     UniqueConstraint("release", name="uq_ledger_publications_release"),
 )
 
@@ -99,6 +100,8 @@ days = Table(
     Column("bytes", BigInteger, nullable=False),
     Column("files", BigInteger, nullable=False),
     Column("figures", JSON, nullable=False),
+    # None where there are none, so that the few days with any are found.
+    Column("warnings", JSON(none_as_null=True)),
     Column("reads", JSON, nullable=False),
     Column("code_version", Text, nullable=False),
     Column("seconds", Double, nullable=False),

@@ -226,6 +226,7 @@ def day_records(change: TableChange, publication: str, find: Find | None = None)
                 bytes=content.bytes,
                 files=len(content.files),
                 figures=content.figures,
+                warnings=content.warnings,
                 reads=scope.reads if scope else made.reads,
                 code_version=scope.code_version if scope else made.code_version,
                 seconds=change.seconds / len(change.days),

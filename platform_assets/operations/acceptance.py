@@ -102,7 +102,7 @@ def chosen(
             continue
         if day not in standing:
             refused[day] = "is not held"
-        elif standing[day].is_of_good_content:
+        elif now.get(day, standing[day]).is_of_good_content:  # a gate may have refused it since
             refused[day] = "was rolled back by a person, and no gate holds it"
         elif isinstance(state := states.get(day), Blocked):
             refused[day] = f"is held, and cannot be computed now: it waits for {state.table} {state.day}"

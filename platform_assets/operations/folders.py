@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from platform_assets.access import given_beyond, make_folder
+from platform_assets.access import given_beyond, is_unused, make_folder
 from platform_assets.lakehouse.layout import NO_READERS
-from platform_assets.settings import Settings
+from platform_assets.places import folder_of
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,12 @@ def make_folders(settings: Settings) -> None:
     open. What cannot be made or closed is told by whoever writes there next, and by `open_folders`.
     """
     settings.make_state()
-    if not settings.access.lake_is_wider:
+    lake = folder_of(settings.lake)
+    if not lake or not settings.access.lake_is_wider:
         return
     with suppress(OSError):
-        make_folder(settings.lake, settings.access.lake)
-    for folder in (settings.lake / name for name in NO_READERS):
+        make_folder(lake, settings.access.lake)
+    for folder in (lake / name for name in NO_READERS):
         with suppress(OSError):
             make_folder(folder, settings.access.state)
             if given_beyond(folder, settings.access.state):
@@ -48,11 +53,12 @@ def make_folders(settings: Settings) -> None:
 
 def open_folders(settings: Settings) -> Iterator[OpenFolder]:
     """Folders that are there and give more than the settings say, those above others first."""
-    access = settings.access
-    outside = not settings.lake.is_relative_to(settings.state)
-    wanted = [(settings.state, access.state)]
-    wanted += [(settings.lake, access.lake)] if outside else []
-    wanted += [(settings.lake / name, access.state) for name in NO_READERS] if access.lake_is_wider else []
+    access, lake = settings.access, folder_of(settings.lake)
+    # One that is not in use yet is closed when it is.
+    wanted = [] if is_unused(settings.state, settings.landing) else [(settings.state, access.state)]
+    if lake:
+        wanted += [(lake, access.lake)] if not lake.is_relative_to(settings.state) else []
+        wanted += [(lake / name, access.state) for name in NO_READERS] if access.lake_is_wider else []
     for folder, mode in wanted:
         if given := given_beyond(folder, mode):
             yield OpenFolder(folder, given, f"chmod -R {_taken(given)} {shlex.quote(str(folder))}")

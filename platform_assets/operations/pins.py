@@ -50,12 +50,16 @@ class Pin:
     created_at: datetime
 
 
-def pinned_releases(platform: Platform) -> Mapping[int, Pin]:
+def pinned_releases(platform: Platform, *, as_far_as_readable: bool = False) -> Mapping[int, Pin]:
     """The pin of every pinned release, by number, oldest release first.
 
     Whoever deletes what old releases need asks under the publish lock, under which releases are pinned.
+
+    Args:
+        platform: that has the releases.
+        as_far_as_readable: for whoever only shows them, where the chain of decisions is damaged.
     """
-    return _pins(platform.ledger)
+    return _pins(platform.ledger, as_far_as_readable=as_far_as_readable)
 
 
 def pin(platform: Platform, number: int, author: Author, name: str | None = None) -> Pin:
@@ -131,7 +135,7 @@ def release_number(ledger: Ledger, which: str) -> int:
     indexed = ledger.indexed()
     if which in indexed:
         return indexed[which]
-    names = {pinned.name: pinned.release for pinned in _pins(ledger).values() if pinned.name}
+    names = {pinned.name: pinned.release for pinned in _pins(ledger, as_far_as_readable=True).values() if pinned.name}
     if which in names:
         return names[which]
     raise UnknownReleaseError(
@@ -140,10 +144,10 @@ def release_number(ledger: Ledger, which: str) -> int:
     )
 
 
-def _pins(ledger: Ledger) -> dict[int, Pin]:
+def _pins(ledger: Ledger, *, as_far_as_readable: bool) -> dict[int, Pin]:
     indexed = ledger.indexed()
     standing: dict[int, Pin] = {}
-    for decision in ledger.decisions(PinDecision):
+    for decision in ledger.decisions(PinDecision, as_far_as_readable=as_far_as_readable):
         number = indexed.get(decision.publication)
         if number is None:
             continue
@@ -158,8 +162,7 @@ def _pins(ledger: Ledger) -> dict[int, Pin]:
 def _decide(
     platform: Platform, kind: Literal["pin", "unpin"], publication: str, author: Author, name: str = ""
 ) -> None:
-    by = (author.why, author.who, datetime.now(UTC), author.as_user, author.on_host)
-    platform.ledger.decide(PinDecision(kind, publication, name, *by))
+    platform.ledger.decide(PinDecision(kind, publication, name, **author.signature(datetime.now(UTC))))
 
 
 def _refuse_incomplete(platform: Platform, wanted: Release) -> None:

@@ -11,10 +11,10 @@ from platform_assets.lakehouse.errors import LakeError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import dataset, read_arrow, resolve, version_in, whole_snapshot
 from platform_assets.lakehouse.releases import Release, newest_release
-from platform_assets.settings import Settings
 
 if TYPE_CHECKING:
     from platform_assets.ledger.ledger import Ledger
+    from platform_assets.settings import Settings
 
 Engine = Literal["arrow", "polars", "pandas", "duckdb", "spark"]
 Days = Iterable[date | str] | date | str

@@ -9,6 +9,7 @@ import dagster as dg
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.platform import code_versions
+from platform_assets.orchestration.assets.exposures import build_exposures
 from platform_assets.orchestration.assets.factory import build_assets
 from platform_assets.orchestration.assets.freshness import build_freshness, build_freshness_schedule
 from platform_assets.orchestration.automation.held_days import held_days_job
@@ -17,6 +18,7 @@ from platform_assets.orchestration.automation.outbox import deliver_messages
 from platform_assets.orchestration.automation.schedules import build_schedules
 from platform_assets.orchestration.automation.sensors import announce, late_data, show_published_elsewhere
 from platform_assets.orchestration.jobs import refresh_job, tables_job
+from platform_assets.orchestration.plans import plan_apply_job, plan_explain_job
 from platform_assets.orchestration.resources import PlatformResource, SparkResource
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
@@ -38,9 +40,9 @@ def build_definitions(settings: Settings, progress: OnProgress = no_progress) ->
         assets = build_assets(catalogue, settings, code_versions(catalogue))
         freshness = build_freshness(catalogue)
         definitions = dg.Definitions(
-            assets=assets,
+            assets=[*assets, *build_exposures(catalogue)],
             asset_checks=[freshness],
-            jobs=[refresh_job, tables_job, maintenance_job, held_days_job],
+            jobs=[refresh_job, tables_job, maintenance_job, held_days_job, plan_explain_job, plan_apply_job],
             schedules=[*build_schedules(settings), build_freshness_schedule(freshness)],
             sensors=[late_data, announce, deliver_messages, show_published_elsewhere],
             resources={

@@ -14,6 +14,7 @@ from platform_assets.engine.late.queue import deep_restatements, late_queue
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.results import IngestResult, StepResult
+from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.orchestration.assets.checks import ByDay, day_results
 from platform_assets.orchestration.assets.events import day_metadata, materializations
@@ -27,6 +28,7 @@ from platform_assets.orchestration.resources import PlatformResource, SparkResou
 from platform_assets.orchestration.run_log import told_in_run, warn_of_files
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON
 from platform_assets.progress import OnProgress, Progress
+from platform_assets.visible import visible
 from platform_assets.words import counted
 
 _DEEP = "deep restatement"
@@ -67,6 +69,7 @@ def refresh_tables(
                 changed = counted(len(done.published), "day")
                 context.log.info(f"{done.table}: {counted(rows, 'late row')} taken, {changed} changed")
         held: list[HeldDay] = []
+        stood = opened.ledger.holds()
         result = refresh(
             opened,
             lambda: spark.session(told),
@@ -77,7 +80,9 @@ def refresh_tables(
             request=BY_PERSON if config.by_person else AUTOMATIC,
         )
         for table, days in result.struck.items():
-            context.log.info(f"{table}: {counted(len(days), 'day')} struck: their inputs came out as they were")
+            context.log.info(f"{table}: {counted(len(days), 'day')} struck: {result.why_struck}")
+        for rollback in ended_rollbacks(opened, stood):
+            context.log.warning(visible(rollback.sentence))
         if result.by_people:
             context.log.warning(describe_by_people(result.by_people))
         log_freshness(context, opened)

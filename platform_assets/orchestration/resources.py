@@ -17,6 +17,7 @@ from platform_assets.orchestration.instance.run_locks import give_back, lock_fol
 from platform_assets.orchestration.told_errors import expected_errors_told
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.session.running import running_jobs
 from platform_assets.spark.session.session import create_session, stop_session
 from platform_assets.spark.tables.lost import lost_spark_explained
 
@@ -54,11 +55,8 @@ class SparkResource(PySparkResource):
 
     def tasks(self) -> str:
         """How far Spark is with what it is at, in words; empty where it is idle, remote or not started."""
-        if SparkContext._active_spark_context is None:
-            return ""
-        tracker = SparkContext._active_spark_context.statusTracker()
-        stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
-        done, tasks = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
+        jobs = running_jobs().values()
+        done, tasks = sum(done for done, _ in jobs), sum(tasks for _, tasks in jobs)
         return f"Spark is at {done:,} of {tasks:,} tasks" if tasks else ""
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:

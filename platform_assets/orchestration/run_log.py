@@ -17,9 +17,12 @@ from dagster._core.events import EngineEventData
 from platform_assets.engine.results import IngestResult
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.visible import visible
-from platform_assets.words import counted
+from platform_assets.words import alike, counted
 
 Context = dg.OpExecutionContext | dg.AssetExecutionContext
+
+_MOST_KINDS = 8
+"""Reasons for which files are not taken that a run tells; `platform-assets status --files` has all."""
 
 _SILENCE_S = 30.0
 """Seconds after which the log says that work still goes on."""
@@ -52,12 +55,13 @@ def told_in_run(context: Context, at: Callable[[], str], progress: OnProgress) -
 
 
 def warn_of_files(log: dg.DagsterLogManager, taken: IngestResult) -> None:
-    """A line for each file that was not taken, with the words and the name that `refresh` and `status` have for it."""
-    for arrival in taken.arrivals:
-        if arrival.reason is not None:
-            log.warning(visible(f"refused {arrival.path} {arrival.reason}"))
-    for problem in (*taken.problems, *taken.growing):
-        log.warning(visible(f"not taken{' yet' if problem.is_growing else ''} {problem.path} {problem.message}"))
+    """A line for all files that were not taken for the like, in the words that `refresh` and `status` have for it."""
+    refused = [(arrival.path, arrival.reason) for arrival in taken.arrivals if arrival.reason is not None]
+    problems = [(problem.path, problem.message) for problem in taken.problems]
+    growing = [(problem.path, problem.message) for problem in taken.growing]
+    for head, files in (("refused", refused), ("not taken", problems), ("not taken yet", growing)):
+        for line in alike(files, _MOST_KINDS):
+            log.warning(visible(f"{head} {line}"))
 
 
 class _RunLog:
@@ -80,7 +84,7 @@ class _RunLog:
                 if now.table:  # one table after the other; what goes on meanwhile has no table
                     self._end_all()
                 self._begin(name, now)
-            elif now.done:
+            elif now.done and now.done != (self._last and self._last.done):
                 self._context.log.info(f"{now.table}: {_count(now)}")
             if now.table:
                 self._last = None if now.finished else now

@@ -47,7 +47,12 @@ class KeyScope:
 
 def shown_keys(keys: Mapping[str, Collection[str]]) -> str:
     """Keys as a command takes them, and as a person reads them."""
-    return " and ".join(f"{name}={','.join(values)}" for name, values in keys.items())
+    return " and ".join(f"{name}={','.join(map(_quoted, values))}" for name, values in keys.items())
+
+
+def _quoted(text: str) -> str:
+    is_plain = not (text.startswith('"') or any(mark in text for mark in ",\n\r"))
+    return text if is_plain else '"{}"'.format(text.replace('"', '""'))
 
 
 def scope_of(contract: Contract, asked: Mapping[str, Collection[str]]) -> KeyScope:

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.records.decisions import Verdict
 
 State = Literal["waiting", "ahead", "refused", "withdrawn"]
@@ -42,6 +42,7 @@ class LateRows:
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
         decided: who refused them and why.
+        protected: why their day is protected; empty of others, which came too late or too far ahead.
     """
 
     table: str
@@ -52,6 +53,7 @@ class LateRows:
     amounts: Mapping[str, Decimal] = field(default_factory=dict)
     state: State = "waiting"
     decided: str = ""
+    protected: str = ""
 
     @property
     def days_late(self) -> int:
@@ -83,15 +85,14 @@ class LateSelection:
     def __contains__(self, rows: LateRows) -> bool:
         if self.arrival is not None:
             return rows.arrival == self.arrival
-        if self.most_days_late is not None and not 0 <= rows.days_late <= self.most_days_late:
-            return False
+        if self.most_days_late is not None and (rows.protected or not 0 <= rows.days_late <= self.most_days_late):
+            return False  # what nobody looks at row by row opens no closed days
         return rows.table == self.table and rows.day in self.days
 
     def __str__(self) -> str:
         if self.arrival is not None:
             return self.arrival
-        spans = [str(first) if first == last else f"{first} to {last}" for first, last in ranges(self.days)]
-        return f"{self.table} on {', '.join(spans)}"
+        return f"{self.table} on {', '.join(as_named(self.days))}"
 
 
 def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelection) -> tuple[LateRows, ...]:
@@ -109,7 +110,7 @@ def open_to(verdict: Verdict, queue: Collection[LateRows], selection: LateSelect
 
 def deep_restatement(queue: Collection[LateRows], table: str, most_days_late: int) -> LateSelection | None:
     """What the periodic deep restatement takes of a table; None where nothing waits that came in time for it."""
-    days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting"}
+    days = {rows.day for rows in queue if rows.table == table and rows.state == "waiting" and not rows.protected}
     selection = LateSelection(table=table, days=frozenset(days), most_days_late=most_days_late)
     return selection if open_to("approval", queue, selection) else None
 

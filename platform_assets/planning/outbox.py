@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 
-from platform_assets.planning.windows import as_named
-from platform_assets.records.history import PublicationRecord
+from platform_assets.planning.windows import as_named, which
+from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.records.outbox import Message
 from platform_assets.visible import as_chat
 from platform_assets.words import counted
@@ -19,8 +19,10 @@ _FIRST_PAUSE_S = 30
 _LONGEST_PAUSE_S = 6 * 3600
 _JITTER = 0.2
 """By how much of itself a pause is longer at most: what failed together is not tried together again."""
+LONGEST_PAUSE = timedelta(seconds=_LONGEST_PAUSE_S * (1 + _JITTER))
 _MOST_TEXT = 500
-_MOST_SPANS = 3
+_MOST_WARNED = 20
+"""Days of which a message says what gates found."""
 
 
 def key_of(publication: str, exposure: str) -> str:
@@ -43,11 +45,12 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
     if not days:
         return None
     key = key_of(record.publication, exposure)
-    said = "; ".join(f"{table}: {_which(found)}" for table, found in days.items())
+    said = "; ".join(f"{table}: {which(found)}" for table, found in days.items())
     title = f"Release {record.release} changed {said}."
     title = title if len(title) <= _MOST_TEXT else f"{title[:_MOST_TEXT]} …"
+    warned = [made for made in record.days if made.warnings and made.day in days.get(made.table, ())]
     payload = {
-        "text": f"{title}\n{as_chat(record.why[:_MOST_TEXT])} ({as_chat(record.who)})",
+        "text": "\n".join((title, *_warning(warned), f"{as_chat(record.why[:_MOST_TEXT])} ({as_chat(record.who)})")),
         "what": "published",
         "key": key,
         "exposure": exposure,
@@ -57,6 +60,12 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
         "tables": [
             {"table": table, "days": as_named(found), "days_in_all": len(found)} for table, found in days.items()
         ],
+        "warnings": [
+            {"table": made.table, "day": str(made.day), **each.model_dump()}
+            for made in warned[:_MOST_WARNED]
+            for each in made.warnings
+        ],
+        "days_warned": len(warned),
         "why": record.why,
         "by": record.who,
         "at": record.created_at.isoformat(),
@@ -71,6 +80,13 @@ def message_of(record: PublicationRecord, exposure: str, changed: Mapping[str, C
         publication=record.publication,
         release=record.release,
     )
+
+
+def _warning(warned: Sequence[DayRecord]) -> Iterator[str]:
+    """What is said of days that were published with warnings."""
+    if warned:
+        first = f"{warned[0].table} {warned[0].day} {warned[0].warnings[0]}"
+        yield f"Of {counted(len(warned), 'day')} gates warned, first: {as_chat(first[:_MOST_TEXT])}"
 
 
 def next_try(key: str, tries: int, now: datetime) -> datetime | None:
@@ -92,8 +108,3 @@ def next_try(key: str, tries: int, now: datetime) -> datetime | None:
     share = int.from_bytes(sha256(f"{key} {tries}".encode()).digest()[:4], "big") / 2**32
     pause_s = min(_FIRST_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S)
     return now + timedelta(seconds=pause_s * (1 + _JITTER * share))
-
-
-def _which(days: Sequence[date]) -> str:
-    spans = as_named(days)
-    return ", ".join(spans) if len(spans) <= _MOST_SPANS else f"{counted(len(days), 'day')}, {days[0]} to {days[-1]}"

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from platform_assets.contracts import Catalogue, Contract
+from platform_assets.contracts.protected import why_protected
 from platform_assets.planning.day_states import (
     Blocked,
     DayState,
@@ -106,7 +107,8 @@ class Plan:
         intakes: what raw tables take first; the days that this touches join the steps.
         steps: each after those it reads.
         waiting: days that wait for a person and that nobody asked for: stale only through code or configuration, or of
-            a table that no run touches by itself until it follows its contract.
+            a table that no run touches by itself until it follows its contract. For a person who asks, only protected
+            days, which wait for a plan file.
         blocked: days that are stale or asked for, or reached by a step, and cannot be computed because an input day is
             not there or not good and no step before makes it so, by table.
         by_people: tables that the plan leaves alone, because one of them has to follow its contract and nobody asked.
@@ -197,8 +199,10 @@ def make_plan(
             needed |= by_version.keys()
         for day in asked if request.force else ():
             reasons_of[day].add("asked for")
+        periods = catalogue.protecting(table)
         for day, reasons in by_version.items():
-            if request.by_person or reasons_of[day]:
+            is_closed = day in known and day not in request.protected_too and why_protected(periods, day)
+            if (request.by_person and not is_closed) or reasons_of[day]:
                 reasons_of[day].update(reasons)
         why_not = {day: state for day, state in kept.items() if day in needed or (state.is_there and reasons_of[day])}
         if why_not:

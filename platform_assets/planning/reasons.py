@@ -87,6 +87,11 @@ def ordered(reasons: Collection[Reason]) -> Reasons:
     return tuple(reason for reason in REASONS if reason in reasons)
 
 
+def leading(reasons: Reasons) -> Reason:
+    """The one that stands for all of a day: what happened comes before that a day changes which reads what happened."""
+    return next((reason for reason in reasons if reason != "upstream content"), reasons[0])
+
+
 def never_computed(days: Collection[date], computed: Collection[date]) -> dict[date, Reasons]:
     """Why days that are not among the computed ones are to be computed."""
     first, last = min(computed, default=date.max), max(computed, default=date.min)

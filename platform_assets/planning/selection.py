@@ -46,12 +46,14 @@ class Request(Selection):
         by_person: days stale only through code or configuration are taken as well.
         force: the days asked for are recomputed whatever their state.
         by_table: days of each table, in place of `days`; of those not in `tables` only what is stale or reached.
+        protected_too: protected days that are computed all the same, as a plan file says why.
         keys: only rows of these keys are, of the tables and days named alone; all of them by default.
     """
 
     by_person: bool = False
     force: bool = False
     by_table: Mapping[str, frozenset[date]] = field(default_factory=dict, hash=False)
+    protected_too: frozenset[date] = frozenset()
     keys: KeyScope | None = None
 
     def asked(self, table: str, wanted: Collection[date]) -> frozenset[date]:

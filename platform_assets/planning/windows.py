@@ -112,7 +112,12 @@ def ranges(days: Collection[date]) -> tuple[tuple[date, date], ...]:
 
 def as_named(days: Collection[date]) -> list[str]:
     """Days as ranges, each as `--days` takes it."""
-    return [str(first) if first == last else f"{first}..{last}" for first, last in ranges(days)]
+    return [between(first, last) for first, last in ranges(days)]
+
+
+def between(first: date, last: date) -> str:
+    """A range of days as it is written everywhere; one day is that day."""
+    return str(first) if first == last else f"{first}..{last}"
 
 
 def which(days: Collection[date]) -> str:

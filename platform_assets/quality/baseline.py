@@ -64,9 +64,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Nothing can be said of a day, and why: neither good nor bad."""
+    """Nothing can be said of a day, and why: neither good nor bad.
+
+    Args:
+        why: for a person.
+        lacks_history: whether too few days can be compared with; a day that is closed or usually empty lacks none.
+    """
 
     why: str
+    lacks_history: bool = False
 
     def side(self, rows: int) -> int:
         """Any number of rows may be usual."""
@@ -95,18 +101,18 @@ class History:
     def usual(self, day: date) -> Interval | Undecided:
         """What is usual for a day, by the days nearest to it before and after, never by itself."""
         if unfit := self._rhythm.unfit(day):
-            return Undecided(unfit)
+            return Undecided(unfit, lacks_history=day not in self._rhythm.closed)
         name = self._rhythm.name(day)
         alike = self._nearest(self._alike.get(self._rhythm.part(day), []), day, ALIKE)
         if _mostly_empty(alike):
-            return Undecided(f"{name} usually have no rows")
+            return Undecided(f"{name} usually have no rows", lacks_history=len(alike) < LEAST_ALIKE)
         if len(alike) >= LEAST_ALIKE:
             return _interval(alike, name)
         if self._rhythm.season != "weekday":
-            return Undecided(f"{len(alike)} of {LEAST_ALIKE} {name} of history")
+            return Undecided(f"{len(alike)} of {LEAST_ALIKE} {name} of history", lacks_history=True)
         others = self._nearest(self._days, day, ANY)
         if len(others) < LEAST_ANY:
-            return Undecided(f"{len(others)} of {LEAST_ANY} days of history")
+            return Undecided(f"{len(others)} of {LEAST_ANY} days of history", lacks_history=True)
         return Undecided("days usually have no rows") if _mostly_empty(others) else _interval(others, "days")
 
     def side(self, day: date) -> int:

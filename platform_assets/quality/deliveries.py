@@ -72,7 +72,7 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
         severity="warn",
         message=f"{contract.name}, delivered on {day}: {summary}; first {examples[0]}",
         expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day and "
-        f"{contract.ahead_days} before it",
+        f"{contract.ahead_days} before it" + (", and none of a day that is protected" if contract.protected else ""),
         actual=summary,
         examples=tuple(examples[:_EXAMPLES]),
     )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Literal
 
 from platform_assets.contracts import Contract, Severity
+from platform_assets.records.manifest import Warned
 
 Check = Literal["contract", "conservation", "reconciliation", "volume", "freshness"]
 Outcome = Literal["passed", "not judged", "warned", "blocked"]
@@ -17,9 +18,16 @@ Numbers = Mapping[str, int | Decimal]
 ACCEPTABLE: frozenset[Check] = frozenset({"reconciliation", "volume"})
 """Checks whose findings a person may accept: what they find can be true. A broken promise or a lost row cannot."""
 
-
 ACCEPTED = "accepted_"
 """Before the name of a check: the figure of a published day that says how many of its findings a person accepted."""
+
+FELL_FROM = "fell_from"
+"""Figure of a published day that was warned of for a loss of rows: how many it had before."""
+
+
+def accepted_by_hand(figures: Mapping[str, int]) -> tuple[str, ...]:
+    """The checks of which a person accepted what they found of a published day."""
+    return tuple(name.removeprefix(ACCEPTED) for name in figures if name.startswith(ACCEPTED))
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Finding:
         actual: what is there instead.
         examples: a few cases to look at, sensitive values masked.
         numbers: the figures behind the message, by name.
+        accepted: whether it would keep the day unpublished, had a person not accepted it.
     """
 
     check: Check
@@ -45,6 +54,7 @@ class Finding:
     actual: str
     examples: tuple[str, ...] = ()
     numbers: Numbers = field(default_factory=dict)
+    accepted: bool = False
 
     @property
     def blocks(self) -> bool:
@@ -61,7 +71,6 @@ class Checked:
         sentence: what was compared and how it came out, for a person.
         numbers: the figures behind it, by name.
         findings: what is wrong; none if the day passed.
-        accepted: how many of the findings would have blocked the day, had a person not accepted them.
         judged: whether anything could be said; there may be too little to compare the day with.
     """
 
@@ -69,7 +78,6 @@ class Checked:
     sentence: str
     numbers: Numbers = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
-    accepted: int = 0
     judged: bool = True
 
     @property
@@ -87,15 +95,17 @@ class Checked:
     def accepted_by_hand(self) -> Checked:
         """The same with every finding that blocks only warning, and saying so."""
         findings = tuple(
-            replace(finding, severity="warn", message=f"{finding.message}; accepted by hand")
+            replace(finding, severity="warn", message=f"{finding.message}; accepted by hand", accepted=True)
             if finding.blocks
             else finding
             for finding in self.findings
         )
-        accepted = sum(finding.blocks for finding in self.findings)
-        if not accepted:
-            return self
-        return replace(self, sentence=_joined(findings), findings=findings, accepted=accepted)
+        return replace(self, sentence=_joined(findings), findings=findings) if findings != self.findings else self
+
+    @property
+    def accepted(self) -> int:
+        """How many of the findings would have blocked the day, had a person not accepted them."""
+        return sum(finding.accepted for finding in self.findings)
 
 
 @dataclass(frozen=True)
@@ -128,9 +138,20 @@ class DayChecks:
         )
 
     @property
-    def accepted(self) -> dict[str, int]:
-        """Findings accepted by hand, as figures of the published day: `accepted_<check>`."""
-        return {f"{ACCEPTED}{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
+    def warnings(self) -> tuple[Warned, ...]:
+        """What the day is published with, unless it is held: found, not blocking, and not accepted by anybody."""
+        return tuple(
+            Warned(gate=finding.check, found=finding.actual, expected=finding.expected)
+            for finding in self.findings
+            if not (finding.blocks or finding.accepted)
+        )
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """What a published day keeps: findings accepted by hand, as `accepted_<check>`, and from what its rows fell."""
+        accepted = {f"{ACCEPTED}{checked.check}": checked.accepted for checked in self.checks if checked.accepted}
+        fell = [int(finding.numbers[FELL_FROM]) for finding in self.findings if FELL_FROM in finding.numbers]
+        return accepted | ({FELL_FROM: max(fell)} if fell else {})
 
 
 def checked(

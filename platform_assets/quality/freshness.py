@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 
 from platform_assets.contracts import Contract
-from platform_assets.planning.windows import Calendar, day_range, ranges
+from platform_assets.planning.windows import Calendar, between, day_range, ranges
 from platform_assets.quality.findings import Finding
 
 RANGES_SHOWN = 5
@@ -46,7 +46,7 @@ def freshness_finding(contract: Contract, overdue: Sequence[date], delay_days: i
     within = delay_days + contract.freshness.within_days
     spans = ranges(overdue)
     shown = spans[:RANGES_SHOWN]
-    examples = tuple(str(start) if start == end else f"{start} to {end}" for start, end in shown)
+    examples = tuple(between(start, end) for start, end in shown)
     hidden = len(overdue) - sum((end - start).days + 1 for start, end in shown)
     rest = f" and {_days(hidden)} more" if hidden else ""
     expected = f"every open day published {f'within {_days(within)} after it ended' if within else 'when it ends'}"

@@ -16,33 +16,30 @@ from platform_assets.quality.findings import Finding
 from platform_assets.records.manifest import Arrival
 
 
-def much_quarantined(contract: Contract, figures: Mapping[str, int]) -> bool:
-    """Whether of more of a silver day's keys than its contract leaves unsaid no row is good.
-
-    Args:
-        figures: of the day: `keys` and `keys_quarantined`; none of a day that was published before they were counted.
-    """
-    return _is_much(contract, figures.get("keys_quarantined", 0), figures.get("keys", 0))
-
-
 def much_refused(contract: Contract, arrival: Arrival) -> bool:
     """Whether more of a file's rows than the raw table's contract leaves unsaid were refused at parsing."""
     return _is_much(contract, arrival.refused, arrival.landed)
 
 
 def quarantine_finding(contract: Contract, day: date, figures: Mapping[str, int]) -> Finding | None:
-    """A warning of a silver day of which much is in quarantine, by the counts of that day alone."""
-    if not much_quarantined(contract, figures):
+    """A warning of a silver day if of more of its keys than its contract leaves unsaid no row is good.
+
+    Args:
+        contract: of the table.
+        day: event date.
+        figures: of that day alone: `keys` and `keys_quarantined`; neither, of a table that sets nothing aside.
+    """
+    keys, bad = figures.get("keys", 0), figures.get("keys_quarantined", 0)
+    if not _is_much(contract, bad, keys):
         return None
-    keys, bad = figures["keys"], figures["keys_quarantined"]
     return Finding(
         check="contract",
         day=day,
         severity="warn",
         message=f"{contract.name} on {day}: {quarantined(figures)}, more than {contract.checks.aside_percent} %; "
-        f"`read {quarantine_table(contract.name)} --day {day}` shows them",
+        f"`platform-assets read {quarantine_table(contract.name)} --day {day}` shows them",
         expected=f"at most {contract.checks.aside_percent} % of the keys without a row that keeps the rules",
-        actual=f"{bad:,} of {keys:,} keys without one",
+        actual=quarantined(figures),
         numbers={"keys": keys, "keys_quarantined": bad},
     )
 

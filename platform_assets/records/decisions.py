@@ -23,8 +23,27 @@ _CARRIED_OUT = ("withdrawal", "roll back", "reload", "erasure")
 """Kinds of publications that there are because a person decided just that."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Signed:
+    """By whom something was decided, when and why.
+
+    Args:
+        reason: for the next person.
+        who: whoever says so, the user by default.
+        created_at: UTC; of what a publication carried out, when its manifest was written.
+        as_user: the operating system's user that the process belonged to.
+        on_host: the machine on which it ran.
+    """
+
+    reason: str
+    who: str
+    created_at: datetime
+    as_user: str = ""
+    on_host: str = ""
+
+
 @dataclass(frozen=True)
-class LateDecision:
+class LateDecision(Signed):
     """What a person decided about the waiting rows that one arrival brought for one day.
 
     Args:
@@ -32,74 +51,44 @@ class LateDecision:
         table: the raw table.
         arrival: path of the arrival.
         day: of the rows.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: Verdict
     table: str
     arrival: str
     day: date
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 @dataclass(frozen=True)
-class PinDecision:
+class PinDecision(Signed):
     """That a person wants a release kept readable, or no longer.
 
     Args:
         kind: which of the two.
         publication: that made the release.
         name: by which it can be read, too; empty without one.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: Literal["pin", "unpin"]
     publication: str
     name: str
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 @dataclass(frozen=True)
-class PublicationDecision:
+class PublicationDecision(Signed):
     """What a person decided and a publication carried out: all of it is in its manifest.
 
     Args:
         kind: what was decided.
         publication: that carried it out.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC, when the manifest was written.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: str
     publication: str
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 @dataclass(frozen=True)
-class LiftDecision:
+class LiftDecision(Signed):
     """That a person had days computed by force, though somebody had put them back and held them.
 
     Args:
@@ -107,26 +96,16 @@ class LiftDecision:
         publication: that shows what was refused.
         table: of the days.
         days: whose holds ended, oldest first.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC, when the manifest was written.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: Literal["lift"]
     publication: str
     table: str
     days: tuple[date, ...]
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 @dataclass(frozen=True)
-class MessageDecision:
+class MessageDecision(Signed):
     """That a person wants a message of the outbox sent no more.
 
     Args:
@@ -134,52 +113,32 @@ class MessageDecision:
         message: its key.
         target: whom it was for.
         publication: that it tells of; empty for an announcement.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: Literal["drop"]
     message: str
     target: str
     publication: str
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 @dataclass(frozen=True)
-class PlanDecision:
+class PlanDecision(Signed):
     """That a person approved a backfill as it was explained.
 
     Args:
         kind: always the same.
         plan: name of the plan.
         hash: that names what was approved.
-        reason: for the next person.
-        who: whoever says so, the user by default.
-        created_at: UTC.
-        as_user: the operating system's user that the process belonged to.
-        on_host: the machine on which it ran.
     """
 
     kind: Literal["approval of a plan"]
     plan: str
     hash: str
-    reason: str
-    who: str
-    created_at: datetime
-    as_user: str = ""
-    on_host: str = ""
 
 
 Decision = LateDecision | PinDecision | PublicationDecision | LiftDecision | MessageDecision | PlanDecision
 
-_ABOUT: dict[str, type[Decision]] = {
+ABOUT: dict[str, type[Decision]] = {
     "late rows": LateDecision,
     "release": PinDecision,
     "publication": PublicationDecision,
@@ -199,9 +158,9 @@ def decided_by(kind: str, decides: str) -> str:
     return decides or (kind if kind in _CARRIED_OUT else "")
 
 
-def about(decision: Decision) -> str:
-    """What a decision is about."""
-    return next(name for name, type_ in _ABOUT.items() if isinstance(decision, type_))
+def about(type_: type[Decision]) -> str:
+    """What decisions of a kind are about."""
+    return next(name for name, known in ABOUT.items() if known is type_)
 
 
 def signed(who: str, as_user: str, on_host: str) -> str:
@@ -209,10 +168,15 @@ def signed(who: str, as_user: str, on_host: str) -> str:
     return f"{who} ({as_user} on {on_host})" if as_user else who
 
 
+def beginning(about: str) -> str:
+    """How the text of every decision about one kind of thing begins, and of no other."""
+    return f'{{"about":{json.dumps(about)},'
+
+
 def to_content(decision: Decision) -> str:
     """A decision as text, the same on every database: what the chain hashes."""
     said = {field.name: _plain(getattr(decision, field.name)) for field in fields(decision)}
-    return json.dumps({"about": about(decision), **said}, sort_keys=True, separators=(",", ":"))
+    return json.dumps({"about": about(type(decision)), **said}, sort_keys=True, separators=(",", ":"))
 
 
 def from_content(content: str) -> Decision:
@@ -230,7 +194,7 @@ def from_content(content: str) -> Decision:
 
 @cache
 def _adapter(about: str) -> TypeAdapter[Decision]:
-    return TypeAdapter(_ABOUT[about])
+    return TypeAdapter(ABOUT[about])
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Final, NamedTuple
 
 from platform_assets.records.code_version import Version
-from platform_assets.records.manifest import Arrival
+from platform_assets.records.manifest import Arrival, Warned
 from platform_assets.records.refused import Attempt, Refused
 
 
@@ -36,6 +36,7 @@ class DayRecord:
         seconds: the day's share of the time its table took; the shares add up.
         configuration: hash of the contract's part in it; empty where nobody recorded it.
         git_commit: of the code that computed it; empty where that is in no repository, or not recorded.
+        warnings: what gates found of it, and published it all the same.
     """
 
     table: str
@@ -52,6 +53,7 @@ class DayRecord:
     seconds: float
     configuration: str = ""
     git_commit: str = ""
+    warnings: tuple[Warned, ...] = ()
 
     @property
     def made_by(self) -> Version:
@@ -107,6 +109,20 @@ class DayMark(NamedTuple):
     seconds: float = 0.0
 
 
+class Timing(NamedTuple):
+    """What one publication's days of a table took to compute.
+
+    Args:
+        table: `<layer>.<table>`.
+        days: how many.
+        seconds: of all of them together, without the start of Spark.
+    """
+
+    table: str
+    days: int
+    seconds: float
+
+
 Marks = Mapping[str, Mapping[date, DayMark]]
 """The mark of every loaded day, by table."""
 
@@ -140,8 +156,7 @@ class PublicationRecord:
             where nothing has to keep the day. Holds come of it when the publication is indexed, and it is not kept.
         as_user: the operating system's user that the process belonged to; empty where nobody recorded it.
         on_host: the machine on which it ran; empty likewise.
-        decides: what a person decided by it, where the kind does not say so. The chain of decisions gets an entry of it
-            when the publication is indexed, and it is not kept here.
+        decides: what a person decided by it, where the kind does not say so.
         exposures: that are to be told of it, by name, each with its tables that it reads. Messages in the outbox come
             of it when the publication is indexed, and it is not kept.
     """
@@ -159,7 +174,7 @@ class PublicationRecord:
     refuses: Mapping[tuple[str, date], tuple[Attempt, ...]] = field(default_factory=dict, compare=False)
     as_user: str = ""
     on_host: str = ""
-    decides: str = field(default="", compare=False)
+    decides: str = ""
     exposures: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +182,11 @@ class PublicationRecord:
         strangers = {part.publication for part in parts} - {self.publication}
         if strangers:
             raise ValueError(f"the record of {self.publication} holds parts of {', '.join(sorted(strangers))}")
+
+    @property
+    def what(self) -> str:
+        """What it was, in the words of whoever decided it: of some kinds a person decides opposite things."""
+        return self.decides or self.kind
 
 
 COMPACTION = "compact"

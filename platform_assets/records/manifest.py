@@ -69,6 +69,23 @@ class Scope(_Value):
     reads: dict[str, int]
 
 
+class Warned(_Value):
+    """What a gate found of a day that was published all the same. It quotes no row, so that it may stay for good.
+
+    Args:
+        gate: that found it.
+        found: what is there.
+        expected: what would have been right.
+    """
+
+    gate: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.gate}: {self.found}; expected: {self.expected}"
+
+
 class DayContent(_Value):
     """What a day becomes.
 
@@ -81,6 +98,7 @@ class DayContent(_Value):
         rows: of the whole content.
         bytes: of the whole content.
         figures: counts of the day, those that gates looked at among them: superseded, voided, quarantined.
+        warnings: what gates found of it and nobody has accepted.
         restores: of a day rolled back or compacted, the publication that had computed this content.
         scope: of a day not all of whose rows were computed at once; None of any other.
     """
@@ -92,6 +110,7 @@ class DayContent(_Value):
     rows: int
     bytes: int
     figures: dict[str, int] = {}
+    warnings: tuple[Warned, ...] = ()
     restores: str = ""
     scope: Scope | None = None
 

@@ -31,6 +31,11 @@ class LinkError(Exception):
     """A link lies where a file, or the folder of its arrival date, was listed."""
 
 
+def real(path: Path) -> Path:
+    """Where a path leads; of links in a circle, which `Path.resolve` raises at, some path that cannot be opened."""
+    return Path(os.path.realpath(path))
+
+
 def state_of(stat: os.stat_result) -> State:
     """By what a file is told from another one, also from one of the same size and time that took its place."""
     return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
@@ -81,8 +86,7 @@ def _expect(stream: BinaryIO, state: State) -> None:
 
 @contextmanager
 def _opened(file: Path, path: str) -> Iterator[BinaryIO]:
-    root = file.parents[path.count("/")].resolve()
-    source = file.parent.parent.resolve()
+    root, source = real(file.parents[path.count("/")]), real(file.parent.parent)
     if not source.is_relative_to(root):
         raise LinkError
     above = os.open(source, _FOLDER)

@@ -5,23 +5,34 @@ A listing opens files and reads none: a terabyte costs as much as nothing. What 
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from platform_assets.contracts import LandingFiles
 from platform_assets.contracts.landing import COMPRESSED, FORMATS, Format, format_of
-from platform_assets.sources.content import ChangedError, LinkError, State, expect_open, opened, sha256_of, state_of
+from platform_assets.sources.content import (
+    ChangedError,
+    LinkError,
+    State,
+    expect_open,
+    opened,
+    real,
+    sha256_of,
+    state_of,
+)
+from platform_assets.sources.hashes import Hashes
 from platform_assets.sources.limits import Limits
 
-_REMEMBERED = 4096
-"""Changed files whose content a process remembers."""
+_OF_THIS_PROCESS = Hashes()
 NOT_AS_LISTED = (OSError, ChangedError, LinkError)
 """Errors of whoever opens a file that was listed."""
 _IS_A_LINK = "is a symbolic link; only files inside the landing root are taken"
@@ -82,6 +93,7 @@ class Problem:
         todo: what a person can do, where that is not plain.
         is_growing: whether it is only to be waited for.
         rests_in_s: seconds from now until it can be taken if nobody writes to it any more, where that is all it takes.
+        is_replaced: whether it was taken before, with other content.
     """
 
     path: str
@@ -89,6 +101,7 @@ class Problem:
     todo: str = ""
     is_growing: bool = False
     rests_in_s: float | None = None
+    is_replaced: bool = False
 
     @property
     def message(self) -> str:
@@ -114,14 +127,15 @@ def list_landing(
     *,
     until: date,
     settle_s: float,
-    limits: Limits = Limits(),
+    limits: Limits | None = None,
+    hashes: Hashes = _OF_THIS_PROCESS,
+    among: Collection[str] | None = None,
 ) -> Listing:
     """Look for arrivals of one source that were not taken yet.
 
-    A file that was taken and did not change is skipped, by size and modification time, without reading it. One that is
-    of another time since is read once by a process, to tell a replaced file from a touched one. Names that start with a
-    dot or an underscore are left to whoever writes them. What cannot be read is a problem of its own and keeps nothing
-    else from being taken.
+    A file that was taken and did not change is skipped, by size and modification time, without reading it. One of
+    another time is read once for each of its versions, to tell a replaced one from a touched one. Names that start with
+    a dot or an underscore are left to their writer. What cannot be read is a problem that keeps nothing else back.
 
     Args:
         root: landing root.
@@ -129,21 +143,26 @@ def list_landing(
         known: files taken or refused before, by path.
         until: newest arrival date to take.
         settle_s: a file changed less than this many seconds ago is still growing.
-        limits: a file of more bytes is not even read.
+        limits: a file of more bytes is not even read; by default those of the settings' defaults.
+        hashes: of files that were read for that.
+        among: paths of the only files to look at; nothing else is listed or told, nor any date delivered.
     """
+    limits = limits or Limits()
     pending: list[LandedFile] = []
     growing: list[Problem] = []
     problems: list[Problem] = []
     delivered: set[date] = set()
     folder = source.folder
-    base, inside = root / folder, root.resolve()
-    for entry in _entries(base, folder, problems):
+    named = None if among is None else _by_date(among, folder)
+    inside = real(root)
+    for entry in _entries(root / folder, folder, problems, named):
         day = _arrival_date(entry, folder, problems)
         if day is None or day > until:
             continue
         known_problems = len(problems)
-        is_inside = entry.resolve().is_relative_to(inside)
-        files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems), source)
+        is_inside = real(entry).is_relative_to(inside)
+        names = None if named is None else named[entry.name]
+        files = _without_markers(_entries(entry, f"{folder}/{entry.name}", problems, names), source)
         if source.complete and not source.marks_files and not _is_there(entry / source.complete):
             if files:
                 growing.append(_not_complete(f"{folder}/{entry.name}", source.complete))
@@ -156,14 +175,15 @@ def list_landing(
                 growing.append(_not_complete(path, f"{file.name}{source.complete}"))
                 left = True
                 continue
-            outcome = _look(is_inside, path, file, day, had, settle_s, limits)
+            outcome = _look(is_inside, path, file, day, had, settle_s, limits, hashes)
             if isinstance(outcome, LandedFile):
                 pending.append(outcome)
             elif outcome is not None:
                 (growing if outcome.is_growing else problems).append(outcome)
             left |= isinstance(outcome, Problem) or (outcome is None and had is not None and had.refused)
-        if not left and (files or (source.complete and not source.marks_files)):
+        if named is None and not left and (files or (source.complete and not source.marks_files)):
             delivered.add(day)
+    hashes.keep()
     return Listing(tuple(pending), tuple(growing), tuple(problems), frozenset(delivered))
 
 
@@ -187,15 +207,31 @@ def _not_complete(path: str, marker: str) -> Problem:
     return Problem(path, f"is still being delivered: {marker} is not there yet", is_growing=True)
 
 
-def _entries(folder: Path, path: str, problems: list[Problem]) -> list[Path]:
-    """What lies in a folder, without what is left to its writer; an unreadable folder or name is a problem."""
+def _by_date(paths: Iterable[str], folder: str) -> dict[str, set[str]]:
+    """Names of files by that of the date folder, of those that lie where a source lands them."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        above, _, name = path.rpartition("/")
+        lands, _, day = above.rpartition("/")
+        if lands == folder:
+            names[day].add(name)
+    return names
+
+
+def _entries(folder: Path, path: str, problems: list[Problem], names: Iterable[str] | None) -> list[Path]:
+    """What lies in a folder, without what is left to its writer; an unreadable folder or name is a problem.
+
+    Args:
+        names: of the only ones to look for; None for all.
+    """
     try:
-        entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+        there = folder.iterdir() if names is None else filter(os.path.lexists, (folder / name for name in names))
+        entries = sorted(entry for entry in there if entry.name[0] not in "._")
     except FileNotFoundError:
         return []  # nobody delivered yet, or somebody took it away
     except OSError as error:
-        # Where the landing root is a file, that is told once, and not of every folder in it.
-        if not isinstance(error, NotADirectoryError) or folder.exists():
+        # Where the landing root is a file or a link in a circle, that is told once, and not of every folder in it.
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP) or os.path.lexists(folder):
             problems.append(Problem(path, f"cannot be listed: {error.strerror}", "give this user the right to read it"))
         return []
     kept: list[Path] = []
@@ -229,7 +265,14 @@ def _arrival_date(entry: Path, folder: str, problems: list[Problem]) -> date | N
 
 
 def _look(
-    is_inside: bool, path: str, file: Path, day: date, known: Known | None, settle_s: float, limits: Limits
+    is_inside: bool,
+    path: str,
+    file: Path,
+    day: date,
+    known: Known | None,
+    settle_s: float,
+    limits: Limits,
+    hashes: Hashes,
 ) -> LandedFile | Problem | None:
     kind = format_of(file.name)
     try:
@@ -242,10 +285,7 @@ def _look(
             ending = "".join(file.suffixes[-2:]) if file.suffix.lower() == COMPRESSED else file.suffix
             known_are = f"known are {', '.join(FORMATS)}, and of text {COMPRESSED} after it"
             return Problem(path, f"has the unknown ending {ending!r}; {known_are}")
-        if known and (known.size, known.modified_ns) == (
-            before.st_size,
-            before.st_mtime_ns,
-        ):
+        if known and (known.size, known.modified_ns) == (before.st_size, before.st_mtime_ns):
             return None
         age_s = time.time() - before.st_mtime
         if -settle_s < age_s < settle_s:  # a file server's clock may be a moment ahead
@@ -261,58 +301,20 @@ def _look(
         if known is None or (known.refused and known.size != landed.size):
             expect_open(file, landed.state)
             return landed
-        sha256 = _remembered(file, path, landed.state)
+        sha256 = hashes.of(file, landed.state) or hashes.learn(file, landed.state, sha256_of(file, path, landed.state))
     except NOT_AS_LISTED as error:
         return not_as_listed(path, error)
-    if sha256 == known.sha256:
-        return None
-    if not known.refused:
-        return Problem(
-            path,
-            f"was replaced: {known.size} bytes with sha256 {known.sha256[:12]} were taken, now there are "
-            f"{landed.size} bytes with {sha256[:12]}",
-            "deliver a correction under a new name",
-        )
-    return landed
-
-
-def hashed(files: Iterable[LandedFile]) -> tuple[list[LandedFile], list[Problem]]:
-    """Files with the sha256 of their content, and what is wrong with those that are not as they were listed."""
-    with_sha256: list[LandedFile] = []
-    problems: list[Problem] = []
-    for landed in files:
-        try:
-            with_sha256.append(replace(landed, sha256=sha256_of(landed.file, landed.path, landed.state)))
-        except NOT_AS_LISTED as error:
-            problems.append(not_as_listed(landed.path, error))
-    return with_sha256, problems
-
-
-def changed_since(files: Iterable[LandedFile]) -> dict[LandedFile, Problem]:
-    """Those of hashed files that are not what they were, by their content, and what is wrong with each."""
-    changed: dict[LandedFile, Problem] = {}
-    for landed in files:
-        again, problems = hashed([landed])
-        if problems:
-            changed[landed] = problems[0]
-        elif again[0].sha256 != landed.sha256:
-            changed[landed] = _changed(landed.path)
-    return changed
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _remembered(file: Path, path: str, state: State) -> str:
-    return sha256_of(file, path, state)
+    if sha256 == known.sha256 or known.refused:
+        return None if sha256 == known.sha256 else landed
+    taken = f"{known.size} bytes with sha256 {known.sha256[:12]} were taken"
+    what = f"was replaced: {taken}, now there are {landed.size} bytes with {sha256[:12]}"
+    return Problem(path, what, "deliver a correction under a new name, or give this file one", is_replaced=True)
 
 
 def not_as_listed(path: str, error: Exception) -> Problem:
     """What one of `NOT_AS_LISTED` says of a file, and nothing about what is in it."""
     if isinstance(error, ChangedError):
-        return _changed(path)
+        return Problem(path, "is still growing, changed while it was read", is_growing=True)
     if isinstance(error, LinkError):
         return Problem(path, _IS_A_LINK)
     return Problem(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def _changed(path: str) -> Problem:
-    return Problem(path, "is still growing, changed while it was read", is_growing=True)

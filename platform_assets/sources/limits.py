@@ -6,10 +6,12 @@ bounds a small one could take the memory, the disk or the hours that all others 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from platform_assets.settings import Settings
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 _MIB = 1 << 20
 _SMALL = 1 << 26
@@ -21,6 +23,8 @@ class LimitError(Exception):
 
 
 def _default(setting: str) -> Any:
+    from platform_assets.settings import Settings  # which no help of a command needs
+
     return Settings.model_fields[setting].default
 
 
@@ -28,12 +32,12 @@ def _default(setting: str) -> Any:
 class Limits:
     """The bounds of one file, as the settings of the same names have them."""
 
-    file_mib: int = _default("file_mib")
-    file_rows: int = _default("file_rows")
-    file_columns: int = _default("file_columns")
-    file_nesting: int = _default("file_nesting")
-    line_mib: int = _default("line_mib")
-    unpacked_ratio: int = _default("unpacked_ratio")
+    file_mib: int = field(default_factory=partial(_default, "file_mib"))
+    file_rows: int = field(default_factory=partial(_default, "file_rows"))
+    file_columns: int = field(default_factory=partial(_default, "file_columns"))
+    file_nesting: int = field(default_factory=partial(_default, "file_nesting"))
+    line_mib: int = field(default_factory=partial(_default, "line_mib"))
+    unpacked_ratio: int = field(default_factory=partial(_default, "unpacked_ratio"))
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:

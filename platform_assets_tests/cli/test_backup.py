@@ -96,7 +96,7 @@ def test_damage_in_the_lake_is_named_and_exits_with_1_while_the_backup_stays_goo
     run: Run, published: Settings, folder: str
 ) -> None:
     run("backup", folder)
-    data_file(published.lake).write_bytes(b"PAR1")
+    data_file(published.lake_folder).write_bytes(b"PAR1")
     more(published)
     said = run("backup", folder)
     assert (said.code, "damaged" in said.out, "The backup keeps the good one" in said.out) == (1, True, True)
@@ -138,7 +138,7 @@ def test_a_restore_that_was_cut_short_goes_on(
         assert run("restore", folder).code == 3
     assert run("restore", folder).code == 0
     assert run("status", "--json").out == before
-    assert sorted(path.name for path in published.lake.glob(".*")) == []
+    assert sorted(path.name for path in published.lake_folder.glob(".*")) == []
 
 
 def test_a_lake_in_which_work_went_on_is_not_replaced_though_its_restore_died_at_its_last_step(
@@ -148,17 +148,17 @@ def test_a_lake_in_which_work_went_on_is_not_replaced_though_its_restore_died_at
     assert run("backup", folder).code == 0
     shutil.rmtree(published.state)
     assert run("restore", folder).code == 0
-    (published.lake / ".restoring").mkdir()
+    (published.lake_folder / ".restoring").mkdir()
     assert run("restore", folder).code == 0, "nothing was done since"
-    assert not (published.lake / ".restoring").exists()
-    (published.lake / ".restoring").mkdir()
+    assert not (published.lake_folder / ".restoring").exists()
+    (published.lake_folder / ".restoring").mkdir()
     more(published)
-    newest = newest_release(Lake.at(published.lake))
+    newest = newest_release(Lake.at(published.lake_folder))
     for file in published.state.glob("ledger.db*"):
         file.unlink()
     assert (said := run("restore", folder)).code == 3, said.out
     assert "a restore replaces nothing" in said.err
-    assert newest_release(Lake.at(published.lake)) == newest
+    assert newest_release(Lake.at(published.lake_folder)) == newest
     assert not list(published.state.glob("ledger.db*"))
 
 
@@ -168,12 +168,12 @@ def test_a_lake_behind_a_link_or_on_a_disk_of_its_own_is_restored_there(
     run("backup", folder)
     shutil.rmtree(published.state)
     published.state.mkdir()
-    published.lake.symlink_to(tmp_path / "disk")
+    published.lake_folder.symlink_to(tmp_path / "disk")
     assert (said := run("restore", folder)).code == 3
     assert "Mount the disk" in said.err
     (tmp_path / "disk" / "lost+found").mkdir(parents=True)
     assert run("restore", folder).code == 0
-    assert published.lake.is_symlink()
+    assert published.lake_folder.is_symlink()
     assert run("audit", "verify").code == 0
 
 

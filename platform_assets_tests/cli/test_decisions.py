@@ -21,9 +21,7 @@ from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.cli.products import SILVER
 from platform_assets_tests.support.ledger_records import approval
-from platform_assets_tests.support.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from platform_assets_tests.support.postgres import PostgresServer
 
 Sql = Callable[..., None]
 USER, HOST = pwd.getpwuid(os.getuid()).pw_name, socket.gethostname()
@@ -124,15 +122,19 @@ def test_what_was_changed_is_named(run: Run, sql: Sql) -> None:
     assert "than the manifest of" in differs
 
 
-def test_what_was_changed_with_its_hash_made_again_breaks_the_next(run: Run, sql: Sql, decided: list[str]) -> None:
+def test_what_was_changed_with_its_hash_made_again_breaks_the_next(
+    run: Run, sql: Sql, decided: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     first = Entry.after(Head(), '{"about":"release"}')
     sql("UPDATE ledger_decisions SET content = :content, chain = :chain WHERE number = 1", **vars(first))
     none, breaks = faults(run)
     assert none.startswith("Decision 1 is none")
     assert breaks.startswith("Decision 2 (roll back by Max")
     assert "was rewritten, moved or put in" in breaks
-    said = run("status")
-    assert (said.code, "`platform-assets audit verify` names it" in said.err) == (3, True)
+    assert run("releases").code == 0, "what only shows goes on"
+    assert "`platform-assets audit verify` names it" in caplog.text
+    refused = run("release", "pin", "0", "--reason", "kept", "--by", "zoe")
+    assert (refused.code, "`platform-assets audit verify` names it" in refused.err) == (3, True)
     assert run("audit", "decisions").code == 0
 
 

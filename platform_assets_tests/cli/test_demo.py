@@ -361,3 +361,38 @@ def test_a_file_of_somebody_among_those_of_a_table_keeps_the_lake(run, earlier, 
     else:
         mine.write_text("mine")
     assert f"{mine.name} was not put there by a demo" in refused(run, earlier, "--fresh")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "dagster/notes.txt", "dagster/history/runs/mine.ods", "dagster/storage/my_run/step/result",
+        "lake/_publications/mine.md", "lake/_releases/_delta_log/mine.txt", "lake/_stages/mine.sql", "lake/_locks/mine",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_file_of_somebody_in_a_folder_that_a_demo_made_keeps_all_of_it(run, earlier, path, is_link):
+    mine = earlier / path
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    if is_link:
+        (elsewhere := earlier.parent / "elsewhere").write_text("mine")
+        mine.symlink_to(elsewhere)
+    else:
+        mine.write_text("mine")
+    assert f"{mine.name} was not put there by a demo" in refused(run, earlier, "--fresh")
+
+
+def test_what_dagster_and_the_lake_write_of_their_own_is_removed(run, earlier):
+    """The names that a demo left which somebody looked at with `up`, and in which plans and stages were opened."""
+    for path in (
+        "dagster/history/runs.db", "dagster/history/runs.db-wal", "dagster/history/runs/index.db-shm",
+        "dagster/schedules/schedules.db", "dagster/logs/5f/compute_logs/step.out", "dagster/logs/5f/compute_logs/a.err",
+        "dagster/logs/5f/compute_logs/a.complete", "lake/_locks/lake_id",
+        "lake/_locks/stage-x.batches.json", "lake/_plans/a.json", "lake/_plans/a.pause", "lake/_stages/a.json",
+        "lake/_deletions/00.draft", "lake/_private/a/part-0.parquet",
+    ):  # fmt: skip
+        (earlier / path).parent.mkdir(parents=True, exist_ok=True)
+        (earlier / path).write_text("of the demo")
+    remove_demo(load_settings())
+    assert not (earlier / "dagster").exists()
+    assert not (earlier / "lake").exists()

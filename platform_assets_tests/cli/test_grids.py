@@ -52,9 +52,36 @@ def test_no_word_is_broken_while_rows_can_stand_upright(width: int) -> None:
     assert all(len(line.rstrip()) <= width for line in out.getvalue().splitlines())
 
 
+@given(st.integers(20, 200))
+def test_no_line_ends_in_blanks(width: int) -> None:
+    assert all(line == line.rstrip() for line in printed(width).splitlines())
+
+
+def test_where_columns_do_not_fit_the_first_stands_above_the_others() -> None:
+    assert printed(40, ROWS[1:]).splitlines() == [
+        "Tables",
+        "",
+        " table",
+        "   newest        rows  why",
+        " ─────────────────────────",
+        " gold.daily_sales",
+        "   2017-05-30  87,544",
+        "",
+    ]
+
+
 def test_narrow_terminals_get_a_line_for_each_value_that_there_is() -> None:
-    lines = [line.rstrip() for line in printed(36, ROWS[1:]).splitlines()]
+    lines = printed(24, ROWS[1:]).splitlines()
     assert lines == ["Tables", "table   gold.daily_sales", "newest  2017-05-30", "rows    87,544", ""]
+
+
+def test_values_of_several_lines_and_with_styles_stay_in_their_column() -> None:
+    grid = new_grid("Sums", ("table", "sums", "rows"), right=("rows",))
+    grid.add_row("a", "net 1\n[red]gross 22[/]", "3")
+    grid.add_row("b")
+    out = StringIO()
+    Console(file=out, width=80, force_terminal=True, color_system="standard").print(grid)
+    assert out.getvalue().splitlines()[4:] == [" a      net 1        3", "        \x1b[31mgross 22\x1b[0m", " b", ""]
 
 
 @pytest.mark.parametrize("width", [20, 200])

@@ -50,6 +50,20 @@ def test_the_shell_takes_the_settings_from_its_file(written: Path) -> None:
     assert told.strip() == f"{home}|{DOMAIN}|{home}/{DOMAIN}-state"
 
 
+def test_a_state_folder_and_a_folder_of_plans_that_were_exported_before_stay(written: Path) -> None:
+    mine = {"PATH": os.environ["PATH"], "PLATFORM_STATE": "/my state", "PLATFORM_PLANS": "/my/plans"}
+    for exported, told in (
+        (mine, "/my state|/my/plans"),
+        (mine | {"PLATFORM_STATE": ""}, f"{written.parent}/{DOMAIN}-state|/my/plans"),
+    ):
+        said = subprocess.run(
+            ["bash", "-euc", f'. "{written}/settings.sh"; printenv PLATFORM_STATE PLATFORM_PLANS'],
+            env=exported, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "|".join(said.stdout.splitlines()) == told
+        assert ("PLATFORM_STATE was exported before and stays /my state" in said.stderr) is (exported == mine)
+
+
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     mine = tmp_path / DOMAIN
     mine.mkdir()

@@ -51,7 +51,7 @@ def test_status_says_what_waits_for_whom_and_what_lies_outside_the_calendar(run:
     shown = run("status").out
     assert "1 row waits for a decision" in shown
     assert "1 row waits for the day to come" in shown
-    assert "raw.products has 1 row of days that the calendar does not have, 2017-01-05" in shown
+    assert "raw.products has rows of 1 day that the calendar does not have, 2017-01-05" in shown
 
 
 @pytest.mark.usefixtures("world")

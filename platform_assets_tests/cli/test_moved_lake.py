@@ -30,20 +30,20 @@ def test_a_lake_that_is_gone_is_named_and_found_again_elsewhere(
     run: Run, published: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: bool
 ) -> None:
     before, moved = indexed(published), tmp_path / "moved here"
-    shutil.move(published.lake, moved)
+    shutil.move(published.lake_folder, moved)
     if empty:
-        published.lake.mkdir()
+        published.lake_folder.mkdir()
     for command in (*COMMANDS, *READERS):
         said = run(*command)
         assert said.code == 3, command
-        assert f"up to 1 (publication {max(before)}), and the lake {published.lake} has no release" in said.err
+        assert f"up to 1 (publication {max(before)}), and the lake {published.lake_folder} has no release" in said.err
         assert "name its folder in PLATFORM_LAKE" in said.err
     with pytest.raises(MovedLakeError, match="PLATFORM_LAKE"):
         platform_assets.read(TABLE)
     assert run("doctor").code == 1
     assert "PLATFORM_LAKE" in run("doctor", "--json").out
-    assert list(published.lake.rglob("*")) == []
-    assert published.lake.exists() == empty
+    assert list(published.lake_folder.rglob("*")) == []
+    assert published.lake_folder.exists() == empty
 
     monkeypatch.setenv("PLATFORM_LAKE", str(moved))
     assert platform_assets.read(TABLE).num_rows == 3
@@ -52,8 +52,8 @@ def test_a_lake_that_is_gone_is_named_and_found_again_elsewhere(
 
 def test_another_lake_in_its_place_is_named_and_taken_only_if_asked_for(run: Run, published: Settings) -> None:
     before = indexed(published)
-    shutil.rmtree(published.lake)
-    lake = Lake.at(published.lake)
+    shutil.rmtree(published.lake_folder)
+    lake = Lake.at(published.lake_folder)
     publish(lake, staged_manifest(lake, {TABLE: {day(0): [("other", 1)]}}))
     for command in COMMANDS:
         said = run(*command)
@@ -65,7 +65,7 @@ def test_another_lake_in_its_place_is_named_and_taken_only_if_asked_for(run: Run
 
 
 def test_a_lake_copied_without_a_table_or_its_files_says_which(run: Run, published: Settings) -> None:
-    shutil.rmtree(published.lake / "gold" / "daily_sales" / "_delta_log")
+    shutil.rmtree(published.lake_folder / "gold" / "daily_sales" / "_delta_log")
     said = run("read", TABLE)
     assert said.code == 3
     assert f"{TABLE} has no version 1" in said.err

@@ -84,6 +84,34 @@ def test_a_sign_of_life_says_what_is_done_how_far_it_is_and_since_when(listener)
     ]
 
 
+def test_a_batch_moves_with_the_tasks_of_spark_and_is_never_done_before_it_is(listener):
+    narration = listener.narration
+    narration.tell(Progress("computing", TABLE, 0, 366, batch=366))
+    reached = []
+    for running in ({0: (0, 40)}, {0: (20, 40)}, {1: (0, 200), 2: (0, 8)}, {2: (8, 8)}, {}, {5: (1, 2)}):
+        narration.see(running)
+        reached.append(narration.now().reached)
+    assert reached == sorted(reached), "a bar that goes back says nothing"
+    assert 0 == reached[0] < reached[1] < reached[2] < reached[-1] < 366
+    assert narration.now().count == "0 of 366 days, Spark at 1 of 2 tasks"
+    listener.listen(8)
+    assert listener.lines[-1] == f"computing {TABLE}: 0 of 366 days, Spark at 1 of 2 tasks, 5 s"
+    narration.tell(Progress("computing", TABLE, 366, 366))
+    assert narration.now().reached == 366
+
+
+def test_jobs_of_before_are_none_of_a_batch(listener):
+    narration = listener.narration
+    narration.see({4: (0, 10), 90: (5, 10)})
+    narration.tell(Progress("computing", TABLE, 0, 180, batch=90))
+    narration.see({90: (9, 10)})
+    assert narration.now().reached == 0
+    narration.see({91: (10, 10)})
+    first = narration.now().reached
+    narration.tell(Progress("computing", TABLE, 90, 180, batch=90))
+    assert (0 < first < 90, narration.now().reached) == (True, 90)
+
+
 def test_a_table_that_is_finished_is_said_once(listener):
     tell = listener.narration.tell
     listener.listen(3)

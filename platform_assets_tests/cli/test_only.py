@@ -18,6 +18,8 @@ DAY = str(DAYS[0])
         (("--stage", "keys", "--only", "store_id=330"), "into a stage"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id"), "is not COLUMN=VALUE"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330,"), "is not COLUMN=VALUE"),
+        (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330,"), "the values ['330', '']"),
+        (("--stage", "keys", "--days", "2017-01-02", "--only", 'store_id="330'), "cannot be told apart"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "department=MEAT"), "does not promise"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=some"), "is no long"),
         (("--stage", "keys", "--days", "2017-01-02", "--only", "store_id=330"), "not there or not good"),

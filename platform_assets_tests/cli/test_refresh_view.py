@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -44,9 +45,32 @@ def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture
     outcome.print()
     said = " ".join(capsys.readouterr().out.split())
     assert "refused sales/2017-01-01/0.csv.gz (and 611 other files likewise) has the unknown ending '.gz'" in said
-    assert "refused 2 of 10 rows delivered for raw.sales: `read refused.sales` shows them" in said
+    assert "refused 2 of 10 rows delivered for raw.sales: `platform-assets read refused.sales` shows them" in said
     assert "2 files taken. Done in 1.0 s." in said
     assert len(outcome.json()["refused_files"]) == 612
+
+
+def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    late = arrival("a.csv").model_copy(update={"taken": 2, "late": 3})
+    outcome = outcome_of(refreshed(late, arrival("b.csv")), 1.0, None)
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "late 3 rows delivered for raw.sales came too late, or too far ahead, and wait: `platform-assets late" in said
+    )
+    assert outcome.json()["late_rows"] == {RAW: 3}
+    assert not outcome.wants_a_look
+
+
+def test_days_whose_input_is_held_are_not_said_to_have_inputs_that_came_out_as_they_were(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    struck = {"gold.sales": (date(2017, 1, 1),)}
+    outcome_of(replace(refreshed(), struck=struck), 1.0, None).print()
+    assert "gold.sales: 1 day struck: their inputs came out as they were\n" in capsys.readouterr().out
+    held = refreshed(left={date(2017, 1, 1): "held: too few rows"})
+    outcome_of(replace(held, struck=struck), 1.0, None).print()
+    assert "1 day struck: their inputs came out as they were or were not published" in capsys.readouterr().out
 
 
 def test_what_grows_is_left_for_later_and_wants_no_look(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,6 +78,16 @@ def test_what_grows_is_left_for_later_and_wants_no_look(capsys: pytest.CaptureFi
     assert not outcome.wants_a_look
     outcome.print()
     assert "1 file taken, 1 file may still grow and is left for the next refresh." in capsys.readouterr().out
+
+
+def test_a_day_that_is_told_among_the_held_ones_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    days = {date(2017, 1, 1): "held: too few rows", date(2017, 1, 2): "an input is held"}
+    outcome = outcome_of(refreshed(left=days), 1.0, None)
+    outcome.print({(SILVER, "2017-01-01")})
+    said = capsys.readouterr().out
+    assert "too few rows" not in said
+    assert f"not published {SILVER} 2017-01-02: an input is held" in said
+    assert outcome.wants_a_look
 
 
 def test_a_day_that_was_not_published_wants_a_look() -> None:

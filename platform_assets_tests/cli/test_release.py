@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 import platform_assets
+from platform_assets.engine.platform import Author
+from platform_assets.engine.publishing import publish_changes
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.pins import pinned_releases
 from platform_assets.records.decisions import PinDecision
+from platform_assets.records.manifest import new_publication
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
 from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, computed, publish_on_paper
@@ -36,6 +39,27 @@ def test_a_release_says_what_it_changed_why_and_by_whom(run: Run, corrected: str
     assert "not there → 0" in text
     assert "and 1 more days: --limit 3" in text
     assert f"{SILVER}" in text
+
+
+def test_a_release_ends_with_what_it_comes_to_in_all(run: Run, published: Settings) -> None:
+    lake = Lake.at(published.lake_folder)
+    days = {TABLE: {day(0): [("a", 150)]}, SILVER: {day(0): [("x", 1)], day(2): [("y", 1)]}}
+    publish(lake, staged_manifest(lake, days))
+    *_, last = run("release", "show").out.strip().splitlines()
+    assert last.startswith("In all 2 tables, 3 days; rows 2 → 3, bytes ")
+
+
+def test_a_lifted_erasure_is_shown_as_what_it_is(run: Run, published: Settings) -> None:
+    with open_platform(published) as platform:
+        for decides in ("", "erasure lifted"):
+            author = Author("process 1", "request 17", "zoe", decides=decides)
+            publish_changes(platform, new_publication(), "erasure", [], author, erasures=[])
+    said = run("releases").out
+    assert "erasure lifted by zoe: request 17" in said
+    assert "erasure by zoe: request 17" in said
+    lifted, erased, *_ = run("releases", "--json").json
+    assert (lifted["kind"], lifted["decides"], erased["decides"]) == ("erasure", "erasure lifted", "")
+    assert "erasure lifted, publication" in run("release", "show").out
 
 
 def test_a_new_installation_has_no_release_to_show(run: Run) -> None:
@@ -88,7 +112,7 @@ def test_what_was_put_back_does_not_differ(run: Run, corrected: str) -> None:
 
 
 def test_a_pinned_release_is_listed_read_by_name_and_kept_until_it_is_unpinned(run: Run, published: Settings) -> None:
-    lake = Lake.at(published.lake)
+    lake = Lake.at(published.lake_folder)
     assert run("release", "pin", "0", *WHY, "--name", "audit", "--json").json["publication"]
     publish(lake, staged_manifest(lake, {TABLE: {day(0): [("later", 7)]}}))
     assert platform_assets.read(TABLE, release="audit").num_rows == 2
@@ -134,7 +158,7 @@ def test_mistakes_are_told_and_write_nothing(run: Run, published: Settings, args
 
 
 def test_a_release_that_lost_a_file_is_not_pinned_and_says_so_to_readers(run: Run, published: Settings) -> None:
-    gone = next((published.lake / "gold" / "daily_sales").rglob("event_date=2017-01-01/*.parquet"))
+    gone = next((published.lake_folder / "gold" / "daily_sales").rglob("event_date=2017-01-01/*.parquet"))
     gone.unlink()
     for command in (["release", "pin", "1", *WHY], ["read", TABLE], ["views"]):
         said = run(*command)

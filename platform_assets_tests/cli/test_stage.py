@@ -11,10 +11,12 @@ from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.releases import current_release, published
+from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.store import write_stage
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import Hold
-from platform_assets.records.manifest import TableChange
+from platform_assets.records.manifest import TableChange, Warned
 from platform_assets.records.refused import Attempt
 from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings
@@ -41,7 +43,11 @@ def trial(platform: Platform) -> OpenStage:
     release = current_release(platform.lake)
     live = files_at(platform.lake, SILVER, release.versions.get(SILVER))
     content = computed(platform, SILVER)[DAY].model_copy(
-        update={"digest": "0-1-1-1-1", "base": tuple(file.path for file in live.get(DAY, ()))}
+        update={
+            "digest": "0-1-1-1-1",
+            "base": tuple(file.path for file in live.get(DAY, ())),
+            "warnings": (Warned(gate="volume", found="1 row", expected="9 rows [/b]"),),
+        }
     )
     change = TableChange(
         table=SILVER,
@@ -77,7 +83,8 @@ def test_a_stage_is_listed_and_shown(run: Run, trial: OpenStage) -> None:
     assert listed["tables"][SILVER][0]["reasons"] == ["code"]
     assert "a new rule [/b]" in run("stage", "list").out
     shown = run("stage", "show", "trial").out
-    for part in (f"over release {trial.release}", "2017-01-02", "code", f"held {SILVER} {BAD}: [bold] is null"):
+    warned = f"warned {SILVER} {DAY} volume: 1 row; expected: 9 rows [/b]"
+    for part in (f"over release {trial.release}", "2017-01-02", "code", f"held {SILVER} {BAD}: [bold] is null", warned):
         assert part in shown
     assert run("stage", "show", "trial", "--json").json["of_other_code"] == {}
 
@@ -93,6 +100,7 @@ def test_it_is_compared_published_and_closed(run: Run, platform: Platform, trial
     assert (done.json["release"], done.json["days"]) == (trial.release + 1, {SILVER: [str(DAY)]})
     assert platform.ledger.current_days(SILVER)[DAY].digest == "0-1-1-1-1"
     assert [hold.day for hold in platform.ledger.holds(SILVER)] == [BAD]
+    assert [warning["day"] for warning in run("status", "--warnings", "--json").json] == [str(DAY)]
     newest = run("releases", "--json").json[0]
     assert newest["why"] == "looked at"
     assert "There is no stage 'trial'" in run("stage", "publish", "trial", "--reason", "once more").err
@@ -112,6 +120,19 @@ def test_a_plan_on_a_stage_counts_what_is_staged(run: Run, platform: Platform, t
 
     publish_on_paper(platform, SILVER, computed(platform, SILVER), code_version="old")
     assert planned()[SILVER] > planned("--stage", "trial").get(SILVER, 0)
+
+
+def test_into_the_stage_of_a_plan_nobody_else_computes(run: Run, platform: Platform, trial: OpenStage) -> None:
+    said = {"name": "q1", "reason": "a", "owner": "ada", "tables": [SILVER], "days": {"stale": True}}
+    record = BackfillRecord(name="q1", hash="25ae4916c48caffb", file=PlanFile.model_validate(said), steps=())
+    write_record(platform.lake, record)
+    write_stage(platform.lake, trial.model_copy(update={"name": "plan-q1"}))
+    for command in (["refresh", "--stage", "plan-q1"], ["stage", "publish", "plan-q1", "--reason", "a", "--by", "b"]):
+        refused = run(*command)
+        assert (refused.code, "is filled by the plan q1" in refused.err) == (3, True)
+    assert run("refresh", "--stage", "plan-q1", "--explain").code == 0
+    write_record(platform.lake, record.told("no need", state="cancelled"))
+    assert "is filled by" not in run("refresh", "--stage", "plan-q1", "--days", "2017-02-30").err
 
 
 @pytest.mark.parametrize(
@@ -143,3 +164,17 @@ def test_a_damaged_stage_hides_no_other(run: Run, platform: Platform, trial: Ope
     assert "trial" in said.out
     assert "The stage other is damaged" in said.out
     assert "could not be told" in run("stage", "drop", "other").out
+
+
+def test_a_stage_that_is_no_readable_file_hides_no_other_and_is_dropped(
+    run: Run, platform: Platform, trial: OpenStage
+) -> None:
+    folder = platform.lake.open_stages_path / "other.json"
+    folder.make()
+    said = run("stage", "list")
+    assert said.code == 1
+    assert "trial" in said.out
+    assert f"The stage other cannot be read: {folder}: Is a directory." in " ".join(said.out.split())
+    assert "could not be told" in run("stage", "drop", "other").out
+    assert not folder.exists()
+    assert run("stage", "list").code == 0

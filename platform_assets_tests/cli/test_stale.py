@@ -7,11 +7,14 @@ from datetime import UTC, date, datetime
 import pytest
 
 from platform_assets.cli.console import UsageError, parse_days
+from platform_assets.cli.plan_view import year_calendars
 from platform_assets.engine.day_contents import loaded_empty
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
+from platform_assets.planning.plan import PlannedStep
+from platform_assets.planning.windows import Calendar
 from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
@@ -38,6 +41,17 @@ def test_stale_days_have_reasons_ranges_and_a_place_in_the_calendar(run, product
     assert "Jan   ·a·" in said.out
     assert "a new arrival" in said.out
     assert run("stale", SILVER, "--days", "2017-01-01").code == 0
+
+
+def test_the_calendar_shows_what_happened_and_only_where_nothing_did_what_that_reaches():
+    steps = [
+        PlannedStep(SILVER, {DAYS[0]: ("code",)}),
+        PlannedStep(TABLE, {DAYS[0]: ("upstream content",), DAYS[1]: ("upstream content",)}),
+    ]
+    year, legend = map(str, year_calendars(steps, Calendar(DAYS[0], DAYS[2])))
+    assert "Jan   pu·" in year
+    assert "Feb" not in year, "the calendar does not have it"
+    assert legend == "u upstream content   p code   · nothing to do"
 
 
 def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
@@ -142,7 +156,7 @@ def test_a_held_day_that_was_never_published_is_not_called_one_that_a_refresh_ta
     assert said.code == 1
     assert "held silver.transactions 2017-01-02 since " in said.out
     assert "far too few; readers see nothing of it" in said.out
-    assert "refresh silver.transactions --days 2017-01-02 --force" in said.out
+    assert "accept silver.transactions --days 2017-01-02" in said.out
     assert "never computed" not in said.out
     found = run("why", "silver.transactions", "2017-01-02", "--json").json
     assert [one["reason"] for one in found["held"]] == ["far too few"]

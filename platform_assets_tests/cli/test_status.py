@@ -20,7 +20,6 @@ from platform_assets_tests.support.cli.products import (
     DAYS,
     RAW,
     SILVER,
-    computed,
     publish_arrivals,
     publish_on_paper,
 )
@@ -206,7 +205,10 @@ def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdraw
     [named] = run("status", "--json").json["files_with_many_refused"]
     assert named == {"path": many.path, "landed": 100, "refused": 11}
     out = run("status").out
-    assert f"refused {many.path}: 11 of its 100 rows were refused: `read refused.products` shows them" in out
+    assert (
+        f"refused {many.path}: 11 of its 100 rows were refused: `platform-assets read refused.products` shows them"
+        in out
+    )
     assert few.path not in out
     taken_back = Arrival(
         table=RAW, path="w", arrival_date=DAY, size=1, sha256="w", modified_ns=1, kind="withdrawal", origin=many.path
@@ -214,15 +216,3 @@ def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdraw
     with open_platform(products) as platform:
         publish_arrivals(platform, RAW, taken_back)
     assert run("status", "--json").json["files_with_many_refused"] == []
-
-
-def test_days_of_which_much_is_in_quarantine_are_named(run: Run, products: Settings) -> None:
-    with open_platform(products) as platform:
-        content = computed(platform, SILVER)[DAY]
-        figures = {"keys": 832, "keys_quarantined": 831, "quarantined": 831}
-        publish_on_paper(platform, SILVER, {DAY: content.model_copy(update={"figures": figures})})
-    [table] = [table for table in run("status", "--json").json["tables"] if table["table"] == SILVER]
-    assert table["days_quarantined"] == [str(DAY)]
-    said = f"quarantined {SILVER}: many rows of 1 day, first {DAY}: `read quarantine.products --day {DAY}` shows them"
-    assert said in run("status").out
-    assert "of 831 of 832 keys every row is in quarantine" in run("why", SILVER, str(DAY)).out

@@ -199,7 +199,7 @@ def is_alive(group: int) -> bool:
 def test_what_parts_write_is_passed_on_until_they_stop_and_kept_from_then_on(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    relay = Relay(tmp_path / "logs" / "stopped.log")
+    relay = Relay(tmp_path / "logs" / "stopped.log", coloured=True)
     says = "import sys; print('out', flush=True); print('err', file=sys.stderr, flush=True); input(); 1 / 0"
     part = subprocess.Popen(
         [sys.executable, "-c", says], stdin=subprocess.PIPE, stdout=relay.pipe, stderr=relay.pipe, text=True
@@ -215,3 +215,22 @@ def test_what_parts_write_is_passed_on_until_they_stop_and_kept_from_then_on(
         assert time.monotonic() < until
     assert kept.startswith("Traceback")
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("coloured", [True, False])
+def test_what_parts_write_has_colours_only_where_they_are_wanted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], coloured: bool
+) -> None:
+    relay, until, said = Relay(tmp_path / "stopped.log", coloured=coloured), time.monotonic() + 30, ""
+    for text in (b"\x1b[32m2017-01-01\x1b[0m a li", b"ne \x1b", b"[3", b"1mred\x1b[0m", b" end\n"):
+        os.write(relay.pipe, text)
+        time.sleep(0.05)  # so that they are read one by one
+    while "end" not in said and time.monotonic() < until:
+        said += capfd.readouterr().err
+    coloured_line = "\x1b[32m2017-01-01\x1b[0m a line \x1b[31mred\x1b[0m end\n"
+    assert said == (coloured_line if coloured else "2017-01-01 a line red end\n")
+    relay.hush()
+    os.write(relay.pipe, b"\x1b[31mred\x1b[0m end\n")
+    while not (kept := (tmp_path / "stopped.log").read_text()):
+        assert time.monotonic() < until
+    assert kept == "red end\n"

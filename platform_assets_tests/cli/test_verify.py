@@ -46,7 +46,7 @@ def test_days_never_published_are_an_error(run: Run, published: Settings) -> Non
     assert "Nothing is published of gold.household_28d." in said.err
     said = run("verify", TABLE, "--days", "2017-01-03")
     assert said.code == 3
-    assert f"Nothing is published of {TABLE} from 2017-01-03 to 2017-01-03." in said.err
+    assert f"Nothing is published of {TABLE} on 2017-01-03." in said.err
 
 
 def test_nothing_private_is_left(run: Run, published: Settings) -> None:

@@ -122,7 +122,35 @@ def test_doctor_tells_an_open_state_folder_with_the_command_that_closes_it(place
     assert found["ok"]
 
 
-def test_a_state_folder_made_by_dagster_alone_is_private(place: Path) -> None:
+def test_a_state_folder_that_was_made_to_land_files_in_is_closed_when_it_is_first_used(place: Path, run: Run) -> None:
+    """As `docs/first-table.md` and `init` have a newcomer do it."""
+    state = place / "state"
+    (state / "landing" / "sales").mkdir(parents=True)
+    assert state.stat().st_mode & 0o077
+    for command in (["doctor", "--json"], ["status"], ["doctor", "--json"]):
+        said = run(*command)
+        if command[0] == "doctor":
+            assert [finding["ok"] for finding in said.json if finding["name"] == "Who may look"] == [True]
+    assert state.stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize("what", ["a link", "for all", "in use"])
+def test_a_folder_that_may_be_for_others_stays_as_it_is(place: Path, run: Run, what: str) -> None:
+    state = place / "state"
+    folder = place / "elsewhere" if what == "a link" else state
+    folder.mkdir()
+    folder.chmod(0o1777 if what == "for all" else 0o755)
+    if what == "a link":
+        state.symlink_to(folder)
+    if what == "in use":
+        (folder / "old").touch()
+    mode = folder.stat().st_mode
+    run("status")
+    assert folder.stat().st_mode == mode
+    assert run("doctor").code == 1
+
+
+def dagster_begins(place: Path) -> None:
     """Webserver or daemon started by hand, before any command of ours."""
     home = place / "home"
     home.mkdir()
@@ -130,9 +158,25 @@ def test_a_state_folder_made_by_dagster_alone_is_private(place: Path) -> None:
     (home / "dagster.yaml").write_text(text)
     program = f"import dagster as dg\nwith dg.DagsterInstance.from_config({str(home)!r}) as i: i.get_runs()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_a_state_folder_made_by_dagster_alone_is_private(place: Path) -> None:
+    dagster_begins(place)
     made = [place / "state", *(place / "state").rglob("*.db")]
     assert len(made) > 2
     assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
+def test_what_dagster_keeps_is_private_also_in_an_open_state_folder_beside_a_lake_for_all(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "state").mkdir(mode=0o755)
+    (place / "state" / "old").touch()  # so that it stays as it is
+    monkeypatch.setenv("PLATFORM_LAKE", str(place / "lake"))
+    monkeypatch.setenv("PLATFORM_LAKE_MODE", "755")
+    dagster_begins(place)
+    folder = place / "state" / "dagster"
+    assert (folder.stat().st_mode & 0o777, bool([*folder.rglob("*.db")])) == (0o700, True)
 
 
 def test_a_backup_is_private_wherever_it_lies(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+from datetime import UTC, datetime
 
 import pytest
 
 from platform_assets.cli.console import console
+from platform_assets.operations.opening import open_platform
+from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets_tests.support.cli.commands import TABLE, Said
-from platform_assets_tests.support.cli.products import DAY, SILVER
+from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, computed
 
 WHOLE = 24
 """Characters that fit into the narrowest terminal beside a heading, or deep in a tree."""
@@ -58,8 +63,36 @@ def test_nothing_is_cut_at_any_width(run, corrected, monkeypatch, command, colum
     assert words(wide) - words(narrow) <= OVER_NOTHING
 
 
+def tell_of_a_day_that_is_held(settings):
+    """A gate refused a day of silver, a file waits, and a plan would compute the day."""
+    waits = settings.landing / "products" / str(DAY) / "waits.csv"
+    waits.parent.mkdir(parents=True)
+    waits.write_text("product_id\n1\n")
+    os.utime(waits, (1, 1))
+    arrive(settings, "new.csv", 5)
+    with open_platform(settings) as platform:
+        refused = Attempt(computed(platform, SILVER)[DAY].fingerprint, platform.version(SILVER))
+        platform.ledger.hold([Hold(SILVER, DAY, refused, "volume", "too few rows", "r", datetime.now(UTC))])
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_no_command_is_broken_into_two_lines(run, products, tmp_path, monkeypatch, columns):
+    tell_of_a_day_that_is_held(products)
+    plan = str(tmp_path / "plan.yaml")
+    said = ("--table", SILVER, "--days", str(DAY), "--reason", "a wrong rule", "--by", "ada", "--out", plan)
+    assert run("plan", "new", "mend", *said).code == 0
+    monkeypatch.setenv("COLUMNS", str(columns))
+    telling = (["status"], ["stale"], ["why", SILVER, str(DAY)], ["refresh", "--explain"], ["stage", "list"])
+    for command in (*telling, ["plan", "explain", plan], ["plan", "status"]):
+        for line in run(*command).out.splitlines():
+            assert line.count("`") % 2 == 0, (command, line)
+    assert "taken out with (a command may name several)\n" in run("status").out, (
+        "it stands before the commands, indented"
+    )
+
+
 def test_rows_are_one_below_another_where_they_do_not_fit(run, published, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("COLUMNS", "22")
     assert "price       1.50" in run("read", TABLE).out
 
 

@@ -38,6 +38,17 @@ def test_a_mistake_in_an_exposure_is_told(name: str, variable: str, reads: tuple
     assert "s3cret" not in str(caught.value), "what stands in the place of the variable may be the address itself"
 
 
+@pytest.mark.parametrize(
+    "page", ["javascript:alert(1)", "https://ada:s3cret@boards.example.com/", "boards", "https://"]
+)
+def test_a_page_that_nobody_should_follow_is_refused_and_not_shown(page: str) -> None:
+    with pytest.raises(ContractError, match="no address of the web") as caught:
+        Exposure("a", "A_URL", READS, page=page)
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(ContractError, match="no owner of one line"):
+        Exposure("a", "A_URL", READS, owner="a\nb")
+
+
 def test_a_table_that_nobody_declares_is_told_with_the_one_that_was_meant() -> None:
     wrong = replace(sensors.DOMAIN, exposures=(Exposure("a", "A_URL", ("gold.sensor_weak",)),))
     with pytest.raises(ContractError) as caught:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+from datetime import date
 
 from platform_assets import contracts
 from platform_assets.settings import project_root
@@ -33,7 +34,7 @@ def test_every_class_of_a_declaration_and_every_window_is_on_the_page() -> None:
 
 
 def test_every_example_is_a_declaration() -> None:
-    names: dict[str, object] = dict(vars(contracts))
+    names: dict[str, object] = {**vars(contracts), "date": date}
     names["ORDER_ID"] = contracts.Column("order_id", "long", "The order.", nullable=False)
     names["ORDERED_AT"] = contracts.Column("ordered_at", "timestamp", "When, UTC.", nullable=False)
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

@@ -171,7 +171,7 @@ def test_a_mistake_that_makes_spark_fail_with_every_file_refuses_none_of_them(
         patch.setattr(arrivals, "parse", failing_on("", "a mistake of the platform"))
         with pytest.raises(PySparkException, match="a mistake of the platform"):
             taken(world)
-    assert not list(world.settings.lake.rglob("described*"))
+    assert not list(world.settings.lake_folder.rglob("described*"))
     assert [arrival.taken for arrival in taken(world).arrivals] == [1, 1]
 
 

@@ -85,14 +85,21 @@ def test_a_first_day_of_which_little_is_good_is_published_with_a_warning_until_i
     [warning] = step.checks[day].findings
     assert (warning.check, warning.severity, day in step.published) == ("contract", "warn", True)
     assert "of 9 of 10 keys every row is in quarantine, more than 10 %" in warning.message
-    assert outcome_of(RefreshResult((), (step,)), 1.0, None).json()["quarantined"] == [
-        {"table": "silver.transactions", "day": day, "message": warning.message}
+    assert outcome_of(RefreshResult((), (step,)), 1.0, None).json()["warnings"] == [
+        {
+            "table": "silver.transactions",
+            "day": day,
+            "gate": "contract",
+            "found": "of 9 of 10 keys every row is in quarantine",
+            "expected": "at most 10 % of the keys without a row that keeps the rules",
+        }
     ]
 
     mended = [sale(n, 1, DAY, updated_at=LATER) for n in range(1, 10)]
     world.deliver_rows("transactions", DAY, "b.jsonl", mended)
     [step] = world.refresh().steps
     assert not step.checks[day].findings
+    assert not step.published[day].warnings
     found = figures(world)
     assert (found["quarantined"], found["keys"], found["keys_quarantined"]) == (9, 10, 0)
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.named_arrivals import WithdrawalError
 from platform_assets.engine.late.queue import late_counts, late_queue, refuse
-from platform_assets.engine.late.withdrawals import WithdrawalError, withdraw
+from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.pending import intakes, waiting
 from platform_assets.engine.results import IngestResult
 from platform_assets.planning.late_queue import LateSelection, counts_of
@@ -120,7 +121,7 @@ def test_a_delivery_that_is_withdrawn_takes_along_what_came_ahead(world: World, 
     """Before the day of its last row has come, and after; three refreshes."""
     world.on(today).refresh()
     with world.on(today).open() as platform:
-        [gone] = withdraw(platform, lambda: world.spark, FILE, person())
+        [gone] = withdraw(platform, lambda: world.spark, [FILE], person())
     assert gone.rows == (2 if today == "2017-01-03" else 3)
     world.on("2017-01-06").refresh()
     assert goods(world) == []
@@ -193,7 +194,7 @@ def test_days_at_either_end_of_all_years_can_be_taken_and_withdrawn(make_world: 
     world.refresh()
     assert tills(world) == [(3, "2017-01-02")]
     with world.open() as platform:
-        [gone] = withdraw(platform, lambda: world.spark, path, person())
+        [gone] = withdraw(platform, lambda: world.spark, [path], person())
         assert gone.rows == 3
         with pytest.raises(WithdrawalError, match="was withdrawn before"):
-            withdraw(platform, no_session, path, person())
+            withdraw(platform, no_session, [path], person())

@@ -18,7 +18,8 @@ from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.compute import AcceptError
 from platform_assets.engine.step.recompute import recompute_step
-from platform_assets.operations.lineage.held_days import held_days
+from platform_assets.operations.lineage.held_days import held_days, withdrawals
+from platform_assets.operations.lineage.warned_days import warned_day
 from platform_assets.planning.steps import Step
 from platform_assets.quality.findings import Check
 from platform_assets_tests.support.history import TILLS, TWO_GOLDS, WINDOWS
@@ -170,6 +171,13 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
     assert volume.numbers["rows"] == 5
     assert volume.numbers["median"] == LINES
     assert volume.numbers["compared_days"] == KNOWN
+    with world.open() as platform:
+        [record] = platform.ledger.warned(["silver.transactions"], at=platform.current_release().number)
+        warned = warned_day(platform, record)
+    assert (record.day, [(found.gate, found.found) for found in record.warnings]) == (day(17), [("volume", "5 rows")])
+    assert warned is not None
+    [command] = withdrawals([warned])
+    assert command.startswith("platform-assets withdraw transactions/2017-01-17/a.jsonl --reason ")
     [finding] = result.held[day(18)]
     assert finding.check == "volume"
     assert "too few rows: 0 rows" in finding.message
@@ -180,6 +188,7 @@ def test_a_halved_day_warns_and_an_empty_one_is_held_until_somebody_accepts_it(p
     accepted = again(world, "silver.transactions", [17, 18], accept=["volume"], session=no_session)
     assert accepted.up_to_date == {day(17)}
     assert accepted.published[day(18)].figures["accepted_volume"] == 1
+    assert not accepted.published[day(18)].warnings, "somebody has looked at it"
     assert accepted.checks[day(18)].checks[-1].outcome == "warned"
     assert holds(world, "silver.transactions") == {}
     with world.open() as platform:

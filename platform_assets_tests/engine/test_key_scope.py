@@ -16,7 +16,7 @@ from platform_assets.domains.retail.transforms import gold
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import states_around
+from platform_assets.engine.state.planner import plan_steps, states_around
 from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.engine.step.inputs import prepare
 from platform_assets.lakehouse.staging_folders import private_folder
@@ -258,6 +258,20 @@ def test_new_code_reaches_the_rows_of_the_keys_and_no_others_and_is_rolled_back(
         rollback(platform, chosen_publications(platform, publication), author())
         now = platform.ledger.current_days(GOLD)[DAYS[0]]
         assert (now.digest, now.fingerprint, now.made_by) == (then.digest, then.fingerprint, then.made_by)
+        request = Request(frozenset([GOLD]), by_person=True)
+        [step] = plan_steps(platform, request).steps
+        assert DAYS[0] not in step.days, "the same code makes neither these rows nor all of them again"
+
+
+@pytest.mark.proof
+def test_a_key_without_rows_and_all_keys_there_are_leave_a_day_as_it_was(world: World) -> None:
+    """Nothing is computed of one day, and nothing carried over of the other."""
+    with world.open() as platform:
+        before = {day: record.digest for day, record in platform.ledger.current_days(GOLD).items()}
+        for stores, day in (([999], DAYS[0]), (STORES, DAYS[1])):
+            [step] = scoped(platform, world, stores, [day]).steps
+            assert (dict(step.held), step.published[day].digest) == ({}, before[day])
+        assert published(platform, world) == before
 
 
 def test_a_held_day_is_refused(world: World) -> None:

@@ -60,7 +60,7 @@ Bad = Callable[[World], Callable[[Windowed], DataFrame]]
 
 
 def path_of(world: World, table: str) -> str:
-    return str(world.settings.lake.joinpath(*table.split(".")))
+    return str(world.settings.lake_folder.joinpath(*table.split(".")))
 
 
 def reads_another_table(world: World) -> Callable[[Windowed], DataFrame]:
@@ -135,14 +135,14 @@ def brings_rows_along(world: World) -> Callable[[Windowed], DataFrame]:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (reads_another_table, "reads raw.readings for 2017-01-11 to 2017-01-12, which its contract does not declare"),
+        (reads_another_table, "reads raw.readings for 2017-01-11..2017-01-12, which its contract does not declare"),
         (looks_into_another_table_beforehand, "Spark jobs of its own"),
         (reads_a_file_of_another_day, "reads silver.readings on 2017-01-01, which no window of"),
         (reads_a_foreign_file, "elsewhere.parquet"),
-        (reads_an_older_version, "of silver.readings for 2017-01-11 to 2017-01-12, which is not part of the release"),
+        (reads_an_older_version, "of silver.readings for 2017-01-11..2017-01-12, which is not part of the release"),
         (
             reads_the_whole_input,
-            "reads silver.readings on 2017-01-01, which no window of 2017-01-11 to 2017-01-12 holds",
+            "reads silver.readings on 2017-01-01, which no window of 2017-01-11..2017-01-12 holds",
         ),
         (reads_in_a_subquery, "reads raw.readings for"),
         (brings_rows_along, "which its contract does not declare"),

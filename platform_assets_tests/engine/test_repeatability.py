@@ -71,7 +71,7 @@ def refused(world: World) -> NotRepeatableError:
         world.recompute(["gold.sensor_week"], [day(number) for number in range(1, DAYS + 1)])
     assert world.rows("silver.readings")
     assert world.digests()["gold.sensor_week"] == {}
-    assert not list((world.settings.lake / "gold" / "sensor_week").glob("*Z-*"))
+    assert not list((world.settings.lake_folder / "gold" / "sensor_week").glob("*Z-*"))
     return error.value
 
 

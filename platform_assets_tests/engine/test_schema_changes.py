@@ -239,7 +239,7 @@ def test_columns_dropped_or_retyped_enter_with_all_days_and_go_back_with_them(
     assert last_commit(world, GOLD) == {"commitInfo", "metaData", "add", "remove"}
     assert names(world, GOLD) == ["sensor", "readings", "lowest", "warmest", "event_date"]
     assert names(world, GOLD, old) == ["sensor", "readings", "coldest", "warmest", "event_date"]
-    assert world.spark.read.format("delta").load(str(world.settings.lake / "gold" / "sensor_week")).count() == 4
+    assert world.spark.read.format("delta").load(str(world.settings.lake_folder / "gold" / "sensor_week")).count() == 4
     assert narrower.faults(tmp_path) == []
 
     with pytest.raises(RollbackError, match=r"2017-01-02 stays as .*\(coldest, lowest, warmest\)"):

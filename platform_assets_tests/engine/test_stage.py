@@ -146,14 +146,14 @@ def test_maintenance_takes_nothing_away_from_a_refresh_that_goes_on(
     between(monkeypatch, weeks_later)
     world.refresh()
     assert publications(world)[-1].keys() >= {SILVER, GOLD}
-    assert not list(world.settings.lake.glob("_locks/stage-*"))
+    assert not list(world.settings.lake_folder.glob("_locks/stage-*"))
 
 
 @pytest.mark.proof
 def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh that fails at its end, and one that does not."""
     correct(world, DAYS[1], "ours")
-    folders = set(world.settings.lake.glob("*/*/*Z-*"))
+    folders = set(world.settings.lake_folder.glob("*/*/*Z-*"))
 
     def fails(platform: Platform) -> None:
         raise RuntimeError("the machine is tired")
@@ -161,7 +161,7 @@ def test_what_was_staged_goes_with_an_error(world: World, monkeypatch: pytest.Mo
     between(monkeypatch, fails)
     with pytest.raises(RuntimeError):
         world.refresh()
-    left = set(world.settings.lake.glob("*/*/*Z-*")) - folders
+    left = set(world.settings.lake_folder.glob("*/*/*Z-*")) - folders
     assert {folder.parent.name for folder in left} == {"transactions"}
     assert {folder.parent.parent.name for folder in left} == {"raw"}
     world.refresh()

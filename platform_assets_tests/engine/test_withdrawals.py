@@ -10,8 +10,9 @@ import pytest
 from platform_assets.contracts import Column
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
 from platform_assets.engine.late.approvals import approve
+from platform_assets.engine.late.named_arrivals import WithdrawalError
 from platform_assets.engine.late.queue import late_queue
-from platform_assets.engine.late.withdrawals import Withdrawal, WithdrawalError, withdraw
+from platform_assets.engine.late.withdrawals import Withdrawal, withdraw
 from platform_assets.planning.late_queue import LateSelection
 from platform_assets_tests.support.domains import two_raws
 from platform_assets_tests.support.history import RETAIL, History, Version, history, no_session, person
@@ -27,7 +28,7 @@ def story(prepared: Prepared) -> History:
 
 def withdrawn(story: History, path: str) -> Withdrawal:
     with story.world.open() as platform:
-        [done] = withdraw(platform, lambda: story.world.spark, path, person("the till was set up wrong"))
+        [done] = withdraw(platform, lambda: story.world.spark, [path], person("the till was set up wrong"))
     return done
 
 
@@ -64,6 +65,26 @@ def test_an_original_is_gone_a_correction_falls_back_and_a_move_goes_home(story:
     assert figures(story, 2) == {"raw": 3, "superseded": 0, "voided": 0, "quarantined": 0, "withdrawn": 1}
     assert figures(story, 7)["withdrawn"] == figures(story, 7)["raw"] == 1
     assert story.refresh() == {}
+
+
+@pytest.mark.proof
+def test_several_deliveries_are_withdrawn_by_one_publication_or_none_of_them(story: History) -> None:
+    """A refresh and a withdrawal: two files that correct the same records, one of which moves one to another day."""
+    first = story.deliver("2017-01-08", "bad-1.jsonl", Version(2, 2, 4, "4.00"), Version(3, 5, 4, "4.00"))
+    second = story.deliver("2017-01-08", "bad-2.jsonl", Version(2, 2, 5, "5.00"), Version(3, 7, 5, "5.00"))
+    story.refresh()
+    with story.world.open() as platform:
+        before = platform.current_release().number
+        with pytest.raises(WithdrawalError, match="was ever taken"):
+            withdraw(platform, no_session, [first, "transactions/2017-01-08/bad-3.jsonl"], person("bad"))
+        assert platform.current_release().number == before
+        [done] = withdraw(platform, lambda: story.world.spark, [first, second], person("bad"))
+        assert platform.current_release().number == before + 1
+    assert {arrival.origin for arrival in done.arrivals} == {first, second}
+    assert done.rows == 4
+    story.refresh()
+    assert story.kept() == story.expected(but=[first, second])
+    assert figures(story, 2)["withdrawn"] == 2
 
 
 @pytest.mark.proof
@@ -185,7 +206,7 @@ def test_what_cannot_be_withdrawn_is_said(story: History) -> None:
 
 def test_a_delivery_without_rows_is_withdrawn_without_a_session(story: History) -> None:
     with story.world.open() as platform:
-        [done] = withdraw(platform, no_session, "transactions/2017-01-02/empty.jsonl", person())
+        [done] = withdraw(platform, no_session, ["transactions/2017-01-02/empty.jsonl"], person())
         assert (done.rows, done.published) == (0, {})
     assert story.refresh() == {}
 
@@ -195,7 +216,7 @@ TWO_RAWS = two_raws.__name__
 
 def tables_withdrawn_from(world: World, path: str) -> set[str]:
     with world.open() as platform:
-        withdraw(platform, lambda: world.spark, path, person("the till was set up wrong"))
+        withdraw(platform, lambda: world.spark, [path], person("the till was set up wrong"))
         return {one.table for one in platform.ledger.arrivals() if one.kind == "withdrawal" and one.origin == path}
 
 

@@ -55,7 +55,7 @@ def picture_of_docs(page: Page, name: str) -> None:
         page.set_viewport_size({"width": 1100, "height": 680})
         page.wait_for_timeout(2000)
         with Image.open(BytesIO(page.screenshot())) as taken:
-            taken.quantize(64).save(project_root() / folder / f"{name}.png", optimize=True)
+            taken.quantize(128).save(project_root() / folder / f"{name}.png", optimize=True)
         page.set_viewport_size(WINDOW)
 
 
@@ -125,10 +125,10 @@ def test_computed_days_are_green_as_a_user_sees_them(
     with dg.DagsterInstance.from_config(str(dagster_home(world.settings))) as instance:
         assert not materialize_range(build_definitions(world.settings), instance, FIRST, FIRST).failures
     with up(tmp_path, "--read-only", **chosen) as server:
-        page.goto(f"{server.url}/assets/gold/sensor_week?view=partitions")
+        page.goto(f"{server.url}/assets/gold.sensor_week?view=partitions")
         expect(page.get_by_text("Materialized (1)").first).to_be_visible(timeout=30_000)
         picture(page, "0-a-day-is-green")
-        page.goto(f"{server.url}/assets/gold/sensor_week?view=events")
+        page.goto(f"{server.url}/assets/gold.sensor_week?view=events")
         chart = page.get_by_alt_text("chart").first
         expect(chart).to_be_visible(timeout=30_000)
         assert chart.evaluate("drawn => drawn.complete && drawn.naturalWidth") > 500
@@ -155,7 +155,7 @@ def test_a_held_day_is_red_on_every_page_of_its_table(
             run = run_job(build_definitions(world.settings), instance, "refresh", {})
         assert len(run.failures) == 1
     with up(tmp_path, "--read-only", **chosen) as server:
-        asset = f"{server.url}/assets/gold/sensor_week"
+        asset = f"{server.url}/assets/gold.sensor_week"
         page.goto(f"{asset}?view=partitions")
         expect(page.get_by_text("Failed (1)").first).to_be_visible(timeout=30_000)
         picture(page, "7-a-held-day-is-red")
@@ -193,7 +193,7 @@ def test_days_turn_green_as_a_user_sees_them(tmp_path: Path, page: Page) -> None
             land(server.world, str(day), str(day))
         launch_backfill(server, page, FIRST, last)
         assert loaded(server.world, GOLD) == {FIRST, last}
-        page.goto(f"{server.url}/assets/gold/sensor_week?view=partitions")
+        page.goto(f"{server.url}/assets/gold.sensor_week?view=partitions")
         expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
         picture(page, "0-two-days-are-green")
 
@@ -215,11 +215,13 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     thirty = {FIRST + timedelta(days=n) for n in range(DAYS)}
     for table in ("raw.transactions", "silver.transactions", "gold.daily_sales", "gold.sales_month_to_date"):
         assert loaded(world, table) == thirty
-    page.goto(f"{server.url}/assets/gold/daily_sales?view=partitions")
+    page.goto(f"{server.url}/assets/gold.daily_sales?view=partitions")
     expect(page.get_by_text("Materialized").first).to_be_visible(timeout=30_000)
     picture(page, "2-days-are-green")
+    page.goto(f"{server.url}/assets/gold.daily_sales?view=partitions&default_range=[{min(thirty)}...{max(thirty)}]")
+    expect(page.get_by_text("30 Partitions Selected")).to_be_visible(timeout=30_000)
     picture_of_docs(page, "partitions")
-    page.goto(f"{server.url}/assets/gold/daily_sales?view=overview")
+    page.goto(f"{server.url}/assets/gold.daily_sales?view=overview")
     expect(page.get_by_text("reconciliation").or_(page.get_by_text("Latest check results")).first).to_be_visible()
     picture(page, "3-what-an-asset-shows")
 
@@ -230,7 +232,7 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     wait(lambda: len(runs(server, "FAILURE", SENSOR)) == 1, "the failed run", 300)
     assert ("silver.transactions", BAD_DAY) in held(world)
     assert BAD_DAY not in loaded(world, "gold.daily_sales")
-    page.goto(f"{server.url}/assets/silver/transactions?view=checks&checkDetail=volume")
+    page.goto(f"{server.url}/assets/silver.transactions?view=checks&checkDetail=volume")
     expect(page.get_by_text("too few rows").first).to_be_visible(timeout=30_000)
     picture(page, "4-the-check-is-red")
     picture_of_docs(page, "check")
@@ -247,6 +249,6 @@ def backfill_hold_and_heal(server: Server, page: Page) -> None:
     world.deliver_rows("transactions", str(BAD_DAY), "t-corrected.jsonl", fixed)
     wait(lambda: BAD_DAY in loaded(world, "gold.daily_sales"), "the corrected day", 300)
     assert held(world) == set()
-    page.goto(f"{server.url}/assets/silver/transactions?view=checks&checkDetail=volume")
+    page.goto(f"{server.url}/assets/silver.transactions?view=checks&checkDetail=volume")
     expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
     picture(page, "6-healed")

@@ -23,10 +23,8 @@ from platform_assets.settings import load_settings
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.orchestration.daemon import enter_world, running_daemon
 from platform_assets_tests.support.orchestration.readings import DAYS, land
-from platform_assets_tests.support.postgres import PostgresServer, postgres_server
+from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.world import World
-
-__all__ = ["postgres_server"]
 
 TOLD = "platform_assets_tests.support.domains.told"
 PASSWORD, OPTION, S3, PATH, QUERY, TOKEN = PLANTED = tuple(f"planted-{n}-s3cr3t" for n in range(6))
@@ -73,6 +71,12 @@ def command(*arguments: str, **variables: str) -> str:
     return done.stdout + done.stderr
 
 
+def due(world: World) -> None:
+    """Messages that nobody took are tried at once: a tick of before may have begun their pause."""
+    with world.open() as platform:
+        platform.ledger.outbox.retry(platform.ledger.outbox.messages(), datetime.now(UTC))
+
+
 @pytest.mark.proof
 def test_no_planted_secret_is_in_any_log_event_error_or_database(
     spark: SparkSession,
@@ -106,7 +110,7 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
     assert "does not answer" in said[-1]
     said += [command(*asked) for asked in (("doctor",), ("doctor", "--json"), ("status", "--json"), ("why", "--help"))]
     said += [command("outbox", "send")]
-    assert "cannot be reached" in said[-1]
+    assert "answered 503" in said[-1]
     said += [command("status", PLATFORM_SPARK_REMOTE=f"sc://127.0.0.1:9/;token={TOKEN}", PLATFORM_BATCH_DAYS="none")]
     assert "batch_days" in said[-1]
 
@@ -118,12 +122,12 @@ def test_no_planted_secret_is_in_any_log_event_error_or_database(
         [failed] = daemon.launch()
         monkeypatch.setenv("PLATFORM_LEDGER_URL", url)
         daemon.reload()
+        due(world)
         said += [str(daemon.tick("outbox", fails=True).error)]
         assert "messages were not delivered" in said[-1]
         monkeypatch.setenv("PLATFORM_WEBHOOK_URL", f"http://127.0.0.1:9/{PATH}?token={QUERY}")
         daemon.reload()
-        with world.open() as platform:
-            platform.ledger.outbox.retry(platform.ledger.outbox.messages(), datetime.now(UTC))
+        due(world)
         said += [str(daemon.tick("outbox", fails=True).error)]
         land(world, DAYS[2], DAYS[2])
         daemon.tick()

@@ -31,6 +31,7 @@ NOTHING_STALE = {
     "cannot_be_computed": [],
     "held": [],
     "bereft": [],
+    "protected": [],
     "waiting_files": 0,
 }
 """Days of gold.household_28d that a day of sales reaches."""

@@ -1,8 +1,7 @@
-"""An empty lake, and a database."""
+"""An empty lake."""
 
 from __future__ import annotations
 
-from platform_assets_tests.support.empty_lake import lake
-from platform_assets_tests.support.postgres import postgres_server
+from platform_assets_tests.support.empty_lake import disk_lake, lake
 
-__all__ = ["lake", "postgres_server"]
+__all__ = ["disk_lake", "lake"]

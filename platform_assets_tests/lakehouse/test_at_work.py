@@ -16,6 +16,7 @@ from platform_assets.lakehouse.staging_folders import forget_dead_holders
 from platform_assets.lakehouse.storage.disk import Disk
 from platform_assets.operations.maintenance.deletion import delete, deletions
 from platform_assets.operations.maintenance.usage import usage
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.postgres import PostgresServer
 from platform_assets_tests.support.shelf import (
@@ -82,6 +83,7 @@ def test_what_a_dead_process_kept_is_nobodys(lake: Lake) -> None:
     assert not list(on_disk(lake.locks_path).glob("stage-*"))
 
 
+@only_on_disk
 def test_the_earlier_of_two_clocks_says_how_old_a_stage_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system on another machine, whose clock is behind; or this machine's, which is ahead."""
     publish(lake, staged_manifest(lake, {SALES: {day(0): [("a", 1)]}}))

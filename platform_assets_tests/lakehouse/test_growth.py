@@ -39,6 +39,12 @@ SHORT, LONG = CHECKPOINT_INTERVAL + 3, 2 * CHECKPOINT_INTERVAL + 3
 
 
 @pytest.fixture
+def lake(disk_lake: Lake) -> Lake:
+    """What is looked at here lies on a disk."""
+    return disk_lake
+
+
+@pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files of the lake that were read, as often as they were."""
     seen: list[Path] = []

@@ -25,6 +25,12 @@ from platform_assets_tests.support.shelf import (
 )
 
 
+@pytest.fixture
+def lake(disk_lake: Lake) -> Lake:
+    """What is looked at here lies on a disk."""
+    return disk_lake
+
+
 @pytest.mark.parametrize(
     "name",
     [

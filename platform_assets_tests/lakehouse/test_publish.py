@@ -25,6 +25,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.releases import current_release, published
 from platform_assets.lakehouse.replace import replace
 from platform_assets.records.manifest import Manifest, new_publication
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -52,6 +53,7 @@ def test_a_publication_shows_all_its_tables_in_one_release(lake: Lake) -> None:
     assert current_release(lake).versions == {SALES: 0, STORES: 0}
 
 
+@only_on_disk
 def test_what_was_staged_is_on_the_disk_before_anybody_refers_to_it(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

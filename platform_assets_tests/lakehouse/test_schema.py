@@ -25,6 +25,7 @@ from platform_assets.lakehouse.recovery import recover
 from platform_assets.lakehouse.releases import current_release, release
 from platform_assets.lakehouse.sql_views import statements
 from platform_assets.records.manifest import Manifest, TableChange, new_publication
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.shelf import (
     PUBLISHING,
     SALES,
@@ -105,6 +106,7 @@ def expected(days: Days, altered: Altered = lambda rows: rows) -> list[dict[str,
     return sorted(altered(rows_of(days)).to_pylist(), key=lambda row: (row["event_date"], row["key"]))
 
 
+@only_on_disk
 def test_a_column_added_to_one_day_is_null_on_the_others_for_every_reader(lake: Lake, spark: SparkSession) -> None:
     publish(lake, staged_manifest(lake, {SALES: BEFORE}))
     publish(lake, show(lake, bringing(lake, {day(0): [("a", 5)]}, with_note)))
@@ -115,6 +117,7 @@ def test_a_column_added_to_one_day_is_null_on_the_others_for_every_reader(lake: 
     assert list(read_arrow(lake, SALES, release=0).column_names) == OLD
 
 
+@only_on_disk
 @pytest.mark.parametrize(
     "altered",
     [widened, *(pytest.param(altered, marks=pytest.mark.proof) for altered in (without_price, renamed, retyped))],
@@ -138,6 +141,7 @@ def test_a_dropped_column_comes_back_without_its_old_values(lake: Lake) -> None:
     assert [str(row["price"]) for row in seen(lake)] == ["0.09", "None"]
 
 
+@only_on_disk
 def test_days_that_become_empty_can_bring_columns_too(lake: Lake, spark: SparkSession) -> None:
     publish(lake, staged_manifest(lake, {SALES: BEFORE}))
     publish(lake, show(lake, bringing(lake, {}, with_note, emptied=[day(0)])))
@@ -171,6 +175,7 @@ def test_whoever_finishes_a_killed_publication_brings_its_columns_too(lake: Lake
     assert current_release(lake).number == 1
 
 
+@only_on_disk
 def test_columns_are_kept_by_checkpoints(lake: Lake, spark: SparkSession) -> None:
     publish(lake, staged_manifest(lake, {SALES: BEFORE}))
     publish(lake, show(lake, bringing(lake, {day(0): [("a", 5)]}, with_note)))

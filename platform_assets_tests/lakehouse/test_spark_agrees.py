@@ -40,6 +40,12 @@ from platform_assets_tests.support.shelf import (
 )
 
 
+@pytest.fixture
+def lake(disk_lake: Lake) -> Lake:
+    """What is looked at here lies on a disk."""
+    return disk_lake
+
+
 def stage_with_spark(spark: SparkSession, lake: Lake, days: Days) -> str:
     """Stage days as the engine does."""
     publication = new_publication()

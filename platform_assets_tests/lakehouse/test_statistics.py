@@ -27,6 +27,7 @@ from platform_assets.lakehouse.publish import publish
 from platform_assets.lakehouse.reading import dataset
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.records.manifest import new_publication
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import SALES, change, day, manifest
 
@@ -121,6 +122,7 @@ def test_polars_finds_every_row(published: Lake, rows: list[pa.Table]) -> None:
         assert counts[0] == counts[1], (name, compare, value)
 
 
+@only_on_disk
 def test_what_older_logs_say_hides_no_row_from_the_platform(lake: Lake, rows: list[pa.Table]) -> None:
     """Bounds cut to milliseconds, rounded to a double, or of some columns only."""
     staged = put(lake, rows)
@@ -138,6 +140,7 @@ def test_what_older_logs_say_hides_no_row_from_the_platform(lake: Lake, rows: li
     assert found.count_rows(filter=ds.field("money") == COLUMNS["money"][1][0]) == 2
 
 
+@only_on_disk
 def test_bounds_that_can_be_trusted_stay(lake: Lake) -> None:
     columns = {
         "whole": pa.array([-(2**63), 2**63 - 1]),
@@ -158,6 +161,7 @@ def test_bounds_that_can_be_trusted_stay(lake: Lake) -> None:
     }  # fmt: skip
 
 
+@only_on_disk
 def test_what_is_no_number_in_one_part_of_a_file_is_not_passed_over(lake: Lake) -> None:
     """Spark's writer says so of the part, and the log would have the bounds of the others."""
     rows = pa.table({"real": pa.array([1.5, math.nan])})

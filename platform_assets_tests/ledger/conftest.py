@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets.ledger.ledger import Ledger
-from platform_assets_tests.support.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from platform_assets_tests.support.postgres import PostgresServer
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_assets.ledger.errors import LedgerError
+from platform_assets.ledger.damaged import salvage
+from platform_assets.ledger.errors import LedgerCorruptError, LedgerError
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.audit.decisions import DecisionAudit
 from platform_assets.operations.audit.faults import Findings
@@ -36,7 +37,13 @@ def withdrawal(release: int) -> PublicationRecord:
 
 def carried_out(record: PublicationRecord, kind: str) -> PublicationDecision:
     return PublicationDecision(
-        kind, record.publication, record.why, record.who, record.created_at, record.as_user, record.on_host
+        kind,
+        record.publication,
+        reason=record.why,
+        who=record.who,
+        created_at=record.created_at,
+        as_user=record.as_user,
+        on_host=record.on_host,
     )
 
 
@@ -86,7 +93,7 @@ def test_what_was_indexed_before_enters_once_however_often_it_is_indexed_anew(le
     assert ledger.decision_chain() == before
     ledger.reindex(tuple(ledger.indexed()), [first, second], lift=True)
     assert decided(ledger) == [carried_out(first, "withdrawal"), approval(), carried_out(second, "withdrawal")]
-    ledger.forget([first.publication, second.publication])
+    ledger.reindex([first.publication, second.publication], ())
     assert len(decided(ledger)) == 3, "what was decided stays, whatever the lake has"
 
 
@@ -107,7 +114,17 @@ def test_whoever_overrules_what_a_person_had_put_back_lifts_its_hold_and_signs_f
     ledger.hold([hold(nth(1), refused=refused[1])])
     ledger.record(forced)
     assert decided(ledger) == [
-        LiftDecision("lift", name_of(1), TABLE, (nth(0), nth(2)), "it was right", "Max", NOON, "max", "till")
+        LiftDecision(
+            "lift",
+            name_of(1),
+            TABLE,
+            (nth(0), nth(2)),
+            reason="it was right",
+            who="Max",
+            created_at=NOON,
+            as_user="max",
+            on_host="till",
+        )
     ]
     ledger.reindex([name_of(1)], [forced])
     assert len(decided(ledger)) == 1
@@ -128,6 +145,14 @@ def test_a_rollback_that_brings_back_what_was_refused_is_one_decision(ledger: Le
         ("UPDATE ledger_decisions SET chain = x'00ff' WHERE number = 3", r"Decision 3 .* says something else"),
         ("UPDATE ledger_decisions SET before = x'' WHERE number = 1", r"Decision 1 .* says something else"),
         (f"UPDATE ledger_decisions SET content = '{'[' * 50_000}' WHERE number = 2", "Decision 2 says something else"),
+        (
+            "UPDATE ledger_decisions SET content = CAST(x'ff' AS TEXT) WHERE number = 2",
+            "Decision 2 says something else",
+        ),
+        (
+            "UPDATE ledger_decisions SET chain = CAST(x'ff' AS TEXT) WHERE number = 3",
+            "Decision 3 .* says something else",
+        ),
         ("UPDATE ledger_decisions SET number = 9223372036854775807 WHERE number = 3", r"does not follow .* are gone"),
     ],
 )
@@ -147,3 +172,44 @@ def test_what_only_sql_can_write_is_named_and_stops_no_audit(tmp_path: Path, sql
         ledger.decision_head()
         with suppress(LedgerError):
             ledger.decisions(LateDecision)
+
+
+NO_TEXT = "UPDATE ledger_decisions SET content = CAST(x'7bff' AS TEXT) WHERE number = 2"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> str:
+    """The URL of a ledger of which the second of three decisions is no text."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger.open(url) as ledger:
+        for name in ("a", "b", "c"):
+            ledger.decide(approval(f"{name}.csv"))
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as database, database:
+        database.execute(NO_TEXT)
+    return url
+
+
+def test_a_link_that_is_no_text_is_named_and_the_others_are_told_to_whoever_only_shows_them(
+    damaged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Ledger.open(damaged) as ledger:
+        with pytest.raises(LedgerError, match=r"Decision 2 in the ledger .* is none") as caught:
+            ledger.decisions(LateDecision)
+        assert not isinstance(caught.value, LedgerCorruptError), "of which the index would be made anew"
+        shown = ledger.decisions(LateDecision, as_far_as_readable=True)
+        assert [decision.arrival for decision in shown] == ["a.csv", "c.csv"]
+        [told] = caplog.messages
+        assert "Decision 2 in the ledger" in told
+        assert "It is left out" in told
+        ledger.decide(approval("d.csv"))
+        assert [broken.number for broken in breaks(ledger.decision_chain())] == [2]
+
+
+def test_a_ledger_that_is_set_aside_gives_all_decisions_to_the_next_and_the_damaged_link_stays_one(
+    damaged: str, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'next.db'}"
+    with Ledger.open(url) as ledger:
+        assert salvage(tmp_path / "ledger.db", url)["ledger_decisions"] == 3
+        assert [entry.number for entry in ledger.decision_chain()] == [1, 2, 3]
+        assert [broken.number for broken in breaks(ledger.decision_chain())] == [2]

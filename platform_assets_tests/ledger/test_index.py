@@ -114,7 +114,7 @@ def test_every_release_shows_the_same_in_whatever_order_publications_are_indexed
     for _ in range(12):
         if known and random.random() < 0.3:
             gone = random.sample(sorted(known), random.randint(1, min(2, len(known))))
-            ledger.forget([name_of(release) for release in gone])
+            ledger.reindex([name_of(release) for release in gone], ())
             known = {release: days for release, days in known.items() if release not in gone}
         else:
             free = sorted(set(range(1, 40)) - known.keys())
@@ -138,7 +138,7 @@ def test_an_emptied_day_is_loaded_and_empty(ledger: Ledger) -> None:
 
 def test_forgetting_a_publication_shows_the_one_before(ledger: Ledger) -> None:
     ledger.record(simple(1, 0, digest="1-1-1-1-1"), simple(2, 0, digest="2-2-2-2-2"))
-    ledger.forget([name_of(2), "unknown"])
+    ledger.reindex([name_of(2), "unknown"], ())
     assert ledger.current_days(TABLE)[nth(0)].digest == "1-1-1-1-1"
     assert ledger.indexed() == {name_of(1): 1}
     assert len(ledger.history(TABLE, nth(0))) == 1
@@ -148,7 +148,7 @@ def test_forgetting_everything_keeps_holds_and_decisions(ledger: Ledger) -> None
     ledger.record(year(1, tables=1, files=3))
     ledger.hold([hold(nth(0))])
     ledger.decide(approval())
-    ledger.forget(ledger.indexed())
+    ledger.reindex(ledger.indexed(), ())
     assert (ledger.indexed(), ledger.arrivals(), ledger.current_days("gold.table_0")) == ({}, (), {})
     assert len(ledger.holds()) == len(ledger.decisions(LateDecision)) == 1
 

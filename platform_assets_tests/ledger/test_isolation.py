@@ -13,9 +13,7 @@ from sqlalchemy import text
 from platform_assets.ledger import indexing
 from platform_assets.ledger.ledger import Ledger
 from platform_assets_tests.support.ledger_records import TABLE, name_of, nth, simple
-from platform_assets_tests.support.postgres import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from platform_assets_tests.support.postgres import PostgresServer
 
 ENDS_WITHIN_S = 30
 

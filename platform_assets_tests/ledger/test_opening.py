@@ -71,7 +71,7 @@ def test_a_ledger_is_kept_from_one_opening_to_the_next(url: str) -> None:
     "write",
     [
         lambda ledger: ledger.record(simple(2, 0)),
-        lambda ledger: ledger.forget([name_of(1)]),
+        lambda ledger: ledger.reindex([name_of(1)], ()),
         lambda ledger: ledger.hold([hold(nth(0))]),
         lambda ledger: ledger.drop([hold(nth(0))]),
         lambda ledger: ledger.decide(approval()),

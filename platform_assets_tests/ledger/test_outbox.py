@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
@@ -78,7 +79,9 @@ def test_a_rebuilt_ledger_tells_nothing_again_and_forgets_nothing(ledger: Ledger
         ledger.record(record)
     first, second, _ = ledger.outbox.messages()
     ledger.outbox.delivered(first, NOON)
-    ledger.outbox.drop(MessageDecision("drop", second.key, CACHE, second.publication, "no need", "Zoë", NOON))
+    ledger.outbox.drop(
+        MessageDecision("drop", second.key, CACHE, second.publication, reason="no need", who="Zoë", created_at=NOON)
+    )
     before = ledger.outbox.messages()
     ledger.reindex(list(ledger.indexed()), records)
     assert ledger.outbox.messages() == before
@@ -107,7 +110,7 @@ def test_a_publication_that_is_not_in_the_lake_is_told_to_nobody_and_what_was_to
         ledger.record(told(release, 0))
     _, second, _ = ledger.outbox.messages()
     ledger.outbox.delivered(second, NOON)
-    ledger.forget([name_of(1), name_of(2)])
+    ledger.reindex([name_of(1), name_of(2)], ())
     assert [(message.release, message.state) for message in ledger.outbox.messages()] == [
         (0, "waiting"),
         (1, "delivered"),
@@ -166,7 +169,9 @@ def test_what_is_older_goes_first_and_what_failed_waits_until_it_is_due(ledger: 
 def test_what_a_person_drops_is_a_decision_and_only_once(ledger: Ledger) -> None:
     ledger.record(told(0, 0))
     [message] = ledger.outbox.messages()
-    decision = MessageDecision("drop", message.key, CACHE, message.publication, "it is switched off", "Zoë", NOON)
+    decision = MessageDecision(
+        "drop", message.key, CACHE, message.publication, reason="it is switched off", who="Zoë", created_at=NOON
+    )
     assert ledger.outbox.drop(decision)
     assert not ledger.outbox.drop(decision)
     assert len(ledger.decision_chain()) == 1
@@ -200,6 +205,21 @@ def test_without_exposures_nothing_is_written(ledger: Ledger) -> None:
 
 
 _MINUTES = st.integers(0, 10).map(lambda n: timedelta(minutes=n / 2))
+
+
+def test_a_clock_that_was_set_back_by_a_day_keeps_no_message_waiting_for_a_day(ledger: Ledger) -> None:
+    tomorrow = now() + timedelta(days=1)
+    ledger.record(replace(told(0, 0), created_at=tomorrow))
+    message = ledger.outbox.take([CACHE], tomorrow)
+    assert message is not None
+    assert ledger.outbox.take([CACHE], now()) == replace(message, tries=2, due_at=ANY), "who took it then is gone"
+    ledger.record(replace(told(1, 1), created_at=tomorrow))
+    new = ledger.outbox.take([CACHE], now())
+    assert new is not None
+    assert new.release == 1
+    assert ledger.outbox.take([CACHE], now()) is None, "both are taken"
+
+
 _STEPS = st.lists(st.tuples(_MINUTES, st.sampled_from(["taken", "refused", "dies", "dies after it was taken"])))
 
 

@@ -64,6 +64,14 @@ def test_a_day_that_is_not_held_or_put_back_or_would_be_tried_again_is_not_accep
     assert f"{TABLE} 2017-01-04 is not held" in said
 
 
+def test_what_a_gate_refused_of_a_day_after_it_was_put_back_is_accepted() -> None:
+    """Readers have what was put back, and what the day would become now is the gate's to refuse."""
+    put_back, refused = replace(hold(DAYS[0], ROLL_BACK), refused=Attempt("of before")), hold(DAYS[0])
+    found = accepted(DAYS[:1], (put_back, refused), states(refused))
+    assert found.checks == {"volume"}
+    assert found.holds[DAYS[0]] == (refused,)
+
+
 def test_a_day_that_waits_for_what_it_reads_is_not_said_to_be_tried_again() -> None:
     waits = Blocked("silver.goods", DAYS[1], hold(DAYS[1]), is_there=True)
     with pytest.raises(AcceptanceError, match=r"cannot be computed now: it waits for silver\.goods 2017-01-02"):

@@ -121,7 +121,7 @@ def test_the_life_of_a_raw_day_names_its_arrivals_and_what_people_decided(story:
         rows = LateSelection(table=RAW, days=frozenset({DAY}))
         refuse(platform, rows, person("a test till"))
         approve(platform, lambda: story.world.spark, LateSelection(arrival=late), person("it was real"))
-        withdraw(platform, lambda: story.world.spark, late, person("it was not"))
+        withdraw(platform, lambda: story.world.spark, [late], person("it was not"))
     events = life(story, RAW)
     assert kinds(events) == ["ingest", "refusal", "approval", "approval", "withdrawal"]
     arrivals = [[(one.kind, one.origin) for one in event.arrivals] for event in events if isinstance(event, Published)]

@@ -21,6 +21,7 @@ from platform_assets.operations.audit.faults import Findings, Scope
 from platform_assets.operations.audit.lake import audit
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake
 from platform_assets.progress import Progress
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     HALF_WAY,
@@ -183,6 +184,7 @@ def test_a_copy_of_rows_that_are_erased_meanwhile_is_not_kept(lake: Lake, copy: 
     assert copied(lake, copy).release == 2
 
 
+@only_on_disk
 def test_a_folder_that_is_no_copy_of_this_lake_is_refused(lake: Lake, copy: Lake, tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="Nothing was published"):
         copied(lake, copy)

@@ -23,6 +23,7 @@ from platform_assets.operations.backup.contents import forget_deleted
 from platform_assets.operations.backup.copying import LakeCopied, copy_lake
 from platform_assets.operations.backup.generations import BackupError, BackupFolder, Generation
 from platform_assets.progress import no_progress
+from platform_assets_tests.support.empty_lake import only_on_disk
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import (
     SALES,
@@ -267,6 +268,7 @@ def test_what_the_lake_deleted_leaves_the_backup_what_it_lost_does_not(lake: Lak
     assert faults(Lake.at(newest.lake)) == []
 
 
+@only_on_disk
 def test_what_was_not_made_by_a_backup_is_left_alone(lake: Lake, tmp_path: Path) -> None:
     publish(lake, staged_manifest(lake, both(1)))
     (tmp_path / "own" / "lake").mkdir(parents=True)

@@ -133,11 +133,11 @@ def test_a_lake_older_than_its_ledger_is_refused_until_somebody_lets_the_ledger_
     correct(story)
     later = story.world.digests()
     restore_lake(story.world.settings, tmp_path)
-    files = sorted(str(path) for path in story.world.settings.lake.rglob("*"))
+    files = sorted(str(path) for path in story.world.settings.lake_folder.rglob("*"))
     for _ in range(2):
         with pytest.raises(OtherHistoryError, match=r"is older than the ledger(?s:.*)ledger rebuild"):
             story.world.refresh()
-    assert sorted(str(path) for path in story.world.settings.lake.rglob("*")) == files, "nothing was written"
+    assert sorted(str(path) for path in story.world.settings.lake_folder.rglob("*")) == files, "nothing was written"
     with Ledger.open(story.world.settings.ledger_url.get_secret_value()) as ledger:
         done = rebuild(Lake.at(story.world.settings.lake), ledger)
     assert len(done.forgotten) == 2
@@ -177,7 +177,7 @@ def test_a_ledger_older_than_its_lake_catches_up_and_keeps_what_was_rolled_back(
 def test_a_process_that_died_before_it_indexed_is_nothing_to_speak_of(story: History) -> None:
     with story.world.open() as platform:
         newest = list(platform.ledger.indexed())[-1]
-        platform.ledger.forget([newest])
+        platform.ledger.reindex([newest], ())
     assert noticed(story.world.settings) == []
 
 
@@ -196,7 +196,7 @@ def test_a_run_at_work_that_indexes_a_rollback_holds_its_days_as_well(tmp_path: 
         with readings.opened(tmp_path / "state") as person_at_work:
             readings.put_back(person_at_work, bad)
         platform.ledger.drop(platform.ledger.holds())
-        platform.ledger.forget([list(platform.ledger.indexed())[-1]])
+        platform.ledger.reindex([list(platform.ledger.indexed())[-1]], ())
         platform.current_release()
     assert not is_undone_by_a_tick(tmp_path / "state")
 

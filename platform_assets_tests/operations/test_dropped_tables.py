@@ -62,10 +62,10 @@ def test_a_file_that_it_had_taken_is_withdrawn_from_those_that_are_left(tmp_path
     with open_platform(load_settings(state=tmp_path / "state", domains=TWO_RAWS, **DATES)) as platform:
         taken(platform, "raw.receipts", "raw.transactions")
     with open_platform(load_settings(state=tmp_path / "state", domains=DAILY, **DATES)) as platform:
-        [done] = withdraw(platform, no_session, FILE, Author("r", "a mistake"))
+        [done] = withdraw(platform, no_session, [FILE], Author("r", "a mistake"))
         assert done.table == "raw.transactions"
     with (
         open_platform(load_settings(state=tmp_path / "state", domains=DAILY, **DATES)) as platform,
         pytest.raises(UnknownTableError, match=r"raw\.receipts"),
     ):
-        withdraw(platform, no_session, FILE, Author("r", "a mistake"))
+        withdraw(platform, no_session, [FILE], Author("r", "a mistake"))

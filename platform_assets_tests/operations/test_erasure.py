@@ -224,9 +224,9 @@ def test_neither_reload_nor_rollback_nor_pin_brings_rows_back_and_a_withdrawal_s
             rollback(platform, chosen_publications(platform, of_silver), ZOE)
         with pytest.raises(RollbackError, match=r"is an erasure by Zoë \(request 17"):
             rollback(platform, chosen_publications(platform, of_silver), ZOE, cascade=True)
-        withdraw(platform, lambda: visits.world.spark, "visits/2017-01-02/b.jsonl", ZOE)
+        withdraw(platform, lambda: visits.world.spark, ["visits/2017-01-02/b.jsonl"], ZOE)
     with never.world.open() as platform:
-        withdraw(platform, lambda: never.world.spark, "visits/2017-01-02/b.jsonl", ZOE)
+        withdraw(platform, lambda: never.world.spark, ["visits/2017-01-02/b.jsonl"], ZOE)
     visits.refresh()
     never.refresh()
     assert visits.digests() == never.digests()

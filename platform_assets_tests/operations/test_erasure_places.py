@@ -130,6 +130,26 @@ def test_a_reason_that_names_the_value_is_refused_without_it(value: str, reason:
     refuse_named_value(found, request, Author("erase", "request 421", "zoe"))
 
 
+@pytest.mark.parametrize(
+    ("value", "who"), [("42", "household 42"), ("@zoe", "@Zoe"), ("zoe@example.org", "Zoe <ZOE@example.org>")]
+)
+def test_a_name_that_has_the_value_signs_nothing(value: str, who: str) -> None:
+    table, field = ("raw.visits", "person") if value.isdecimal() else ("raw.stays", "guest")
+    request = Request(table, {field: value})
+    found = reach(CATALOGUE, request.table, request.key)
+    with pytest.raises(ErasureError, match=r"^The name of who decides has the value") as caught:
+        refuse_named_value(found, request, Author("erase", "request 17", who))
+    assert value not in str(caught.value).casefold()
+    refuse_named_value(found, request, Author("erase", "request 17", "data protection, desk 421"))
+
+
+def test_one_way_to_write_a_value_is_as_good_as_another() -> None:
+    request = Request("raw.stays", {"guest": "Zo\u00eb"})
+    found = reach(CATALOGUE, request.table, request.key)
+    with pytest.raises(ErasureError, match=r"^The reason names the value"):
+        refuse_named_value(found, request, Author("erase", "Zoe\u0308 asked", "max"))
+
+
 def test_who_lifts_an_erasure_names_no_value_either(tmp_path: Path) -> None:
     settings = load_settings(state=tmp_path, domains="platform_assets_tests.support.domains.visits")
     with open_platform(settings) as platform, pytest.raises(ErasureError, match=r"^The reason names the value"):
@@ -148,7 +168,9 @@ def test_that_an_erasure_was_lifted_is_another_decision_than_that_somebody_erase
         lift(platform, request, author)
         lift_unreadable(platform, place.table, author)
         decided = [from_content(entry.content).kind for entry in platform.ledger.decision_chain()]
-    assert decided == ["erasure", "erasure lifted", "erasure lifted"]
+        made = [record for name in platform.ledger.indexed() if (record := platform.ledger.publication(name))]
+        shown = [record.what for record in made]
+    assert decided == shown == ["erasure", "erasure lifted", "erasure lifted"]
 
 
 LONG = "a name of more than thirty-two characters"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from platform_assets.cli.console import console
 from platform_assets.cli.held_view import print_held
 from platform_assets.operations.lineage.held_days import HeldDay, together
-from platform_assets.records.history import ArrivalRecord, Hold
+from platform_assets.records.history import ROLL_BACK, ArrivalRecord, Hold
 from platform_assets.records.refused import Attempt, TiedTo
 
 TABLE = "silver.sales"
@@ -52,3 +53,33 @@ def test_what_is_printed_of_many_days_names_each_of_them_and_each_command_once()
     assert f"held {TABLE}, 3 days: 2017-01-10..2017-01-12; each for the like of 2017-01-10, since" in said
     assert said.count("platform-assets withdraw") == 1
     assert "sales/2017-02-01/a" in said
+
+
+def said_of(days: list[HeldDay], *, in_short: bool = False) -> str:
+    with console.capture() as printed:
+        print_held(days, in_short=in_short)
+    return " ".join(printed.get().split())
+
+
+def test_where_there_is_news_besides_a_few_lines_stand_for_all_held_days() -> None:
+    days = [held(n, f"{n}") for n in range(1, 10)]
+    assert said_of(days).count("too few rows") == 9
+    said = said_of(days, in_short=True)
+    assert said.count("too few rows") == 5
+    assert "held 4 more days; `platform-assets stale` names them" in said
+
+
+def test_nobody_is_told_to_compute_by_force_what_was_put_back_without_hearing_that_it_ends_the_rollback() -> None:
+    refused, other = held(1), held(2)
+    put_back = replace(other, hold=replace(other.hold, gate=ROLL_BACK))
+    assert "--force" not in said_of([refused])
+    assert "tried again" not in said_of([put_back])
+    assert "2017-01-02 --force` would end the rollback at once." in said_of([put_back])
+    assert "tried again" in said_of([refused, put_back])
+
+
+def test_whoever_sees_a_day_held_that_may_be_right_is_told_how_it_is_accepted() -> None:
+    accept = "Right, only unusual? `platform-assets accept"
+    assert f"{accept} {TABLE} --days 2017-01-01 --reason … --by …` publishes it." in said_of([held(1)])
+    assert f"{accept} TABLE --days DAY" in said_of([held(1), held(2)])
+    assert "accept" not in said_of([held(1, tied_to=2)]), "what conservation found cannot be true"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_assets.operations.backfill.files import PlanFileError, parse_plan, plan_schema, read_plan, written
+from platform_assets.domains.retail.contracts import DAILY_SALES
+from platform_assets.operations.backfill.files import new_plan, parse_plan, plan_schema, read_plan, written
+from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.key_scope import scope_of
 from platform_assets.visible import visible
 
 GOOD = """\
@@ -27,6 +32,19 @@ gates:
     column: net
     tolerance_percent: 0.5
 """
+ODD = [
+    *"!&*?-:|>%@`#'\"[]{},~\t\n\0=",
+    "<<: ",
+    "!!set ",
+    "!!omap ",
+    "!!int ",
+    "!!binary ",
+    "&a ",
+    "*a",
+    "- ",
+    "? ",
+    "\n  ",
+]
 
 
 def test_a_plan_is_read_as_it_was_written() -> None:
@@ -35,6 +53,24 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     assert days is not None
     assert len(days) == 31 + 27 + 31
     assert parse_plan(written(file), "again") == file
+
+
+@pytest.mark.parametrize(
+    "key", ["330", "007", "0x10", "0o17", "1e3", "1.50", "1_000", "+7", ".inf", "true", "No", "2017-01-01", "2017-1-1"]
+)
+@pytest.mark.parametrize("quotes", ["", "'", '"'])
+def test_keys_are_texts_as_they_are_written(key: str, quotes: str) -> None:
+    """What 007 is, the contract knows: a number, or a text that begins with noughts."""
+    key_in_file = f"{quotes}{key}{quotes}"
+    said = f"downstream: false\nonly:\n  store_id: [{key_in_file}]\n  from:\n    - {key_in_file}  # the first\n"
+    file = parse_plan(GOOD + said, "plan.yaml")
+    assert file.only == {"store_id": (key,), "from": (key,)}
+    assert parse_plan(written(file), "again") == file
+
+
+def test_a_number_is_one_key_of_a_number_column_however_it_is_written() -> None:
+    said = "downstream: false\nonly: {store_id: [007, '7', 7.0]}\n"
+    assert scope_of(DAILY_SALES, parse_plan(GOOD + said, "plan.yaml").only or {}).texts == {"store_id": ("7",)}
 
 
 def is_readable(text: str) -> bool:
@@ -52,6 +88,7 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
     ("old", "new", "says"),
     [
         ("name: discount-q1", "name: ../x", "line 1, name"),
+        ("name: discount-q1", "name: " + "x" * 59, "line 1, name"),
         ("gold.daily_sales]", "raw.products]", "line 4, tables.1: 'raw.products' is no table that is computed"),
         ("2017-01-01..2017-03-31", "2017-03-31..2017-01-01", "line 6, days.range: it ends before it starts"),
         ("2017-01-01..2017-03-31", "2017-02-31..2017-03-31", "line 6, days.range"),
@@ -64,8 +101,38 @@ def test_whatever_is_said_can_be_written_and_read(reason: str, policy: str, down
         ("owner: ada\n", "", "owner: Field required"),
         ("owner: ada", "owner: ' '", "line 3, owner: it is blank, or has characters that nobody can see"),
         ("rollout: [10, 100]", "budget: {money: 5}", "line 8, budget: a budget of money needs price_per_core_hour"),
+        ("owner: ada", "only: {store_id: [330]}", "line 3, only: rows of some keys are computed of the named tables"),
+        (
+            "owner: ada",
+            "downstream: false\npolicy: stale\nonly: {store_id: [330]}",
+            "line 5, only: rows of some keys are computed of all named days",
+        ),
+        ("owner: ada", "downstream: false\nonly: {store_id: [330, ~]}", "line 4, only.store_id.1: Input should be"),
+        ("owner: ada", "downstream: false\nonly: {store_id: [330, [1]]}", "line 4, only.store_id.1: Input should be"),
+        ("owner: ada", "downstream: false\nonly: {store_id: []}", "line 4, only.store_id: Tuple should have at least"),
+        ("owner: ada", "downstream: false\nonly: {'1=1': [1]}", "line 4, only.1=1"),
+        ("owner: ada", "downstream: false\nonly:", "line 4, only: it is left blank, which would compute all rows"),
+        ("owner: ada", "downstream: false\nonly: ~", "line 4, only: it is left blank"),
+        ("owner: ada", "only: {store_id: [!!int '007']}", "line 3: !!int gives a value a type"),
+        ("owner: ada", "only: {store_id: [!!str 007]}", "line 3: !!str gives a value a type"),
+        ("owner: ada", "only: !!set {store_id}", "line 3: !!set gives a value a type"),
         ("owner: ada", "owner: [", "line"),
         ("owner: ada", "owner: ada\nowner: bob", "line 4: found duplicate key"),
+        ("2017-01-01..2017-03-31", "0001-01-01..9999-12-31", "line 6, days.range: it has 3,652,059 days"),
+        ("reason: The", "x: &x {reason: y}\n<<: *x\nreasn: The", "line 3: *x repeats what stands elsewhere"),
+        ("rollout: [10, 100]", "budget: {bytes: " + "9" * 400 + "}", "line 8, budget.bytes: Input should be less"),
+        ("rollout: [10, 100]", "budget: {minutes: '1e999999'}", "line 8, budget.minutes: Input should be less"),
+        ("rollout: [10, 100]", "budget: {minutes: '1,5'}", "'1,5' is no number: write digits, as 1.5"),
+        ("rollout: [10, 100]", "budget: {minutes: '1_5'}", "'1_5' is no number: write digits, as 1.5"),
+        ("rollout: [10, 100]", "budget: {minutes: -1}", "line 8, budget.minutes: Input should be greater than 0"),
+        ("rollout: [10, 100]", "budget: {minutes: .nan}", "line 8, budget.minutes: Input should be a finite number"),
+        ("rollout: [10, 100]", "budget: {minutes: .inf}", "line 8, budget.minutes: Input should be a finite number"),
+        ("0.5", "'0,5'", "line 13, gates.0.tolerance_percent: '0,5' is no number"),
+        (
+            "rollout: [10, 100]",
+            "service: {hours: '20:00-20:00'}",
+            "line 8, service.hours: it ends when it begins: leave service out to compute at any time",
+        ),
     ],
 )
 def test_a_mistake_names_its_line_and_field(old: str, new: str, says: str) -> None:
@@ -82,14 +149,60 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
     assert [line.split(", ")[1] for line in caught.value.lines] == ["line 3", "line 8", "line 13"]
 
 
-@pytest.mark.parametrize("content", [b"", b"- 1\n", b"text", b"\xff\xfe", b"a: " + b"[" * 3000, b"x" * (1 << 21)])
+def bomb(levels: int) -> bytes:
+    """A few lines that come to ten to the power of their number texts."""
+    names = [f"n{number}" for number in range(levels)]
+    lines = [f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]" for before, name in pairwise(names)]
+    return "\n".join([f"{names[0]}: &{names[0]} text", *lines]).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"- 1\n",
+        b"text",
+        b"\xff\xfe",
+        b"a: " + b"[" * 3000,
+        b"x" * (1 << 21),
+        bomb(12),
+        b"&a {a: *a}",
+        b"%YAML 1.0\n---\na: b",
+        b'a: "\\UFFFFFFFF"',
+        b"? {a: [b]}\n: c",
+        b"a: 2017-02-30",
+        b"a: !!set b",
+        b"a: \0",
+    ],
+)
 def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "plan.yaml"
     file.write_bytes(content)
     with pytest.raises(PlanFileError, match=r"plan\.yaml"):
         read_plan(file)
-    with pytest.raises(PlanFileError, match="cannot be read"):
-        read_plan(tmp_path / "none.yaml")
+    for path, says in (("none.yaml", "cannot be read"), ("", "cannot be read"), ("a\0b", "can be no file")):
+        with pytest.raises(PlanFileError, match=says):
+            read_plan(tmp_path / path)
+    with pytest.raises(PlanFileError, match="more than 1,048,576 bytes"):
+        read_plan(Path("/dev/zero"))
+
+
+@given(st.lists(st.tuples(st.integers(0, len(GOOD)), st.sampled_from(ODD)), min_size=1, max_size=4))
+def test_whatever_stands_in_a_file_it_is_a_plan_or_refused(odd: list[tuple[int, str]]) -> None:
+    text = GOOD
+    for at, piece in odd:
+        text = text[:at] + piece + text[at:]
+    with suppress(PlanFileError):
+        parse_plan(text, "plan.yaml")
+
+
+def test_a_new_plan_takes_the_place_of_nothing(tmp_path: Path) -> None:
+    file = parse_plan(GOOD, "plan.yaml")
+    new_plan(file, tmp_path / "plan.yaml")
+    assert read_plan(tmp_path / "plan.yaml") == file
+    for taken in ("plan.yaml", "plan.schema.json"):
+        with pytest.raises(PlanFileError, match="Choose another name"):
+            new_plan(file, tmp_path / taken)
 
 
 def test_the_schema_describes_every_field() -> None:

@@ -221,7 +221,7 @@ def test_a_file_that_is_gone_or_another_one_keeps_all_as_it_is(sensors: Sensors)
 
 def test_what_people_decided_is_not_undone(sensors: Sensors) -> None:
     with sensors.open(corrected=False) as platform:
-        withdraw(platform, lambda: sensors.world.spark, "readings/2017-01-05/e.jsonl", AUTHOR)
+        withdraw(platform, lambda: sensors.world.spark, ["readings/2017-01-05/e.jsonl"], AUTHOR)
     refused(sensors, r"people decided about its rows: the withdrawal of readings/2017-01-05/e\.jsonl")
 
 

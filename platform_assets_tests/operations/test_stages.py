@@ -224,9 +224,9 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four tables are staged, and dropped."""
-    folders = set(world.settings.lake.glob("*/*/*Z-*"))
+    folders = set(world.settings.lake_folder.glob("*/*/*Z-*"))
     staged(world)
-    assert set(world.settings.lake.glob("*/*/*Z-*")) - folders
+    assert set(world.settings.lake_folder.glob("*/*/*Z-*")) - folders
 
     monkeypatch.setattr(maintenance, "usage", usage_later)
     with world.open() as platform:
@@ -238,7 +238,7 @@ def test_maintenance_leaves_open_stages_alone_however_old_and_drop_leaves_nothin
         assert dropped
         assert dropped.staged.days[SILVER] == (DAY,)
         assert stage_names(platform.lake) == ()
-    assert set(world.settings.lake.glob("*/*/*Z-*")) == folders
+    assert set(world.settings.lake_folder.glob("*/*/*Z-*")) == folders
 
 
 @pytest.mark.proof

@@ -135,7 +135,7 @@ def test_every_untouched_day_comes_out_as_it_was_published(world: World) -> None
     rows = sum(one.expected.rows for one in found[GOLD].values())
     assert told[-1] == Progress("verifying", GOLD, DAYS, DAYS, rows=rows, finished=True)
     assert current_release(Lake.at(world.settings.lake)) == before
-    assert not (world.settings.lake / "_private").exists()
+    assert not (world.settings.lake_folder / "_private").exists()
 
 
 @pytest.mark.proof

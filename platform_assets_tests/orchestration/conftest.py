@@ -14,10 +14,7 @@ from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.orchestration.daemon import Daemon, enter_world, running_daemon
 from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import SENSORS
-from platform_assets_tests.support.postgres import postgres_server
 from platform_assets_tests.support.world import World
-
-__all__ = ["postgres_server"]
 
 
 @pytest.fixture

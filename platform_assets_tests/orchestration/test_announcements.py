@@ -105,7 +105,7 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
         {
             "text": "silver.readings: 2017-01-01 held.\n"
             "`2017-01-01: 3 rows of day 1 are lost; readers see nothing of it`\n"
-            f"{UI}/assets/silver/readings?view=partitions",
+            f"{UI}/assets/silver.readings?view=partitions",
             "what": "held",
             "table": "silver.readings",
             "days": [
@@ -120,7 +120,7 @@ def test_a_held_day_is_announced_once_with_its_reason_and_a_link(
             "days_in_all": 1,
             "withdraw": [],
             "run": "a run",
-            "link": f"{UI}/assets/silver/readings?view=partitions",
+            "link": f"{UI}/assets/silver.readings?view=partitions",
         }
     ]
     assert capfd.readouterr().err.count("3 rows of day 1 are lost") == 1
@@ -285,11 +285,11 @@ def test_a_day_that_healed_is_announced_once_on_every_channel_that_heard_of_it(
     hook.refuses = []
     make_due(readings)
     tick(daemon)
-    link = f"{UI}/assets/silver/readings?view=partitions"
+    link = f"{UI}/assets/silver.readings?view=partitions"
     assert hook.taken == [
         {
             "text": "silver.readings: 2 days healed, held no more; readers see what was published since.\n"
-            f"2017-01-01 to 2017-01-02\n{link}",
+            f"2017-01-01..2017-01-02\n{link}",
             "what": "healed",
             "table": "silver.readings",
             "days": ["2017-01-01", "2017-01-02"],
@@ -376,6 +376,8 @@ def test_a_signed_message_is_known_by_the_documented_check_and_no_other_is(hook:
     assert is_ours(headers, body, "s3cret")
     assert not is_ours(headers, body, "another")
     assert not is_ours(headers, body + b" ", "s3cret")
+    assert not is_ours({**headers, "Idempotency-Key": "another key"}, body, "s3cret"), "or it could come as a new one"
+    assert not is_ours({name: text for name, text in headers.items() if name != "Idempotency-Key"}, body, "s3cret")
     for sent_at in (time.time() - 3600, time.time() + 3600, "soon"):
         moved = {**headers, "X-Platform-Sent-At": f"{sent_at}".partition(".")[0]}
         assert not is_ours(moved, body, "s3cret")

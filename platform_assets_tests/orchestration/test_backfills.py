@@ -222,7 +222,7 @@ def test_days_that_never_landed_fail_by_name_and_keep_no_other_day_back(
 def test_days_outside_the_calendar_are_refused(daemon: Daemon) -> None:
     backfills = daemon.instance.get_backfills()
     days = {"ranges": [{"start": DAYS[-1], "end": "2017-01-13"}]}
-    given = {"partitionsByAssets": [{"assetKey": {"path": RAW.split(".")}, "partitions": days}]}
+    given = {"partitionsByAssets": [{"assetKey": {"path": [RAW]}, "partitions": days}]}
     answer = ask(daemon, LAUNCH, given=given)["launchPartitionBackfill"]
     assert "range end 2017-01-13 is after the partitions definition end" in answer["message"]
     for outside in ("2016-12-31", "2017-01-13"):

@@ -50,6 +50,13 @@ def test_the_specs_of_all_assets_are_as_reviewed(settings: Settings) -> None:
     assert found == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
 
 
+def test_no_two_tables_look_alike_where_dagster_shows_the_last_part_of_a_key(settings: Settings) -> None:
+    keys = build_definitions(settings).get_repository_def().assets_defs_by_key
+    shown = [key.path[-1] for key in keys]
+    assert {"raw.transactions", "silver.transactions"} <= set(shown)
+    assert len(set(shown)) == len(shown)
+
+
 @pytest.mark.parametrize(
     ("owner", "shown"),
     [
@@ -66,7 +73,7 @@ def test_a_table_may_be_owned_by_whoever_a_contract_names(
     """Dagster would refuse all tables of all domains."""
     with importable(write_domain(tmp_path, contracts=(('"As delivered.", "me"', f'"As delivered.", "{owner}"'),))):
         definitions = build_definitions(settings.model_copy(update={"domains": (PACKAGE,)}))
-    assert described(definitions)["raw/sales"]["owners"] == shown
+    assert described(definitions)["raw.sales"]["owners"] == shown
 
 
 def test_the_definitions_load_in_a_fresh_interpreter() -> None:
@@ -83,6 +90,20 @@ def test_every_dependency_is_on_the_same_day(settings: Settings) -> None:
     for asset in definitions.get_repository_def().assets_defs_by_key.values():
         for spec in asset.specs:
             assert all(dep.partition_mapping is None for dep in spec.deps)
+
+
+def test_an_exposure_lies_downstream_in_the_lineage_and_nobody_can_materialize_it(settings: Settings) -> None:
+    told = build_definitions(settings.model_copy(update={"domains": ("platform_assets_tests.support.domains.told",)}))
+    board, cache = (dg.AssetKey(["exposure", name]) for name in ("week dashboard", "reading cache"))
+    graph = told.get_repository_def().asset_graph
+    assert graph.get(board).parent_keys == {dg.AssetKey(["gold.sensor_week"])}
+    assert graph.get(cache).parent_keys == {dg.AssetKey(["gold.sensor_week"]), dg.AssetKey(["silver.readings"])}
+    assert not graph.get(board).is_executable
+    assert (graph.get(board).owners, graph.get(cache).owners) == (["boards@example.com"], [])
+    assert graph.get(board).metadata["page"].value == "https://boards.example.com/week"
+    assert "exposure" in graph.get(board).kinds
+    tables = told.resolve_job_def("tables").asset_layer.executable_asset_keys
+    assert not {board, cache} & set(tables)
 
 
 def test_dagster_has_a_sentence_for_every_check() -> None:

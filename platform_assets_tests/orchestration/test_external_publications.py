@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from sqlalchemy import text
 from platform_assets.cli.commands.up import show_published
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
+from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.ledger import sync as index
 from platform_assets.orchestration.assets.external_publications import (
     Cursor,
@@ -21,16 +23,17 @@ from platform_assets.orchestration.assets.external_publications import (
     show,
 )
 from platform_assets.orchestration.instance.storage import LocalEventLog
-from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.manifest import Arrival, DayContent, TableChange, Warned, change_of, new_publication
 from platform_assets.spark.tables.schemas import raw_schema
+from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.orchestration.daemon import Daemon, run_one
 from platform_assets_tests.support.orchestration.paper import refresh_on_paper
 from platform_assets_tests.support.orchestration.readings import DAYS, land
-from platform_assets_tests.support.readings import correct, opened, publish_all, put_back
+from platform_assets_tests.support.readings import DAY, correct, opened, publish_all, put_back
 from platform_assets_tests.support.world import World
 
-SILVER = dg.AssetKey(["silver", "readings"])
+SILVER = dg.AssetKey(["silver.readings"])
 
 
 def refresh(world: World, run: str) -> None:
@@ -56,14 +59,14 @@ def test_days_of_the_command_line_are_shown_once(readings: World, daemon: Daemon
     assert tick.skip_reason == "shown now: days published without Dagster, 9 over all tables"
     found = shown(daemon)
     assert list(found) == DAYS[:3]
-    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:3], "of the very first release"
+    assert list(shown(daemon, dg.AssetKey(["raw.readings"]))) == DAYS[:3], "of the very first release"
     with readings.open() as platform:
         now = platform.ledger.current_days("silver.readings")
     for day, event in found.items():
         record = now[date.fromisoformat(day)]
         assert event.tags == {"dagster/data_version": record.digest}
         assert event.metadata["dagster/row_count"].value == record.rows
-        assert "`refresh`, not by a run of Dagster (refresh-1)" in str(event.metadata["published by"].value)
+        assert "(`refresh`), not by a run of Dagster (refresh-1)" in str(event.metadata["published by"].value)
     asset = dg.AssetCheckKey(SILVER, "contract")
     [check] = daemon.instance.event_log_storage.get_latest_asset_check_execution_by_key([asset]).values()
     assert check.event is not None
@@ -86,7 +89,7 @@ def test_what_a_run_published_or_replaced_is_its_own_to_tell(readings: World, da
     with readings.open() as platform:
         found = list(published_elsewhere(daemon.instance, platform, Cursor()))
     told = {
-        (".".join(event.asset_key.path), event.partition)
+        (event.asset_key.to_user_string(), event.partition)
         for part in found
         for event in part.events
         if isinstance(event, dg.AssetMaterialization)
@@ -121,10 +124,10 @@ def test_a_day_that_is_published_and_shown_again_is_shown_as_it_is_then(readings
         land(readings, day, DAYS[0], name=f"correction-{number}.jsonl")
         refresh(readings, f"refresh-{number}")
         assert "shown now" in str(daemon.tick("published_elsewhere").skip_reason)
-        event = shown(daemon, dg.AssetKey(["raw", "readings"]))[DAYS[0]]
+        event = shown(daemon, dg.AssetKey(["raw.readings"]))[DAYS[0]]
         assert f"(refresh-{number})" in str(event.metadata["published by"].value)
     assert daemon.tick("published_elsewhere").skip_reason == "nothing was published without Dagster"
-    asset = dg.AssetCheckKey(dg.AssetKey(["raw", "readings"]), "contract")
+    asset = dg.AssetCheckKey(dg.AssetKey(["raw.readings"]), "contract")
     history = daemon.instance.event_log_storage.get_asset_check_execution_history(asset, limit=100)
     assert sorted(str(result.partition) for result in history) == DAYS[:3]
 
@@ -168,7 +171,7 @@ def test_a_day_that_had_rows_before_it_came_is_shown_once_it_counts(
     daemon.reload()
     refresh(first, "refresh-1")
     daemon.tick("published_elsewhere")
-    assert list(shown(daemon, dg.AssetKey(["raw", "readings"]))) == DAYS[:1]
+    assert list(shown(daemon, dg.AssetKey(["raw.readings"]))) == DAYS[:1]
     assert (told(DAYS[0]), told(DAYS[1])) == ([], [])
     land(readings, DAYS[1], DAYS[2])
     refresh(readings.on(DAYS[1]), "refresh-2")
@@ -203,6 +206,85 @@ def test_a_rollback_that_is_indexed_after_a_later_publication_is_shown_all_the_s
         assert SILVER in told, "or its page shows what was rolled back for ever"
 
 
+def checks_of(found: Iterable[Elsewhere], day: date, key: dg.AssetKey = SILVER) -> dict[str, dg.AssetCheckEvaluation]:
+    """What the checks say of a day of a table, by name."""
+    return {
+        event.check_name: event
+        for part in found
+        for event in part.events
+        if isinstance(event, dg.AssetCheckEvaluation) and (event.asset_key, event.partition) == (key, str(day))
+    }
+
+
+def test_what_gates_warned_of_at_a_terminal_is_a_warning_in_dagster_until_the_day_heals(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        half = Warned(gate="volume", found="416 rows", expected="780 to 840 rows are usual")
+        publish(platform, "silver.readings", [DAY], 2, warnings=(half,))
+        instance = dg.DagsterInstance.ephemeral()
+        checks = checks_of(published_elsewhere(instance, platform, Cursor()), DAY)
+        assert {name: check.passed for name, check in checks.items()} == {
+            "contract": True,
+            "conservation": True,
+            "volume": False,
+        }
+        warned = checks["volume"]
+        assert warned.severity == dg.AssetCheckSeverity.WARN
+        assert not warned.blocking
+        assert str(warned.description).splitlines()[0] == str(half)
+        assert {name: value.value for name, value in warned.metadata.items()} == {
+            "expected": "780 to 840 rows are usual",
+            "found": "416 rows",
+            "what came with it": f"platform-assets why silver.readings {DAY}",
+        }
+        publish(platform, "silver.readings", [DAY], 3)
+        healed = checks_of(published_elsewhere(instance, platform, Cursor()), DAY)
+        assert all(check.passed for check in healed.values())
+
+
+def test_refused_rows_of_a_delivery_that_was_taken_at_a_terminal_are_a_warning_in_dagster(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        since, contract = max(platform.ledger.indexed().values()), platform.catalogue["raw.readings"]
+        content = DayContent(files=(), base=(), digest="0-7-0-0-0", rows=0, bytes=0)
+        change = TableChange(table=contract.name, schema_string=raw_schema(contract).json(), days={DAY: content})
+        file = Arrival(
+            table=contract.name, path=f"readings/{DAY}/a.csv", arrival_date=DAY, size=1, sha256="a", modified_ns=1,
+            landed=10, taken=7, refused=3,
+        )  # fmt: skip
+        publish_changes(platform, new_publication(), "ingest", [change], Author("r", "refresh"), arrivals=[file])
+        found = published_elsewhere(dg.DagsterInstance.ephemeral(), platform, Cursor(since))
+        checks = checks_of(found, DAY, dg.AssetKey(["raw.readings"]))
+    assert {name: check.passed for name, check in checks.items()} == {"contract": False, "conservation": True}
+    assert checks["contract"].severity == dg.AssetCheckSeverity.WARN
+    assert "3 of 10 rows refused" in str(checks["contract"].description)
+
+
+def test_a_check_says_in_whole_sentences_who_published_put_back_or_erased(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        since, instance = max(platform.ledger.indexed().values()), dg.DagsterInstance.ephemeral()
+        wrong = correct(platform)
+        found = checks_of(published_elsewhere(instance, platform, Cursor(since)), DAY)
+        put_back(platform, wrong)
+        back = checks_of(published_elsewhere(instance, platform, Cursor(since)), DAY)
+        [now] = platform.ledger.current_days("silver.readings", among=[DAY]).values()
+        change = change_of(manifest_of(platform.lake, now.publication), "silver.readings")
+        publish_changes(platform, new_publication(), "erasure", [change], Author("erase", "request 1", "zoe"))
+        erased = checks_of(published_elsewhere(instance, platform, Cursor(since)), DAY)
+    said = [str(checks["volume"].description) for checks in (found, back, erased)]
+    assert said[0].startswith("Kept nothing of the day back when it was published, by ")
+    assert said[0].endswith(" (`a test`), not by a run of Dagster.")
+    assert said[1] == (
+        "Kept nothing back of what the day was when that was first published; it was put back, by Zoë "
+        "(`it was wrong`), not by a run of Dagster."
+    )
+    assert said[2] == (
+        "Kept nothing of the day back when it was published; rows were taken out of it since, by zoe (`request 1`), "
+        "not by a run of Dagster."
+    )
+
+
 def test_a_lake_that_no_daemon_ever_looked_at_is_shown_before_its_pages_are_only_looked_at(
     readings: World, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +312,6 @@ def test_days_of_the_command_line_have_the_charts_of_a_run(readings: World, daem
     daemon.tick("published_elsewhere")
     for event in shown(daemon).values():
         assert "rows of silver.readings" in str(event.metadata["rows by day"].value)
-    gold = shown(daemon, dg.AssetKey(["gold", "sensor_week"]))
+    gold = shown(daemon, dg.AssetKey(["gold.sensor_week"]))
     assert "preview" in gold[DAYS[2]].metadata
     assert "preview" not in gold[DAYS[1]].metadata

@@ -88,7 +88,7 @@ def test_its_check_is_red_on_the_day_and_the_table_does_not_say_that_all_is_well
     assert days_of_check(daemon, SILVER, "volume") == {"SUCCEEDED": [DAYS[0], DAYS[2]], "FAILED": [DAY]}
     assert days_of_check(daemon, SILVER, "contract") == {"SUCCEEDED": LOADED}
     [held] = daemon.instance.event_log_storage.get_asset_check_execution_history(
-        dg.AssetCheckKey(dg.AssetKey(SILVER.split(".")), "volume"), limit=1
+        dg.AssetCheckKey(dg.AssetKey([SILVER]), "volume"), limit=1
     )
     assert held.evaluation is not None
     assert held.evaluation.severity == dg.AssetCheckSeverity.ERROR

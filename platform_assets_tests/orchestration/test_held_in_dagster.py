@@ -96,7 +96,7 @@ def test_a_failed_run_of_assets_leaves_good_days_green_and_days_without_history_
         instance=daemon.instance,
         asset_selection=[asset_key(GOLD)],
         partition_key=LAST,
-        run_config=QUIET | {"ops": {"gold__sensor_week": {"config": {"force": True}}}},
+        run_config=QUIET | {"ops": {"gold_sensor_week": {"config": {"force": True}}}},
     )
     assert alone.success
     assert days_of_check(daemon, GOLD, "contract") == {"SUCCEEDED": [FIRST, LAST]}
@@ -120,7 +120,7 @@ def test_a_day_held_at_a_terminal_is_red_until_its_delivery_is_withdrawn(shown: 
     assert f"platform-assets withdraw {BAD} " in reasons(daemon, run)
 
     with readings.open() as platform:
-        withdraw(platform, lambda: readings.spark, BAD, Author("a person", "it should not have come"))
+        withdraw(platform, lambda: readings.spark, [BAD], Author("a person", "it should not have come"))
     readings.refresh()
     daemon.tick("published_elsewhere")
     assert days_of_asset(daemon, GOLD) == {"MATERIALIZED": [FIRST, LAST]}

@@ -39,9 +39,7 @@ def backfill(daemon: Daemon, *tables: str) -> None:
     """What the UI's "Materialize all" does, by the backfill daemon's own code."""
     graph = daemon.workspace.create_request_context().asset_graph
     every_day = PartitionsSelector(ranges=[PartitionRangeSelector(start=DAYS[0], end=DAYS[-1])])
-    days = [
-        PartitionsByAssetSelector(asset_key=dg.AssetKey(table.split(".")), partitions=every_day) for table in tables
-    ]
+    days = [PartitionsByAssetSelector(asset_key=dg.AssetKey([table]), partitions=every_day) for table in tables]
     name = f"backfill{time.monotonic_ns()}"
     daemon.instance.add_backfill(
         PartitionBackfill.from_partitions_by_assets(name, graph, time.time(), {}, daemon.instance, days, None, None, {})

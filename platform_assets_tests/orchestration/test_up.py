@@ -31,7 +31,7 @@ TICKS = """{
     ... on Sensors { results { name sensorState { ticks(limit: 1) { skipReason } } } }
   }
 }"""
-FORCE = json.dumps({"ops": {"silver__readings": {"config": {"force": True}}}})
+FORCE = json.dumps({"ops": {"silver_readings": {"config": {"force": True}}}})
 UP = "from platform_assets.cli import main; main()"
 
 
@@ -144,7 +144,7 @@ def test_runs_outlive_killed_parts_of_up_and_a_killed_run_of_a_backfill_is_tried
             kill(state, part)
         wait_for(lambda: in_state(address, "refresh", "SUCCESS"))
 
-        keys = ", ".join(f"{{path: {json.dumps(table.split('.'))}}}" for table in (RAW, SILVER, GOLD))
+        keys = ", ".join(f"{{path: {json.dumps([table])}}}" for table in (RAW, SILVER, GOLD))
         given = f"assetSelection: [{keys}], partitionNames: {json.dumps(DAYS)}, runConfigData: {json.dumps(FORCE)}"
         launch = f"mutation {{ launchPartitionBackfill(backfillParams: {{ {given} }}) {{ __typename }} }}"
         wait_for(lambda: "LaunchBackfillSuccess" in str(ask(address, launch)))

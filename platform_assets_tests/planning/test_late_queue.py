@@ -69,7 +69,7 @@ def test_every_row_that_waits_is_decided_by_one_of_a_table_s_parts(queue: list[L
 def test_what_a_decision_is_about_is_told_in_words() -> None:
     assert str(LateSelection(arrival="a/2017-01-01/b.csv")) == "a/2017-01-01/b.csv"
     assert str(LateSelection(table="raw.x", days=days(0, 0))) == "raw.x on 2017-01-01"
-    assert str(LateSelection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01 to 2017-01-03"
+    assert str(LateSelection(table="raw.x", days=days(0, 2))) == "raw.x on 2017-01-01..2017-01-03"
     assert str(LateSelection(table="raw.x", days=days(0, 2) - days(1, 1))) == "raw.x on 2017-01-01, 2017-01-03"
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from platform_assets.planning.outbox import MOST_TRIES, key_of, message_of, next_try
-from platform_assets_tests.support.ledger_records import NOON, nth, publication_record
+from platform_assets.records.manifest import Warned
+from platform_assets_tests.support.ledger_records import NOON, day_record, nth, publication_record
 
 KEYS = st.text(st.sampled_from("0123456789abcdef"), min_size=32, max_size=32)
 TRIES = st.integers(1, MOST_TRIES - 1)
@@ -71,6 +73,8 @@ def test_a_message_says_which_days_of_which_tables_a_publication_changed_and_why
             {"table": "gold.a", "days": ["2017-01-01"], "days_in_all": 1},
             {"table": "gold.b", "days": ["2017-01-02..2017-01-04", "2017-01-10"], "days_in_all": 4},
         ],
+        "warnings": [],
+        "days_warned": 0,
         "why": "because",
         "by": "Zoë",
         "at": NOON.isoformat(),
@@ -78,6 +82,20 @@ def test_a_message_says_which_days_of_which_tables_a_publication_changed_and_why
     assert message.key == said["key"]
     scattered = message_of(record, "a dashboard", {"gold.a": [nth(n) for n in (1, 3, 5, 7)]})
     assert scattered is not None
-    assert scattered.title == "Release 7 changed gold.a: 4 days, 2017-01-02 to 2017-01-08."
+    assert scattered.title == "Release 7 changed gold.a: 2017-01-02, 2017-01-04, 2017-01-06 and 1 more."
     assert message_of(record, "a dashboard", {"gold.c": []}) is None
     assert key_of("p", "a") != key_of("p", "b")
+
+
+def test_a_message_says_what_gates_found_of_the_days_that_changed_for_its_exposure() -> None:
+    half = Warned(gate="volume", found="416 rows", expected="780 to 840 rows are usual")
+    made = [replace(day_record("publication-0007", nth(n), table="gold.a"), warnings=(half,)) for n in range(30)]
+    message = message_of(publication_record(7, made), "a dashboard", {"gold.a": [nth(n) for n in range(1, 30)]})
+    assert message is not None
+    said = json.loads(message.body)
+    assert (said["days_warned"], len(said["warnings"])) == (29, 20)
+    assert said["warnings"][0] == {"table": "gold.a", "day": "2017-01-02", **half.model_dump()}
+    assert f"Of 29 days gates warned, first: `gold.a 2017-01-02 {half}`" in said["text"]
+    other = message_of(publication_record(7, made), "a dashboard", {"gold.b": [nth(1)]})
+    assert other is not None
+    assert json.loads(other.body)["days_warned"] == 0, "of what it does not read it is told nothing"

@@ -111,7 +111,7 @@ class Office:
         before = self.withdrawn.get(path, False)
         try:
             with world.open() as platform:
-                withdraw(platform, lambda: world.spark, path, person())
+                withdraw(platform, lambda: world.spark, [path], person())
             self.withdrawn[path] = True
         except Died:
             self.withdrawn[path] = before or None

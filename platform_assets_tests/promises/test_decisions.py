@@ -61,7 +61,7 @@ def decide(story: History, random: Random, taken: list[str], gone: set[str], lat
             approve(platform, lambda: story.world.spark, LateSelection(arrival=chosen), person())
             late.discard(chosen)
         bad = random.choice([path for path in taken if path not in gone])
-        withdraw(platform, lambda: story.world.spark, bad, person())
+        withdraw(platform, lambda: story.world.spark, [bad], person())
         gone.add(bad)
 
 

@@ -46,8 +46,11 @@ def test_what_a_person_accepts_is_shown_and_counted_and_keeps_no_day_back():
     accepted = blocked.accepted_by_hand()
     assert accepted.outcome == "warned"
     assert accepted.sentence == "volume is odd; accepted by hand"
-    assert DayChecks(3, (accepted,)).accepted == {"accepted_volume": 1}
+    assert DayChecks(3, (accepted,)).figures == {"accepted_volume": 1}
     assert not DayChecks(3, (accepted,)).blocking
+    assert not DayChecks(3, (accepted,)).warnings, "somebody has looked at it"
+    [warned] = DayChecks(3, (checked("volume", [finding("volume", "warn")], "", {}), accepted)).warnings
+    assert warned.gate == "volume"
     passed = checked("volume", (), "fine", {})
     assert passed.accepted_by_hand() == passed
 

@@ -52,9 +52,9 @@ def test_a_finding_counts_all_days_and_names_the_first_as_ranges():
     assert finding.severity == "warn"
     assert finding.numbers == {"overdue_days": 11}
     assert finding.examples == (
-        "2017-01-01 to 2017-01-03",
+        "2017-01-01..2017-01-03",
         "2017-01-06",
-        "2017-01-08 to 2017-01-09",
+        "2017-01-08..2017-01-09",
         "2017-01-11",
         "2017-01-13",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from platform_assets.contracts import Checks
 from platform_assets.domains.retail.contracts import SILVER_TRANSACTIONS
-from platform_assets.quality.set_aside import much_quarantined, quarantine_finding
+from platform_assets.quality.set_aside import quarantine_finding
 
 DAY = date(2017, 5, 2)
 
@@ -24,7 +24,7 @@ def test_a_day_of_which_hardly_anything_is_good_is_warned_of_with_both_numbers()
     assert not finding.blocks
     assert finding.message == (
         "silver.transactions on 2017-05-02: of 831 of 832 keys every row is in quarantine, more than 10 %; "
-        "`read quarantine.transactions --day 2017-05-02` shows them"
+        "`platform-assets read quarantine.transactions --day 2017-05-02` shows them"
     )
 
 
@@ -34,7 +34,7 @@ def test_a_day_of_which_hardly_anything_is_good_is_warned_of_with_both_numbers()
 )
 def test_the_limit_is_the_contract_s_and_may_be_reached(percent: int, keys: int, bad: int, *, warns: bool) -> None:
     contract = replace(SILVER_TRANSACTIONS, checks=Checks(aside_percent=percent))
-    assert much_quarantined(contract, figures(keys, bad)) is warns
+    assert (quarantine_finding(contract, DAY, figures(keys, bad)) is not None) is warns
 
 
 def test_nothing_is_said_of_days_whose_keys_were_not_counted() -> None:

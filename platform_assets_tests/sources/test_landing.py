@@ -15,9 +15,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from platform_assets.contracts import LandingFiles
-from platform_assets.sources import content, landing
-from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, changed_since, hashed, list_landing
+from platform_assets.sources import content, hashes, landing
+from platform_assets.sources.hashes import Hashes
+from platform_assets.sources.landing import Known, LandedFile, Listing, Problem, list_landing
 from platform_assets.sources.limits import Limits
+from platform_assets.sources.taking import changed_since, hashed
 
 DAY = "2017-01-02"
 UNTIL = date(2017, 1, 5)
@@ -65,6 +67,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return seen
 
 
+@pytest.fixture
+def rested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every file had not been touched for longer than its file system could fail to tell."""
+    monkeypatch.setattr(hashes, "RESTS_NS", 0)
+
+
 def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY, age_s: float = 60) -> Path:
     file = root / "sales" / day / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -75,9 +83,16 @@ def deliver(root: Path, name: str, content: bytes = b"a\n1\n", *, day: str = DAY
 
 
 def look(
-    root: Path, known: dict[str, Known] | None = None, settle_s: float = 2, complete: str | None = None
+    root: Path,
+    known: dict[str, Known] | None = None,
+    settle_s: float = 2,
+    complete: str | None = None,
+    hashes: Hashes | None = None,
+    among: set[str] | None = None,
 ) -> Listing:
-    return list_landing(root, LandingFiles("sales", complete), known or {}, until=UNTIL, settle_s=settle_s)
+    source = LandingFiles("sales", complete)
+    own = hashes or Hashes()
+    return list_landing(root, source, known or {}, until=UNTIL, settle_s=settle_s, hashes=own, among=among)
 
 
 def remembered(files: Iterable[LandedFile], *, refused: bool = False) -> dict[str, Known]:
@@ -230,7 +245,8 @@ def test_a_file_replaced_after_it_was_taken_is_not_taken_and_both_versions_are_n
     [problem] = listing.problems
     assert problem.message.startswith(f"was replaced: 5 bytes with sha256 {first.sha256[:12]} were taken")
     assert "now there are 7 bytes with" in problem.message
-    assert problem.message.endswith("deliver a correction under a new name")
+    assert problem.message.endswith("deliver a correction under a new name, or give this file one")
+    assert problem.is_replaced
 
 
 def test_a_listing_reads_no_file_however_large(root, reads):
@@ -241,7 +257,8 @@ def test_a_listing_reads_no_file_however_large(root, reads):
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_only_a_file_that_was_touched_since_is_read_and_once(root, reads, refused):
+def test_only_a_file_that_was_touched_since_is_read_and_once(root, reads, refused, rested, tmp_path):
+    state = tmp_path / "hashed.json"
     file = deliver(root, "a.csv", b"first")
     deliver(root, "b.csv", b"second")
     known = remembered(look(root).pending, refused=refused)
@@ -249,14 +266,64 @@ def test_only_a_file_that_was_touched_since_is_read_and_once(root, reads, refuse
     assert not look(root, known).pending
     assert reads == []
     os.utime(file, (1, 1))
-    assert [look(root, known).pending for _ in range(3)] == [()] * 3
+    assert [look(root, known, hashes=Hashes(state)).pending for _ in range(3)] == [()] * 3, "each as another process"
     assert reads == [file]
     file.write_bytes(b"FIRST")
     os.utime(file, (2, 2))
-    listings = [look(root, known) for _ in range(3)]
+    listings = [look(root, known, hashes=Hashes(state)) for _ in range(3)]
     assert reads == [file, file]
     assert [len(listing.pending) for listing in listings] == [int(refused)] * 3
     assert [len(listing.problems) for listing in listings] == [int(not refused)] * 3
+
+
+def test_who_asks_about_some_files_is_told_of_these_alone_and_no_other_is_read(root, reads):
+    files = [deliver(root, "a.csv"), deliver(root, "b.csv"), deliver(root, "a.csv", day="2017-01-03")]
+    known = remembered(look(root).pending)
+    reads.clear()
+    for file in files:
+        file.write_bytes(b"another")
+        os.utime(file, (1, 1))
+    deliver(root, "new.csv")
+    deliver(root, "a.csv", day="no date")
+    named = {f"sales/{DAY}/a.csv", f"sales/{DAY}/gone.csv", "sales/2017-01-04/a.csv", f"elsewhere/{DAY}/a.csv"}
+    listing = look(root, known, among=named)
+    assert (listing.pending, listing.growing, listing.delivered) == ((), (), frozenset())
+    assert [(problem.path, problem.is_replaced) for problem in listing.problems] == [(f"sales/{DAY}/a.csv", True)]
+    assert reads == [files[0]]
+
+
+def test_a_version_that_the_next_could_not_be_told_from_is_read_again(root, reads, tmp_path):
+    file = deliver(root, "a.csv", b"first")
+    known = remembered(look(root).pending)
+    os.utime(file, (1, 1))
+    reads.clear()
+    own = Hashes(tmp_path / "hashed.json")
+    for _ in range(2):
+        look(root, known, hashes=own)
+    assert reads == [file, file], "its inode changed less than two seconds ago"
+
+
+@pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"a": 1}', b'{"a": [[1, 2, 3], "x"]}', b"\xff", b"[" * 100_000])
+def test_what_is_remembered_and_cannot_be_read_costs_a_look(root, reads, tmp_path, rested, kept):
+    state = tmp_path / "hashed.json"
+    state.write_bytes(kept)
+    file = deliver(root, "a.csv", b"first")
+    known = remembered(look(root).pending)
+    os.utime(file, (1, 1))
+    reads.clear()
+    for _ in range(2):
+        assert not said(look(root, known, hashes=Hashes(state)))
+    assert reads == [file]
+
+
+def test_what_is_taken_is_hashed_whatever_is_remembered(root, tmp_path, rested):
+    file = deliver(root, "a.csv", b"first")
+    own = Hashes(tmp_path / "hashed.json")
+    [landed] = look(root, hashes=own).pending
+    own.learn(file, landed.state, "0" * 64)
+    own.keep()
+    [[taken], _] = hashed(look(root, hashes=own).pending)
+    assert taken.sha256 == "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem_and_no_end(root, monkeypatch):
@@ -415,6 +482,26 @@ def test_a_landing_root_that_is_itself_a_link_is_fine(root, tmp_path):
     deliver(tmp_path / "elsewhere", "a.csv")
     root.symlink_to(tmp_path / "elsewhere")
     assert len(look(root).pending) == 1
+
+
+def test_a_landing_root_that_is_a_link_to_itself_has_nothing_to_take(root):
+    """What is wrong with the root is told once, by whoever looks at it, and not for every source."""
+    root.symlink_to(root)
+    assert look(root) == Listing((), (), (), frozenset())
+
+
+def test_a_landing_root_that_became_a_link_to_itself_is_told_of_what_was_listed(root):
+    deliver(root, "a.csv")
+    listed = look(root).pending
+    root.rename(root.with_name("moved"))
+    root.symlink_to(root)
+    assert [problem.message for problem in hashed(listed)[1]] == ["cannot be read: Too many levels of symbolic links"]
+
+
+def test_a_source_folder_that_is_a_link_to_itself_is_named(root):
+    root.mkdir()
+    (root / "sales").symlink_to("sales")
+    assert said(look(root))["sales"].startswith("cannot be listed: Too many levels of symbolic links")
 
 
 @pytest.mark.parametrize("name", ["january", "2017-13-01", "20170102", "2017-W01-1", "2017-1-2", "2017-01-02T00"])

@@ -1,4 +1,4 @@
-"""Delta's jars: brought once, known by content, never half there."""
+"""The jars that Spark needs: brought once, known by content, never half there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import check_jars
-from platform_assets.spark.session.jars import NEEDED, JarsError, delta_jars, faults
+from platform_assets.spark.session.jars import ALWAYS, JarsError, faults, spark_jars
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets_tests.support.installation import JARS
 from platform_assets_tests.support.java import fake_java
@@ -26,8 +26,8 @@ UNREACHABLE = """<ivysettings>
 @pytest.fixture(scope="session")
 def brought() -> Path:
     """The project's jars, brought first if this is the first run of all."""
-    delta_jars(load_settings())
-    assert not faults(JARS)
+    spark_jars(load_settings())
+    assert not faults(JARS, ALWAYS)
     return JARS
 
 
@@ -35,7 +35,7 @@ def brought() -> Path:
 def registry(brought: Path, tmp_path: Path) -> str:
     """A registry in a folder: the real files, in the layout of Maven, with the real Ivy reading them."""
     root = tmp_path / "registry"
-    for jar in NEEDED:
+    for jar in ALWAYS:
         folder = root / jar.organisation.replace(".", "/") / jar.module / jar.revision
         folder.mkdir(parents=True)
         shutil.copy(brought / jar.file, folder)
@@ -55,52 +55,52 @@ def settings_with(registry: str, tmp_path: Path) -> Settings:
 
 def test_jars_are_brought_once_and_then_need_neither_network_nor_java(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    paths = delta_jars(settings)
-    assert [path.name for path in paths] == [jar.file for jar in NEEDED]
+    paths = spark_jars(settings)
+    assert [path.name for path in paths] == [jar.file for jar in ALWAYS]
     shutil.rmtree(tmp_path / "registry")
     no_java = Java(tmp_path / "no-java", 17, "")
-    assert delta_jars(settings, no_java) == paths
-    assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in NEEDED)])
+    assert spark_jars(settings, no_java) == paths
+    assert sorted(path.name for path in settings.jars.iterdir()) == sorted([".lock", *(jar.file for jar in ALWAYS)])
 
 
 @pytest.mark.parametrize("damage", [b"PK\x03\x04 half a jar", pytest.param(b"", marks=pytest.mark.proof)])
 def test_a_damaged_jar_is_noticed_and_brought_again(damage: bytes, registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    path = delta_jars(settings)[0]
+    path = spark_jars(settings)[0]
     path.write_bytes(damage)
     assert not check_jars(settings).ok
-    delta_jars(settings)
-    assert not faults(settings.jars)
+    spark_jars(settings)
+    assert not faults(settings.jars, ALWAYS)
     assert check_jars(settings).ok
 
 
 def test_a_damaged_jar_without_a_network_is_an_error_that_says_what_to_put_where(tmp_path: Path, brought: Path) -> None:
     settings = settings_with("http://localhost:1/", tmp_path)
     settings.jars.mkdir(parents=True)
-    for jar in NEEDED:
+    for jar in ALWAYS:
         shutil.copy(brought / jar.file, settings.jars)
-    (settings.jars / NEEDED[0].file).write_bytes(b"damaged")
+    (settings.jars / ALWAYS[0].file).write_bytes(b"damaged")
     with pytest.raises(JarsError, match="cannot be reached") as caught:
-        delta_jars(settings)
-    assert f"{NEEDED[0].organisation}:{NEEDED[0].module}:{NEEDED[0].revision}" in caught.value.todo
+        spark_jars(settings)
+    assert f"{ALWAYS[0].organisation}:{ALWAYS[0].module}:{ALWAYS[0].revision}" in caught.value.todo
     assert str(settings.jars) in caught.value.todo
     assert not list(settings.jars.glob(".resolving-*"))
 
 
 def test_a_registry_that_delivers_other_files_is_refused(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
-    for path in (tmp_path / "registry").rglob(NEEDED[1].file):
+    for path in (tmp_path / "registry").rglob(ALWAYS[1].file):
         path.write_bytes(b"PK\x03\x04 something else")
     with pytest.raises(JarsError, match="another content than the release it is named after"):
-        delta_jars(settings)
-    assert not (settings.jars / NEEDED[1].file).exists()
+        spark_jars(settings)
+    assert not (settings.jars / ALWAYS[1].file).exists()
 
 
 def test_a_leftover_of_a_killed_process_does_not_matter(registry: str, tmp_path: Path) -> None:
     settings = settings_with(registry, tmp_path)
     (settings.jars / ".resolving-dead" / "brought").mkdir(parents=True)
-    delta_jars(settings)
-    assert not faults(settings.jars)
+    spark_jars(settings)
+    assert not faults(settings.jars, ALWAYS)
     assert not list(settings.jars.glob(".resolving-*"))
 
 
@@ -109,12 +109,12 @@ def test_many_who_ask_at_once_make_one_request(registry: str, tmp_path: Path) ->
     real = find_java().executable
     calls = tmp_path / "calls"
     counting = Java(fake_java(tmp_path / "bin", f'echo call >> "{calls}"; exec "{real}" "$@"'), 17, "")
-    asking = [threading.Thread(target=delta_jars, args=(settings, counting)) for _ in range(4)]
+    asking = [threading.Thread(target=spark_jars, args=(settings, counting)) for _ in range(4)]
     for thread in asking:
         thread.start()
     for thread in asking:
         thread.join()
-    assert not faults(settings.jars)
+    assert not faults(settings.jars, ALWAYS)
     assert calls.read_text().splitlines() == ["call"]
 
 
@@ -122,13 +122,13 @@ def test_what_ivy_says_goes_to_the_log_and_not_to_the_screen(
     registry: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = settings_with(registry, tmp_path)
-    delta_jars(settings)
+    spark_jars(settings)
     assert capfd.readouterr() == ("", "")
-    assert NEEDED[0].module in (settings.state / "logs" / "spark.log").read_text()
+    assert ALWAYS[0].module in (settings.state / "logs" / "spark.log").read_text()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = load_settings(state=tmp_path / "state", jars=tmp_path / "file" / "jars")
     with pytest.raises(JarsError, match="cannot be written to"):
-        delta_jars(settings)
+        spark_jars(settings)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.class_archive import archive_path, class_archive
-from platform_assets.spark.session.jars import NEEDED, delta_jars
+from platform_assets.spark.session.jars import ALWAYS, spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.session import configuration, create_session
 from platform_assets_tests.support.installation import JARS
@@ -99,7 +99,7 @@ def test_the_settings_win_over_the_tuning(settings: Settings) -> None:
 
 
 def test_a_local_session_is_bound_to_this_machine_and_a_cluster_gets_the_jars(settings: Settings) -> None:
-    jars = delta_jars(settings)
+    jars = spark_jars(settings)
     local = configuration(settings, jars)
     assert (local["spark.driver.host"], local["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
     cluster = configuration(load_settings(state=settings.state, spark_master="spark://host:7077"), jars)
@@ -182,7 +182,7 @@ print(os.path.exists(f"/proc/{jvm}"), SparkContext._gateway)
 def test_folders_with_spaces_and_odd_characters_work(tmp_path: Path) -> None:
     state = tmp_path / "a state, 'quoted' & umläut"
     (state / "jars").mkdir(parents=True)
-    for jar in NEEDED:
+    for jar in ALWAYS:
         (state / "jars" / jar.file).symlink_to(JARS / jar.file)
     settings = load_settings(state=state)
     code = """
@@ -236,8 +236,8 @@ def own_jars(tmp_path: Path) -> Settings:
     """An installation with jars of its own, so that it has no class archive yet."""
     settings = load_settings(state=tmp_path / "state", spark_driver_memory="1g")
     settings.jars.mkdir(parents=True)
-    delta_jars(load_settings(jars=JARS))
-    for jar in NEEDED:
+    spark_jars(load_settings(jars=JARS))
+    for jar in ALWAYS:
         shutil.copy(JARS / jar.file, settings.jars)
     return settings
 

@@ -14,7 +14,7 @@ from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.planning.fingerprints import fingerprints
-from platform_assets.records.manifest import DataFile, DayContent, TableChange, new_publication
+from platform_assets.records.manifest import DataFile, DayContent, TableChange, Warned, new_publication
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets_tests.support.places import on_disk
 
@@ -27,6 +27,7 @@ def publish(
     told: date | None = None,
     *,
     filed: bool = False,
+    warnings: tuple[Warned, ...] = (),
 ) -> str:
     """Publish days whose digest has a number in it, made from what is there.
 
@@ -37,6 +38,7 @@ def publish(
         number: for the digest.
         told: of raw, the day to which a tombstone says that a record has gone.
         filed: each day gets a file that nobody reads; else the table's own log has nothing to say.
+        warnings: what gates found of each day.
     """
     contract, snapshot, publication = platform.catalogue[table], LakeSnapshot.now(platform), new_publication()
     digests = {read.table: snapshot.digests(read.table) for read in contract.inputs}
@@ -49,7 +51,13 @@ def publish(
         if told or filed:
             files = (*files, _file(platform.lake, table, publication, day, told))
         contents[day] = DayContent(
-            files=files, base=base, digest=f"0-{number}-0-0-0", rows=0, bytes=0, fingerprint=made_from[day]
+            files=files,
+            base=base,
+            digest=f"0-{number}-0-0-0",
+            rows=0,
+            bytes=0,
+            fingerprint=made_from[day],
+            warnings=warnings,
         )
     change = TableChange(
         table=table,

@@ -100,9 +100,9 @@ def hold(day: date, *, refused: Refused = _BAD, gate: str = "contract", reason: 
 
 def approval(arrival: str = "transactions/2017-01-09/late.csv") -> LateDecision:
     """That somebody approved late rows."""
-    return LateDecision("approval", RAW, arrival, FIRST, "checked", "Zoë", NOON)
+    return LateDecision("approval", RAW, arrival, FIRST, reason="checked", who="Zoë", created_at=NOON)
 
 
 def pinned(publication: str, kind: Literal["pin", "unpin"] = "pin", name: str = "") -> PinDecision:
     """That somebody pinned a release, or let it go."""
-    return PinDecision(kind, publication, name, "closed books", "Max", NOON)
+    return PinDecision(kind, publication, name, reason="closed books", who="Max", created_at=NOON)

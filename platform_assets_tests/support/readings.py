@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse.releases import publication_of
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.stages.store import write_stage
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.selection import AUTOMATIC, Request
+from platform_assets.records.manifest import DayContent, TableChange
+from platform_assets.records.staged_days import StagedDays
 from platform_assets.settings import Settings, load_settings
+from platform_assets.spark.tables.schemas import spark_schema
 from platform_assets_tests.support.days_on_paper import publish
 
 RAW, SILVER, GOLD = "raw.readings", "silver.readings", "gold.sensor_week"
 DAYS = [date(2017, 1, 1) + timedelta(days=n) for n in range(9)]
 DAY = DAYS[7]
 """With a day on either side, whose week it is in, too."""
+STAGED = "0-3-0-0-0"
+"""The digest of a day in a stage."""
 
 
 def settings_in(state: Path) -> Settings:
@@ -66,3 +78,57 @@ def taken(platform: Platform, table: str = SILVER, request: Request = AUTOMATIC)
     """The days of a table that a refresh would compute, by default the next of a schedule."""
     plan = plan_steps(platform, request)
     return {day: why for step in plan.steps if step.table == table for day, why in step.reasons.items()}
+
+
+def plan(**fields: Any) -> PlanFile:
+    """A plan of a person for one day of silver, unless told otherwise."""
+    said = {
+        "name": "mend",
+        "reason": "a wrong rule",
+        "owner": "ada",
+        "tables": [SILVER],
+        "days": {"list": [str(DAY)]},
+        "downstream": False,
+        "rollout": [100],
+        "afterwards": {"verify": 0},
+    }
+    return PlanFile.model_validate(said | fields)
+
+
+def stage(platform: Platform, name: str, reasons: Mapping[str, Mapping[date, Reasons]], digest: str = STAGED) -> None:
+    """Days that were staged, each with why it was, and all with the same content."""
+    now = LakeSnapshot.now(platform)
+    moment, publication = datetime.now(UTC), publication_of(platform.lake, now.number) or ""
+    trial = OpenStage(
+        name=name,
+        release=now.number,
+        publication=publication,
+        opened_at=moment,
+        changed_at=moment,
+        who="ada",
+        why="a plan",
+        staged=StagedDays(tables={table: _change(now, table, days, digest) for table, days in reasons.items()}),
+        reasons=reasons,
+    )
+    write_stage(platform.lake, trial)
+
+
+def _change(now: LakeSnapshot, table: str, days: Iterable[date], digest: str) -> TableChange:
+    """Days as a step leaves them in a stage."""
+    platform, before = now.platform, now.days(table)
+    live = files_at(platform.lake, table, now.version(table))
+
+    def content(day: date) -> DayContent:
+        base = tuple(file.path for file in live.get(day, ()))
+        made_from = before[day].fingerprint
+        return DayContent(files=(), base=base, digest=digest, rows=0, bytes=0, fingerprint=made_from)
+
+    contract = platform.catalogue[table]
+    return TableChange(
+        table=table,
+        schema_string=spark_schema(contract).json(),
+        days={day: content(day) for day in days},
+        reads=now.reads(read.table for read in contract.inputs),
+        code_version=platform.code_versions[table],
+        configuration=platform.configurations[table].parts,
+    )

@@ -32,7 +32,7 @@ from platform_assets.records.manifest import (
     TableChange,
     new_publication,
 )
-from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.places import STORED, on_disk
 
 SALES, STORES = "silver.sales", "gold.stores"
 ENDS_WITHIN_S = 300
@@ -193,15 +193,20 @@ FORKS.set_forkserver_preload(
 
 def in_process(work: Callable[..., object], *args: object, failpoint: str = "", wait: bool = True) -> BaseProcess:
     """Do work in a process of its own, which may die at a fail point; from a fork server, so in milliseconds."""
-    process = FORKS.Process(target=_work, args=(failpoint, work, args))
+    environ = {**os.environ, FAILPOINT: failpoint}
+    process = FORKS.Process(target=_work, args=(environ, STORED, work, args))
     process.start()
     if wait:
         process.join(ENDS_WITHIN_S)
     return process
 
 
-def _work(failpoint: str, work: Callable[..., object], args: tuple[object, ...]) -> None:
-    os.environ[FAILPOINT] = failpoint
+def _work(
+    environ: Mapping[str, str], stored: Mapping[str, Path], work: Callable[..., object], args: tuple[object, ...]
+) -> None:
+    # The fork server knows what was there when it started.
+    os.environ |= environ
+    STORED.update(stored)
     work(*args)
 
 

@@ -20,7 +20,7 @@ DAYS = tuple(date(2017, 1, day) for day in range(1, 5))
 STORES = tuple(range(330, 350))
 SOLD = 4
 """Lines of each store and day."""
-LATER = f"{DAYS[-1]}T12:00:00Z"
+LATER = f"{DAYS[-1]}T12:00:"
 
 
 def line(day: date, store: int, number: int, **changes: Any) -> dict[str, Any]:
@@ -44,10 +44,11 @@ def author() -> Author:
     return Author("test", "a test")
 
 
-def correct(world: World, corrections: Collection[tuple[date, int, int]]) -> None:
-    """Other values of some lines, up to silver: gold is stale."""
-    rows = [line(day, store, n, sales_value=f"{9 + n}.00", updated_at=LATER) for day, store, n in corrections]
-    world.deliver_rows("transactions", str(DAYS[-1]), "corrections.jsonl", rows)
+def correct(world: World, corrections: Collection[tuple[date, int, int]], again: int = 0) -> None:
+    """Other values of some lines, up to silver, and others again with a higher number: gold is stale."""
+    changes = {"updated_at": f"{LATER}{again:02}Z"}
+    rows = [line(day, store, n, sales_value=f"{9 + n + again}.00", **changes) for day, store, n in corrections]
+    world.deliver_rows("transactions", str(DAYS[-1]), f"corrections-{again}.jsonl", rows)
     with world.open() as platform:
         request = Request(frozenset([SILVER]), by_person=True)
         refresh(platform, lambda: world.spark, author(), request=request)

@@ -71,7 +71,7 @@ def _print(accepted: Acceptance, *, dry_run: bool) -> None:
         say(head, f"{hold.table} {hold.day}, held by {hold.gate}: {reason}")
     if dry_run:
         checks = " and ".join(sorted(accepted.checks))
-        console.print(f"What {checks} finds on these days would be shown with them as a warning; nothing was done.")
+        console.print(f"What {checks} finds on these days would be recorded with them, as accepted; nothing was done.")
 
 
 def _json(accepted: Acceptance) -> dict[str, object]:

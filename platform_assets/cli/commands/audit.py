@@ -27,6 +27,7 @@ from platform_assets.cli.options import AsJson, By, Days, OneDay, Reason, TableN
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.lakehouse.layout import Lake
+from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
 from platform_assets.records.chain import Heads
 from platform_assets.settings import Settings, load_settings
@@ -181,7 +182,7 @@ def put_back(
     if lost:
         from platform_assets.operations.audit.files import repair_of
 
-        say("[red]gone[/]", f"Another tool deleted files of {counted(len(lost), 'day')}, {lost[0]} to {lost[-1]}.")
+        say("[red]gone[/]", f"Another tool deleted files of {counted(len(lost), 'day')}, {which(lost)}.")
         say("  [bold]What to do:[/]", repair_of(table, *lost))
         raise typer.Exit(EXIT_LOOK)
 

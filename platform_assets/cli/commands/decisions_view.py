@@ -42,7 +42,7 @@ def print_decisions(entries: Sequence[Entry], more: int) -> None:
         grid.add_row(str(entry.number), *map(escape, cells))
     console.print(grid)
     if more:
-        console.print(f"{more:,} older ones: --limit {len(entries) + more}", highlight=False)
+        console.print(f"{more:,} older ones: --limit {len(entries) + more}", highlight=False, soft_wrap=True)
 
 
 def decision_json(entry: Entry) -> dict[str, Any]:

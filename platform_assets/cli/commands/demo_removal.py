@@ -19,6 +19,12 @@ from platform_assets.cli.console import errors, say
 from platform_assets.settings import Settings
 
 _ELSEWHERE = "Run the demo with a state folder of its own, and without a lake, landing folder or ledger elsewhere."
+_IN_LAKE = (".parquet", ".json", ".crc")
+"""Endings of what Spark, Delta and we write into a table, besides names that begin with a dot or an underscore."""
+_INTERNAL = (*_IN_LAKE, ".lock", ".pause", ".draft", "lake_id")
+"""Those of what the lake keeps beside its tables."""
+_OF_DAGSTER = (".db", ".db-wal", ".db-shm", ".db-journal", ".out", ".err", ".complete")
+"""Those of its databases, and of what it captured of runs."""
 _NOT_REMOVED = (
     "Nothing was removed. Move what you need elsewhere and run it again; or remove the state folder yourself, if "
     "nothing in it is needed."
@@ -43,7 +49,7 @@ def remove_demo(settings: Settings) -> None:
     _require_inside(settings)
     if mark.aside.is_symlink():
         raise DemoError(f"{mark.aside} is a link, which no demo makes.", _NOT_REMOVED)
-    if foreign := next(_foreign(settings), None):
+    if foreign := next(_foreign(settings, mark), None):
         raise DemoError(f"{foreign}.", _NOT_REMOVED)
     replace(mark, is_being_removed=True).keep()
     _move_aside(settings, mark)
@@ -70,22 +76,24 @@ def _require_inside(settings: Settings) -> None:
     ledger = _ledger_files(settings)
     if not ledger:
         raise DemoError("The ledger is on a server, so the demo does not remove it.", _ELSEWHERE)
-    for path in (settings.lake, settings.landing, settings.state / "dagster", ledger[0]):
+    for path in (settings.lake_folder, settings.landing, settings.state / "dagster", ledger[0]):
         if settings.state.resolve() not in path.resolve().parents:
             raise DemoError(
                 f"{path} lies outside the state folder {settings.state}, so the demo does not remove it.", _ELSEWHERE
             )
 
 
-def _foreign(settings: Settings) -> Iterator[str]:
-    """What in lake and landing area neither the demo nor the sample put there, in words."""
+def _foreign(settings: Settings, mark: Mark) -> Iterator[str]:
+    """What in all that would be removed neither the demo nor the sample put there, in words."""
     from platform_assets.domains.retail.sample import look_over
 
     for path in look_over(settings.landing).deliveries_of_others:
         yield f"{path} was not put there by a demo, or is another file by now"
-    if not settings.lake.is_dir():  # moved aside by a removal that was killed
+    if mark.is_in(dagster := settings.state / "dagster"):
+        yield from (f"{path} was not put there by a demo" for path in _foreign_in_folder(dagster, _OF_DAGSTER))
+    if not settings.lake_folder.is_dir():  # moved aside by a removal that was killed
         return
-    yield from (f"{path} was not put there by a demo" for path in _foreign_in_lake(settings.lake))
+    yield from (f"{path} was not put there by a demo" for path in _foreign_in_lake(settings.lake_folder))
     yield from _foreign_rows(settings)
 
 
@@ -117,22 +125,21 @@ def _foreign_in_lake(lake: Path) -> Iterator[Path]:
                 else:
                     for folder in sorted(table.iterdir()):
                         if folder.name == "_delta_log" or is_publication(folder.name):
-                            yield from _foreign_in_folder(folder)
+                            yield from _foreign_in_folder(folder, _IN_LAKE)
                         else:
                             yield folder
+        elif path.is_dir():
+            yield from _foreign_in_folder(path, _INTERNAL)
 
 
-def _foreign_in_folder(folder: Path) -> Iterator[Path]:
-    """What neither Spark nor Delta writes into a folder of a table."""
+def _foreign_in_folder(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """What nobody writes there who writes names with some endings."""
     for inside, folders, files in os.walk(folder):
         links = [Path(inside) / name for name in folders if (Path(inside) / name).is_symlink()]
         yield from links
-        given = (Path(inside) / name for name in sorted(files))
-        yield from (file for file in given if file.is_symlink() or not _is_written(file.name))
-
-
-def _is_written(name: str) -> bool:
-    return name.endswith((".parquet", ".json", ".crc")) or name.startswith(("_", "."))
+        for name in sorted(files):
+            if (Path(inside) / name).is_symlink() or (not name.endswith(endings) and name[0] not in "._"):
+                yield Path(inside) / name
 
 
 def _foreign_rows(settings: Settings) -> Iterator[str]:
@@ -159,7 +166,7 @@ def _foreign_rows(settings: Settings) -> Iterator[str]:
 def _move_aside(settings: Settings, mark: Mark) -> None:
     """The ledger first: a lake without one gets it anew, and a ledger without its lake is refused."""
     mark.aside.mkdir(exist_ok=True)
-    folders = [folder for folder in (settings.lake, settings.state / "dagster") if mark.is_in(folder)]
+    folders = [folder for folder in (settings.lake_folder, settings.state / "dagster") if mark.is_in(folder)]
     for path in (*_ledger_files(settings), *folders):
         if path.exists():
             # Another one may lie there, of a removal that was killed.

@@ -17,14 +17,17 @@ from platform_assets.cli.options import AsJson
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import landing_problem
+from platform_assets.engine.platform import lake_to_write
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import published
+from platform_assets.lakehouse.store_trial import tried
 from platform_assets.ledger.consistency import require_one_history
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.operations.folders import open_folders
 from platform_assets.operations.outbox.addresses import addresses
 from platform_assets.operations.readers import released
+from platform_assets.places import folder_of
 from platform_assets.settings import Settings, load_settings
 from platform_assets.spark.session.health import Finding, check_spark
 from platform_assets.words import counted
@@ -39,11 +42,11 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        grid = new_grid("What this machine has", ("", "what", "found"))
+        grid = new_grid("What this machine has", ("what", "", "found"))
         for finding in findings:
             mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
             todo = f"\n[bold]What to do:[/] {escape(finding.todo)}" if finding.todo else ""
-            grid.add_row(mark, finding.name, escape(finding.message) + todo)
+            grid.add_row(finding.name, mark, escape(finding.message) + todo)
         console.print(grid)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(EXIT_LOOK)
@@ -53,8 +56,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
     """Everything the platform needs of a machine, looked at without starting Spark."""
     yield _tables(settings)
     yield from check_spark(settings)
-    for name, folder in (("State", settings.state), ("Lake", settings.lake)):
-        yield _folder(name, folder)
+    yield _folder("State", settings.state)
+    yield _lake(settings)
     yield _who_may_look(settings)
     yield _landing(settings)
     yield _disk(settings.state)
@@ -76,6 +79,16 @@ def _folder(name: str, folder: Path) -> Finding:
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return Finding(name, False, f"{there} cannot be written by this user.", "Change its owner, or the setting.")
     return Finding(name, True, f"{folder}{'' if there == folder else ', made on first use'}")
+
+
+def _lake(settings: Settings) -> Finding:
+    """Whether the lake can be written: its folder, or what an object store has to be able to do."""
+    if folder := folder_of(settings.lake):
+        return _folder("Lake", folder)
+    try:
+        return Finding("Lake", True, f"{settings.lake}: {tried(lake_to_write(settings))}")
+    except PlatformError as error:
+        return Finding("Lake", False, error.what, error.todo)
 
 
 def _who_may_look(settings: Settings) -> Finding:

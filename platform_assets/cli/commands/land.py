@@ -48,7 +48,10 @@ def land(
         console.print(
             f"Landed {counted(landed.files, 'file')} with {counted(landed.rows, 'row')} up to {landed.newest}."
         )
-        console.print("Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.")
+        console.print(
+            "Take them in with `platform-assets refresh`, or by materializing the raw tables in Dagster.",
+            soft_wrap=True,
+        )
     else:
         console.print(f"Nothing to land: everything up to {landed.newest} is there already.")
 

@@ -22,6 +22,7 @@ from platform_assets.cli.options import AsJson, By, Days, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
+from platform_assets.planning.windows import which
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def approve(
         for entered in approval.arrivals:
             text = f"{counted(entered.taken, 'row')} of {entered.origin} entered {approval.table} as {entered.path}."
             console.print(text, markup=False, highlight=False, soft_wrap=True)
-        changed = sorted(approval.published)
-        console.print(f"{counted(len(changed), 'day')} of {approval.table} changed, {changed[0]} to {changed[-1]}.")
+        changed = approval.published
+        console.print(f"{counted(len(changed), 'day')} of {approval.table} changed, {which(changed)}.")
     console.print("The next refresh mends what reads them.")
 
 
@@ -128,13 +129,17 @@ def _print(queue: Sequence[LateRows]) -> None:
     grid = new_grid("The late queue", names, right=("came", "rows"), whole=("table", "day", "came", "arrival"))
     for rows in queue:
         state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
+        state += f"; its day is protected: {rows.protected}" if rows.protected else ""
         amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)
-        cells = (rows.table, str(rows.day), _came(rows), rows.arrival, f"{rows.rows:,}", amounts, state)
-        grid.add_row(*map(escape, cells))
+        grid.add_row(
+            rows.table, str(rows.day), _came(rows), escape(rows.arrival), f"{rows.rows:,}", amounts, escape(state)
+        )
     console.print(grid)
     counts = counts_of(queue)
     if count := counts.waiting:
-        console.print(f"{counted(count, 'row', 'wait')}: late approve ARRIVAL --reason … --by …, or late refuse.")
+        console.print(
+            f"{counted(count, 'row', 'wait')}: late approve ARRIVAL --reason … --by …, or late refuse.", soft_wrap=True
+        )
     if count := counts.ahead:
         console.print(f"{counted(count, 'row', 'wait')} till the day comes, unless somebody decides otherwise.")
 

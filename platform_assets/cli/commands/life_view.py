@@ -8,7 +8,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from platform_assets.cli.console import console, say
-from platform_assets.quality.findings import ACCEPTED
+from platform_assets.planning.key_scope import shown_keys
+from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.decisions import LateDecision, signed
 from platform_assets.records.history import PublicationRecord
 from platform_assets.words import counted
@@ -43,14 +44,16 @@ def life_json(event: Event) -> dict[str, Any]:
         "before": asdict(event.before) if event.before else None,
         "after": asdict(event.after) if event.after else None,
         **{name: getattr(record, name) for name in _OF_A_DAY},
+        "warnings": [warned.model_dump() for warned in record.warnings],
         "arrivals": [
             {"path": arrival.path, "kind": arrival.kind, "origin": arrival.origin} for arrival in event.arrivals
         ],
         "restores": event.restores or None,
+        "only": event.keys or None,
     }
 
 
-_OF_A_PUBLICATION = ("publication", "release", "created_at", "who", "as_user", "on_host", "why", "run")
+_OF_A_PUBLICATION = ("publication", "release", "created_at", "decides", "who", "as_user", "on_host", "why", "run")
 _OF_A_DAY = (
     "fingerprint",
     "code_version",
@@ -81,15 +84,18 @@ def _lines(event: Event) -> Iterator[str]:
 
 def _published(event: Published) -> Iterator[str]:
     head, record = event.head, event.record
-    yield head.kind
+    yield head.what
     yield f"release {head.release} by {_signed(head)}: {head.why}"
     yield f"publication {head.publication}, run {head.run}"
     changed = f"{_said(event.before)} -> {_said(event.after)}"
     yield changed if event.before != event.after else f"{_said(event.after)}, as before"
-    if accepted := [name.removeprefix(ACCEPTED) for name in record.figures if name.startswith(ACCEPTED)]:
+    if accepted := accepted_by_hand(record.figures):
         yield f"accepted by hand: what {' and '.join(accepted)} found"
+    yield from (f"warning of {warned}" for warned in record.warnings)
     if event.restores:
         yield f"put back what publication {event.restores} had computed"
+    if event.keys:
+        yield f"only rows of {shown_keys(event.keys)} were computed, all others carried over"
     if record.reads:
         reads = (
             f"{table} version {version}" if version >= 0 else f"{table} (empty)"

@@ -9,18 +9,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Grid, new_grid
 from platform_assets.cli.options import AsJson, DryRun
-from platform_assets.cli.plan_view import size
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.retention import TASKS, Deletion, Task
 from platform_assets.planning.windows import which
 from platform_assets.progress import meanwhile
-from platform_assets.words import counted
+from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -123,7 +121,7 @@ def _print(done: Maintenance, dry_run: bool, window: int) -> None:
         console.print("Nothing was changed: this was a dry run.")
 
 
-def _grid(done: Maintenance, dry_run: bool) -> Table:
+def _grid(done: Maintenance, dry_run: bool) -> Grid:
     title = "Maintenance that is due" if dry_run else "Maintenance done"
     names = ("task", "table", "what", "files", "bytes")
     grid = new_grid(title, names, right=("files", "bytes"), whole=("task", "table"))

@@ -125,9 +125,14 @@ def _print(messages: Sequence[Message]) -> None:
     waiting = sum(message.state == "waiting" for message in messages)
     given_up = sum(message.state == "given up" for message in messages)
     if waiting:
-        console.print(f"{counted(waiting, 'message', 'wait')} until the time shown; `outbox send` sends what is due.")
+        console.print(
+            f"{counted(waiting, 'message', 'wait')} until the time shown; `outbox send` sends what is due.",
+            soft_wrap=True,
+        )
     if given_up:
-        console.print(f"{counted(given_up, 'message')} given up: outbox retry ID, or outbox drop ID --reason …")
+        console.print(
+            f"{counted(given_up, 'message')} given up: outbox retry ID, or outbox drop ID --reason …", soft_wrap=True
+        )
 
 
 def _print_delivery(done: Delivery) -> None:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.commands.plan_apply import COMMANDS
+from platform_assets.cli.commands.plan_apply import COMMANDS, Html, write_page
+from platform_assets.cli.commands.plan_compare import compare
 from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Days, Reason
+from platform_assets.cli.keys import parse_keys
+from platform_assets.cli.options import AsJson, By, Days, Only, Reason
 from platform_assets.settings import Settings, load_settings
 
 app = typer.Typer(
@@ -27,9 +29,12 @@ def new(
     tables: Annotated[list[str], typer.Option("--table", help="To be computed; several times for several.")],
     days: Days = None,
     stale: Annotated[bool, typer.Option("--stale", help="The days that are stale, in place of --days.")] = False,
+    only: Only = None,
     reason: Reason = None,
     by: By = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Where to; plans/NAME.yaml by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to; NAME.yaml in the folder of plans by default.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
@@ -40,8 +45,10 @@ def new(
         raise UsageError("A plan needs --days, or --stale, one of them.", "Add --days 2017-01-01..2017-03-31.")
     author = decided_by(reason, by)
     named = {"stale": True} if days is None else _days(days, settings)
-    said = {"name": name, "reason": author.why, "owner": author.who, "tables": tables, "days": named}
-    place = out or Path("plans") / f"{name}.yaml"
+    said: dict[str, object] = {"name": name, "reason": author.why, "owner": author.who, "tables": tables, "days": named}
+    if only:
+        said |= {"downstream": False, "only": parse_keys(only)}  # a plan of some keys is about its tables alone
+    place = out or settings.plans / f"{name}.yaml"
     new_plan(parse_plan(json.dumps(said), f"plan new {name}"), place)  # JSON is YAML, too
     if as_json:
         print_json({"file": str(place)})
@@ -53,22 +60,30 @@ def new(
 def explain(
     file: File,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan comes to, and start nothing: days with their reasons, order, price, what is in the way, hash."""
-    from platform_assets.cli.commands.backfill_view import backfill_json, backfill_markdown, print_backfill
+    from platform_assets.cli.commands.backfill_view import backfill_json, print_backfill
     from platform_assets.operations.backfill.explain import explain as explained
-    from platform_assets.operations.backfill.files import read_plan
+    from platform_assets.operations.backfill.files import plan_at
+    from platform_assets.operations.backfill.pages import backfill_markdown
 
-    with opened_platform() as platform:
-        backfill = explained(platform, read_plan(file))
+    with opened_platform() as platform, plan_at(file) as plan:
+        backfill = explained(platform, plan)
+    if html is not None:
+        from platform_assets.operations.backfill.html import backfill_html
+
+        write_page(html, backfill_html(backfill))
     if as_json:
         print_json(backfill_json(backfill))
+    elif html is not None:
+        say("Wrote", str(html))
     elif markdown:
         for line in backfill_markdown(backfill):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     else:
-        print_backfill(backfill)
+        print_backfill(backfill, file)
     if backfill.blocking:
         raise typer.Exit(EXIT_LOOK)
 
@@ -83,11 +98,11 @@ def approve(
 ) -> None:
     """Write down that you approve a plan as it was explained; another file, other days or other code need it anew."""
     from platform_assets.operations.backfill.approve import approve as approved
-    from platform_assets.operations.backfill.files import read_plan
+    from platform_assets.operations.backfill.files import plan_at
 
     author = decided_by(reason, by)
-    with opened_platform() as platform:
-        consent = approved(platform, read_plan(file), hash, author).consent
+    with opened_platform() as platform, plan_at(file) as plan:
+        consent = approved(platform, plan, hash, author).consent
     if as_json:
         print_json({"hash": hash, "needed": consent.needed, "given": list(consent.given)})
     else:
@@ -101,5 +116,5 @@ def _days(text: str, settings: Settings) -> dict[str, object]:
     return {"list": [str(day) for day in days]}
 
 
-for carries_out in COMMANDS:
+for carries_out in (compare, *COMMANDS):
     app.command()(carries_out)

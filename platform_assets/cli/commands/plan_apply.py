@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from platform_assets.cli.commands.plan_watch import watch_plan
 from platform_assets.cli.commands.record_view import (
     print_record,
     print_records,
+    print_unbegun,
     recomputed_json,
     record_json,
-    record_markdown,
 )
-from platform_assets.cli.console import EXIT_LOOK, console, opened_platform, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
-from platform_assets.operations.backfill.files import read_plan
+from platform_assets.operations.backfill.files import plan_at
+from platform_assets.operations.backfill.pages import record_markdown
 from platform_assets.operations.backfill.record import (
     BackfillRecord,
+    RecordError,
+    all_records,
     backfill_names,
     read_record,
     unpause,
@@ -33,48 +38,71 @@ from platform_assets.operations.backfill.record import (
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
 Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
 
+Html = Annotated[Path | None, typer.Option("--html", help="Write a page there that needs nothing else, for a browser.")]
+
 
 def apply(context: typer.Context, file: File, as_json: AsJson = False) -> None:
     """Stage a plan step by step, hold each against its gates, publish it in one release, and compute a sample again.
 
     Whatever ended it, call it again: it goes on after the last batch of days.
     """
-    from platform_assets.operations.backfill.afterwards import note_proof, prove, roll_back
+    from platform_assets.operations.backfill.afterwards import prove_sample
     from platform_assets.operations.backfill.apply import apply as apply_plan
 
     said: list[str] = []
-    with opened_platform() as platform:
-        plan = read_plan(file)
+    with opened_platform() as platform, plan_at(file) as plan:
         author = decided_by(plan.reason, None)
         with telling(context, f"plan {plan.name}") as progress, session_on_demand(platform.settings, progress) as spark:
             record = apply_plan(platform, spark, plan, author, progress, said.append)
-            proved = prove(platform, spark, record, plan.afterwards.verify, progress) if plan.afterwards.verify else ()
-        if proved:
-            record = note_proof(platform, record, proved)
-        different = [day for table in proved for day in table.of("different")]
-        if different and plan.afterwards.roll_back_on_failure:
-            record = roll_back(platform, plan.name, author)
+            record, proved = prove_sample(platform, spark, record, author, progress)
     if as_json:
         print_json(record_json(record))
     else:
         for sentence in said:
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
         print_record(record)
-    if different:
+    if any(table.of("different") for table in proved):
         raise typer.Exit(EXIT_LOOK)
 
 
-def status(name: Annotated[str | None, typer.Argument(help="All by default.")] = None, as_json: AsJson = False) -> None:
-    """Show where plans stand: what is staged, how long it took, what is left, and what happened."""
+def status(
+    name: Annotated[
+        str | None, typer.Argument(help="Of a plan, or the file of one that was not begun; all by default.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on telling until it is over or stands still.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show where plans stand: what is staged, what they wait for, how long it took, what is left, what happened."""
+    from platform_assets.operations.backfill.waiting import waits_for, waits_to_begin
+
+    if watch and (name is None or as_json):
+        raise UsageError("--watch follows one plan, for people.", "Name a plan, and leave out --json.")
     with opened_platform() as platform:
-        names = backfill_names(platform.lake) if name is None else (name,)
-        records = [read_record(platform.lake, one) for one in names]
+        if name is None:
+            records, damaged = all_records(platform.lake)
+            _tell_all(records, {record.name: waits_for(platform, record) for record in records}, damaged, as_json)
+            return
+        if name not in backfill_names(platform.lake) and Path(name).is_file():
+            from platform_assets.operations.backfill.explain import explain
+
+            with plan_at(Path(name)) as plan:
+                unbegun = None if plan.name in backfill_names(platform.lake) else explain(platform, plan)
+            if unbegun is not None:
+                waits = waits_to_begin(unbegun)
+                if as_json:
+                    print_json([{"name": plan.name, "state": "not begun", "hash": unbegun.hash, "waits": list(waits)}])
+                else:
+                    print_unbegun(unbegun, waits)
+                return
+            name = plan.name
+        if watch:
+            watch_plan(platform, name)
+        record = read_record(platform.lake, name)
+        waiting = waits_for(platform, record)
     if as_json:
-        print_json([record_json(record) for record in records])
-    elif name is None:
-        print_records(records)
+        print_json([record_json(record) | {"waits": list(waiting)}])
     else:
-        print_record(records[0])
+        print_record(record, waiting)
 
 
 def pause(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
@@ -147,21 +175,61 @@ def history(
 
 def report(
     name: Name,
-    out: Annotated[Path | None, typer.Option("--out", help="A file in place of the terminal.")] = None,
+    html: Html = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A file for the Markdown in place of the terminal.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the record of a plan as Markdown: why, who, what was explained, what happened, before and after."""
+    """Write the record of a plan, as Markdown or a page: why, who, at what price, before and after, how to replay."""
     with opened_platform() as platform:
         record = read_record(platform.lake, name)
         lines = record_markdown(platform, record)
+        if html is not None:
+            from platform_assets.operations.backfill.html import record_html
+            from platform_assets.operations.backfill.report import report as gathered
+
+            write_page(html, record_html(gathered(platform, record)))
+    if out is not None:
+        write_page(out, "\n".join(lines) + "\n")
     if as_json:
         print_json(record_json(record))
-    elif out is None:
+    elif html is None and out is None:
         for line in lines:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     else:
-        out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        say("Wrote", str(out))
+        say("Wrote", ", ".join(str(file) for file in (html, out) if file is not None))
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page to where somebody wants it.
+
+    Raises:
+        UsageError: that cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}.", "Name a file in a folder that is there."
+        ) from error
+
+
+def _tell_all(
+    records: Sequence[BackfillRecord],
+    waiting: Mapping[str, Sequence[str]],
+    damaged: Sequence[RecordError],
+    as_json: bool,
+) -> None:
+    """All plans, and after them the records that cannot be read, for which somebody has to do something."""
+    if as_json:
+        told = [record_json(record) | {"waits": list(waiting[record.name])} for record in records]
+        print_json([*told, *({"damaged": error.what, "do": error.todo} for error in damaged)])
+    else:
+        if records or not damaged:
+            print_records(records, waiting)
+        for error in damaged:
+            say("[yellow]look[/]", f"{error.what} {error.todo}")
+    if damaged:
+        raise typer.Exit(EXIT_LOOK)
 
 
 def _tell(record: BackfillRecord, sentence: str, as_json: bool) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.console import alike, console, say
+from platform_assets.cli.console import console, say
+from platform_assets.cli.files_view import refused_lines
+from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.words import counted
 
@@ -22,13 +24,15 @@ class Outcome:
 
     Args:
         published: days by table.
-        struck: days by table whose inputs came out as they were.
+        struck: days by table that turned out to need nothing.
+        why_struck: why not, in a few words.
         left: days that were not published, by table, with the reason.
         files: taken.
         refused_files: not one row of which was taken, with the reason.
         refused_rows: of files of which others were taken, by raw table.
         delivered_rows: of all files of which any were taken, by raw table.
-        quarantined: published days of which much is in quarantine, with the warning, by table.
+        late_rows: that wait in a late queue since, by raw table.
+        warnings: what gates found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
         seconds: wall time.
         stage: that the days are in, and no release yet.
@@ -37,12 +41,14 @@ class Outcome:
 
     published: dict[str, int]
     struck: dict[str, int]
+    why_struck: str
     left: list[tuple[str, str, str]]
     files: int
     refused_files: dict[str, str]
     refused_rows: dict[str, int]
     delivered_rows: dict[str, int]
-    quarantined: dict[str, dict[date, str]]
+    late_rows: dict[str, int]
+    warnings: tuple[DayWarning, ...]
     growing: int
     seconds: float
     stage: str | None = None
@@ -62,11 +68,8 @@ class Outcome:
             "files": self.files,
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
-            "quarantined": [
-                {"table": table, "day": day, "message": message}
-                for table, days in self.quarantined.items()
-                for day, message in days.items()
-            ],
+            "late_rows": self.late_rows,
+            "warnings": [warning.json() for warning in self.warnings],
             "growing_files": self.growing,
             "published_meanwhile": [
                 {
@@ -83,34 +86,37 @@ class Outcome:
             "seconds": round(self.seconds, 1),
         }
 
-    def print(self) -> None:
-        """A line per table, and one per day that was not published; what was refused, and what is left for later."""
+    def print(self, told: Collection[tuple[str, str]] = ()) -> None:
+        """A line per table, and one per day that was not published; what was refused, and what is left for later.
+
+        Args:
+            told: days, each with its table, of which it is said elsewhere what keeps them.
+        """
         for table, count in self.published.items():
             done = f"in the stage {self.stage}" if self.stage else "published"
             console.print(f"{table}: {counted(count, 'day')} {done}", highlight=False)
         for table, count in self.struck.items():
-            console.print(
-                f"{table}: {counted(count, 'day')} struck: their inputs came out as they were", highlight=False
-            )
+            console.print(f"{table}: {counted(count, 'day')} struck: {self.why_struck}", highlight=False)
         for other in self.others:
             say(
                 "published meanwhile",
                 f"{other.table}: {counted(other.days, 'day')} not by this run but by {other.by.run} of {other.by.who} "
                 f"({other.by.why}), publication {other.by.publication}, release {other.by.release}",
             )
-        for table, day, reason in self.left:
+        for table, day, reason in (left for left in self.left if left[:2] not in told):
             say(f"[red]not {'staged' if self.stage else 'published'}[/]", f"{table} {day}: {reason}")
-        for line in alike(self.refused_files.items()):
+        for line in refused_lines(self.refused_files):
             say("[red]refused[/]", line)
         for table, rows in self.refused_rows.items():
             say(
                 "[red]refused[/]",
                 f"{rows:,} of {counted(self.delivered_rows[table], 'row')} delivered for {table}: "
-                f"`read {refused_table(table)}` shows them",
+                f"`platform-assets read {refused_table(table)}` shows them",
             )
-        for days in self.quarantined.values():
-            more = f" (and {counted(len(days) - 1, 'other day')} likewise)" if len(days) > 1 else ""
-            say("[yellow]quarantined[/]", f"{next(iter(days.values()))}{more}")
+        for table, rows in self.late_rows.items():
+            came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
+            say("[yellow]late[/]", f"{came}: `platform-assets late list`")
+        print_warnings(self.warnings, self.stage)
         if self.stage:
             console.print(
                 f"Nobody sees it yet: `stage compare {self.stage}`, `stage publish {self.stage} --reason …` or `stage "
@@ -140,30 +146,23 @@ def outcome_of(
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
-    refused_rows, delivered_rows = Counter[str](), Counter[str]()
+    refused_rows, delivered_rows, late_rows = Counter[str](), Counter[str](), Counter[str]()
     for arrival in arrivals:
         if arrival.reason is None:
             refused_rows[arrival.table] += arrival.refused
+            late_rows[arrival.table] += arrival.late
             delivered_rows[arrival.table] += arrival.landed
-    # The contract's check blocks whatever it finds but this.
-    quarantined = {
-        done.table: {
-            day: finding.message
-            for day in sorted(done.published.keys() & done.checks.keys())
-            for finding in done.checks[day].findings
-            if finding.check == "contract" and not finding.blocks
-        }
-        for done in result.steps
-    }
     return Outcome(
         published=published,
         struck={table: len(days) for table, days in result.struck.items()},
+        why_struck=result.why_struck,
         left=left,
         files=sum(arrival.reason is None for arrival in arrivals),
         refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
         refused_rows={table: rows for table, rows in refused_rows.items() if rows},
         delivered_rows=dict(delivered_rows),
-        quarantined={table: days for table, days in quarantined.items() if days},
+        late_rows={table: rows for table, rows in late_rows.items() if rows},
+        warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,

@@ -46,7 +46,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
         )
         assert made is not None
         is_current = release.number == current_release(platform.lake).number
-        pin = pinned_releases(platform).get(release.number)
+        pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     if as_json:
         print_json(release_json(release, made, changes, pin, paths, is_current=is_current))
@@ -63,19 +63,20 @@ def diff(
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show which days differ between two releases, by how much, and which publications made the difference."""
-    from platform_assets.operations.lineage.release_diff import changed_days
+    """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
+    from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
 
     with opened_platform() as platform:
         old, new = _chosen(platform, before), _chosen(platform, after)
         changes = changed_days(platform, old, new, selected(table, days, platform.settings))
+        amounts = changed_amounts(platform, old, new, changes)
         shown = {number for change in changes for number in change.releases}
         names = {number: name for name, number in platform.ledger.indexed().items() if number in shown}
         heads = [head for number in sorted(shown) if (head := platform.ledger.head(names[number]))]
     if as_json:
-        print_json(diff_json(old, new, changes, heads))
+        print_json(diff_json(old, new, changes, amounts, heads))
     else:
-        print_diff(old, new, changes, heads, limit)
+        print_diff(old, new, changes, amounts, heads, limit)
 
 
 @app.command()

@@ -6,16 +6,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from platform_assets.cli.amounts_view import became, print_unread, sums_json, sums_shown
 from platform_assets.cli.console import console, escape
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import size
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import signed
 from platform_assets.records.history import DayRecord, PublicationRecord
-from platform_assets.words import counted
+from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
+    from platform_assets.operations.lineage.amount_changes import AmountChanges
     from platform_assets.operations.lineage.release_diff import DayDifference
     from platform_assets.operations.pins import Pin
 
@@ -38,7 +39,7 @@ def print_release(
     facts = {
         "release": f"{release.number}{', the current one' if is_current else ''}",
         "pin": described(pin) if pin else "",
-        "what": f"{made.kind}, publication {made.publication}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "what": f"{made.what}, publication {made.publication}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
         "by": f"{signed(made.who, made.as_user, made.on_host)}, run {made.run}",
         "why": made.why,
         "commit": made.git_commit or "",
@@ -64,49 +65,73 @@ def print_release(
     for table, version in release.versions.items():
         grid.add_row(table, str(version))
     console.print(grid)
+    if changes:
+        console.print(_in_all(changes), highlight=False, soft_wrap=True)
 
 
 def print_diff(
-    before: Release, after: Release, changes: Sequence[DayDifference], heads: Sequence[PublicationRecord], limit: int
+    before: Release,
+    after: Release,
+    changes: Sequence[DayDifference],
+    amounts: AmountChanges,
+    heads: Sequence[PublicationRecord],
+    limit: int,
 ) -> None:
     """The difference of two releases for people."""
     if not changes:
         console.print(f"Releases {before.number} and {after.number} show the same there.", highlight=False)
         return
-    _print_changes(changes, limit, f"From release {before.number} to {after.number}")
+    _print_changes(changes, limit, f"From release {before.number} to {after.number}", amounts)
+    print_unread(amounts)
     grid = new_grid("Made by", ("release", "publication", "kind", "by", "run", "why"), right=("release",))
     for head in heads:
-        cells = (str(head.release), head.publication, head.kind, head.who, head.run, head.why)
+        cells = (str(head.release), head.publication, head.what, head.who, head.run, head.why)
         grid.add_row(*map(escape, cells))
     console.print(grid)
 
 
-def _print_changes(changes: Sequence[DayDifference], limit: int, title: str) -> None:
+def _print_changes(
+    changes: Sequence[DayDifference], limit: int, title: str, amounts: AmountChanges | None = None
+) -> None:
     if not changes:
         console.print("No day differs from the release before.")
         return
-    sums = new_grid(
-        title, ("table", "days", "which", "rows", "bytes"), right=("days", "rows", "bytes"), whole=("table",)
-    )
+    counts = ("days", "rows", "bytes")
+    named = ("amounts",) if amounts and amounts.by_day else ()
+    sums = new_grid(title, ("table", "days", "which", "rows", "bytes", *named), right=counts, whole=("table", *named))
     for table in sorted({change.table for change in changes}):
         of_it = [change for change in changes if change.table == table]
-        rows, stored = _became(*_total(of_it, _rows)), _became(*_total(of_it, _bytes), size)
-        sums.add_row(table, f"{len(of_it):,}", which([change.day for change in of_it]), rows, stored)
+        rows, stored = became(*_total(of_it, _rows)), became(*_total(of_it, _bytes), size)
+        days = [change.day for change in of_it]
+        told = [sums_shown(amounts.of(table, days))] if amounts and named else []
+        sums.add_row(table, f"{len(of_it):,}", which(days), rows, stored, *told)
     console.print(sums)
-    figures = [
-        "\n".join(f"{name} {_became(*pair)}" for name, pair in change.figures.items() if any(pair))
-        for change in changes[:limit]
-    ]
+    figures = [_figures(change, amounts) for change in changes[:limit]]
     # Of most corrections none differs, and a column of nothing would only ask what it is for.
     last = ("figures", "by releases") if any(figures) else ("by releases",)
     grid = new_grid("Day by day", ("table", "day", "rows", "bytes", *last), ("rows", "bytes"), last)
     for change, counted_anew in zip(changes, figures, strict=False):
-        cells = [change.table, str(change.day), _became(*_total([change], _rows))]
-        cells += [_became(*_total([change], _bytes), size), *([counted_anew] if any(figures) else [])]
+        cells = [change.table, str(change.day), became(*_total([change], _rows))]
+        cells += [became(*_total([change], _bytes), size), *([counted_anew] if any(figures) else [])]
         grid.add_row(*cells, ", ".join(map(str, change.releases)))
     console.print(grid)
     if len(changes) > limit:
-        console.print(f"and {len(changes) - limit:,} more days: --limit {len(changes)}", highlight=False)
+        console.print(
+            f"and {len(changes) - limit:,} more days: --limit {len(changes)}", highlight=False, soft_wrap=True
+        )
+
+
+def _in_all(changes: Collection[DayDifference]) -> str:
+    """What all of it comes to, on a line."""
+    of = f"{counted(len({change.table for change in changes}), 'table')}, {counted(len(changes), 'day')}"
+    return f"In all {of}; rows {became(*_total(changes, _rows))}, bytes {became(*_total(changes, _bytes), size)}"
+
+
+def _figures(change: DayDifference, amounts: AmountChanges | None) -> str:
+    """The sums of a day that differ, then what was counted."""
+    moved = amounts.of(change.table, [change.day]) if amounts else {}
+    counts = [f"{name} {became(*pair)}" for name, pair in change.figures.items() if any(pair)]
+    return "\n".join(filter(None, [sums_shown(moved), *counts]))
 
 
 def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
@@ -114,11 +139,6 @@ def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]
     then = [count(change.before) for change in changes if change.before]
     now = [count(change.after) for change in changes if change.after]
     return sum(then) if then else None, sum(now) if now else None
-
-
-def _became(then: int | None, now: int | None, shown: Callable[[int], str] = "{:,}".format) -> str:
-    before, after = ("not there" if number is None else shown(number) for number in (then, now))
-    return after if before == after else f"{before} → {after}"
 
 
 def release_json(
@@ -143,21 +163,28 @@ def release_json(
 
 
 def diff_json(
-    before: Release, after: Release, changes: Sequence[DayDifference], heads: Sequence[PublicationRecord]
+    before: Release,
+    after: Release,
+    changes: Sequence[DayDifference],
+    amounts: AmountChanges,
+    heads: Sequence[PublicationRecord],
 ) -> dict[str, Any]:
     """The difference of two releases for programs."""
     return {
         "before": before.number,
         "after": after.number,
-        "changes": [_change_json(change) for change in changes],
+        "changes": [
+            _change_json(change) | {"sums": sums_json(amounts.of(change.table, [change.day]))} for change in changes
+        ],
+        "amounts_not_told": dict(amounts.unread),
         "publications": [publication_json(head) for head in heads],
     }
 
 
 def publication_json(made: PublicationRecord) -> dict[str, Any]:
     """Who published what kind of thing, when and why."""
-    names = ("release", "publication", "created_at", "kind", "run", "who", "as_user", "on_host", "why", "git_commit")
-    return {name: getattr(made, name) for name in names}
+    names = ("release", "publication", "created_at", "kind", "decides", "run", "who", "as_user", "on_host", "why")
+    return {name: getattr(made, name) for name in (*names, "git_commit")}
 
 
 def pin_json(pin: Pin) -> dict[str, Any]:

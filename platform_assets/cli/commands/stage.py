@@ -37,21 +37,15 @@ Name = Annotated[str, typer.Argument(help="As `stage list` has it.")]
 def list_stages(as_json: AsJson = False) -> None:
     """List the open stages: over which release each lies, whose it is, and what it holds."""
     from platform_assets.cli.commands.stage_view import print_stages, stage_json
-    from platform_assets.lakehouse.errors import DamagedStageError
-    from platform_assets.operations.stages.store import read_stage, stage_names
+    from platform_assets.operations.stages.store import all_stages
 
-    stages, damaged = [], []
     with opened_platform() as platform:
-        for name in stage_names(platform.lake):
-            try:
-                stages.append(read_stage(platform.lake, name))
-            except DamagedStageError as error:
-                damaged.append(error)
+        stages, damaged = all_stages(platform.lake)
     if as_json:
         print_json([stage_json(stage) for stage in stages])
     else:
         print_stages(stages)
-    for damage in damaged:
+    for damage in damaged.values():
         say("[red]damaged[/]", f"{damage.what} {damage.todo}", to=errors if as_json else console)
     if damaged:
         raise typer.Exit(EXIT_LOOK)

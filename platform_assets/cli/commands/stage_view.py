@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from platform_assets.cli.amounts_view import became, sums_shown
 from platform_assets.cli.console import console, escape, say
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.plan_view import size
+from platform_assets.cli.warned_view import DayWarning
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.reasons import Reasons
 from platform_assets.planning.windows import which
-from platform_assets.words import counted
+from platform_assets.words import counted, size
 
 if TYPE_CHECKING:
     from platform_assets.operations.stages.compare import Number, StagedDay
     from platform_assets.operations.stages.stages import StagePublished
 
-_SUMS_SHOWN = 4
-
 
 def print_stages(stages: Sequence[OpenStage]) -> None:
     """Two lines for each stage: what it holds, and whose it is."""
     if not stages:
-        console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False)
+        console.print("No stage is open. `refresh --stage NAME` opens one.", highlight=False, soft_wrap=True)
     for stage in stages:
         days = sum(map(len, stage.staged.days.values()))
         of = f" of {', '.join(stage.staged.days)}, {size(_bytes(stage))}," if stage.staged.days else ""
@@ -56,11 +55,19 @@ def print_stage(stage: OpenStage, other: Mapping[str, Collection[date]]) -> None
             say("[bold]only[/]", f"{keys} of {table} {which(days)}; the other rows are carried over")
     for hold in stage.staged.holds:
         say("[red]held[/]", f"{hold.table} {hold.day}: {hold.reason}")
+    for warning in _warnings(stage):
+        say("[yellow]warned[/]", str(warning))
     for table, old in other.items():
         say(
             "[yellow]of other code[/]",
             f"{table} {which(old)}: `refresh --stage {stage.name}` computes it again",
         )
+
+
+def _warnings(stage: OpenStage) -> Iterator[DayWarning]:
+    """What gates found of days that the stage holds."""
+    for table, change in stage.staged.tables.items():
+        yield from DayWarning.of(table, change.days)
 
 
 def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) -> None:
@@ -82,9 +89,9 @@ def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) ->
             table,
             f"{len(of_it):,}",
             f"{sum(day.is_equal for day in of_it):,}",
-            _became(*rows),
+            became(*rows),
             *(f"{sum(getattr(day, name) for day in of_it):,}" for name in ("added", "removed", "changed")),
-            _sums(totals),
+            sums_shown(totals),
         )
     console.print(sums)
     differing = [day for day in days if not day.is_equal]
@@ -99,10 +106,10 @@ def print_comparison(stage: OpenStage, days: Sequence[StagedDay], limit: int) ->
         grid.add_row(
             day.table,
             str(day.day),
-            _became(*day.rows),
-            _became(*day.keys) if day.keys else "",
+            became(*day.rows),
+            became(*day.keys) if day.keys else "",
             *(f"{getattr(day, name):,}" for name in ("added", "removed", "changed")),
-            _sums(day.moved),
+            sums_shown(day.moved),
         )
     console.print(grid)
     if len(differing) > limit:
@@ -157,6 +164,7 @@ def stage_json(stage: OpenStage) -> dict[str, Any]:
             for change in stage.staged.tables.values()
         },
         "held": [{"table": hold.table, "day": hold.day, "reason": hold.reason} for hold in stage.staged.holds],
+        "warnings": [warning.json() for warning in _warnings(stage)],
     }
 
 
@@ -198,16 +206,6 @@ def _scoped(stage: OpenStage) -> dict[str, dict[str, list[date]]]:
 
 def _bytes(stage: OpenStage) -> int:
     return sum(content.bytes for change in stage.staged.tables.values() for content in change.days.values())
-
-
-def _sums(moved: Mapping[str, tuple[Number, Number]]) -> str:
-    shown = [f"{name} {_became(*pair)}" for name, pair in list(moved.items())[:_SUMS_SHOWN]]
-    more = f"\nand {len(moved) - _SUMS_SHOWN} more: --json" if len(moved) > _SUMS_SHOWN else ""
-    return "\n".join(shown) + more
-
-
-def _became(then: Number, now: Number) -> str:
-    return f"{now:,}" if then == now else f"{then:,} → {now:,}"
 
 
 def _plus(total: Number, other: Number) -> Number:

@@ -18,6 +18,7 @@ from platform_assets.cli.plan_view import (
     blocked_json,
     blocked_lines,
     intake_lines,
+    protected_lines,
     stale_grid,
     step_json,
     year_calendars,
@@ -46,6 +47,7 @@ def stale(
         planned = {(step.table, day) for step in plans.everything.steps for day in step.days}
         held = held_days(platform, [hold for hold in holds if (hold.table, hold.day) not in planned])
     steps = [shown for step in plans.everything.steps if (shown := _only(step, only))]
+    protected = [shown for step in plans.everything.waiting if (shown := _only(step, only))]
     waits = _waits(plans)
     changes = {name: some for name, some in plans.changes.items() if only.has_table(name)}
     blocked = list(blocked_lines(plans.everything, only))
@@ -61,13 +63,17 @@ def stale(
                 "cannot_be_computed": blocked_json(plans.everything, only),
                 "held": [held_json(day) for day in held],
                 "bereft": bereft_json(plans.everything, only),
+                "protected": [step_json(step) for step in protected],
                 "waiting_files": sum(intake.files for intake in plans.everything.intakes),
             }
         )
     else:
         _print(steps, waits, changes, intake_lines(plans.everything.intakes), blocked, bereft, held, calendar)
+        for line in protected_lines(protected):
+            say("[yellow]protected[/]", line)
     if (
         steps
+        or protected
         or held
         or blocked
         or bereft
@@ -119,6 +125,8 @@ def _print(
     for line in files:
         say("[yellow]waiting[/]", line)
     if waiting := sum(len(waits[step.table]) for step in steps):
-        console.print(f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.")
+        console.print(
+            f"{counted(waiting, 'day')} of these for a person to take: `platform-assets refresh` does.", soft_wrap=True
+        )
     if steps or files:
-        console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.")
+        console.print("`platform-assets refresh --explain` shows the plan, `refresh` executes it.", soft_wrap=True)

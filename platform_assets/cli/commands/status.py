@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from typing import Annotated
 
 import typer
 
-from platform_assets.cli.commands.status_view import Status, TableStatus, print_status
+from platform_assets.cli.commands.status_view import Status, TableStatus, print_files, print_status
 from platform_assets.cli.console import EXIT_LOOK, platform_to_look, print_json
 from platform_assets.cli.options import AsJson
+from platform_assets.cli.warned_view import print_warned_days, warnings_json
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest.listing import (
     each_once,
     landing_problem,
     list_arrivals,
-    refused_files,
     unread_folders,
 )
+from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.late.queue import late_counts
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -27,20 +29,40 @@ from platform_assets.planning.day_states import Blocked, DayState, Held, Stale
 from platform_assets.planning.loaded import delays
 from platform_assets.planning.table_states import TableStates, missing_days
 from platform_assets.planning.windows import days_later
-from platform_assets.quality.set_aside import much_quarantined
 from platform_assets.records.history import DayFigures
 
 
-def status(as_json: AsJson = False) -> None:
+def status(
+    warnings: Annotated[
+        bool, typer.Option("--warnings", help="Only what gates found of published days, the newest published first.")
+    ] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="Only each file that was not taken or was refused, with the reason.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show what is loaded, missing, stale, held and set aside; exit code 1 if something needs a look."""
     with platform_to_look() as platform:
+        if warnings:
+            _print_warnings(platform, as_json=as_json)
+            return
         known = _status(platform)
     if as_json:
         print_json(known.json())
+    elif files:
+        print_files(known)
     else:
         print_status(known)
     if known.needs_a_look:
         raise typer.Exit(EXIT_LOOK)
+
+
+def _print_warnings(platform: Platform, *, as_json: bool) -> None:
+    warned = platform.ledger.warned(platform.catalogue.names, at=platform.current_release().number)
+    if as_json:
+        print_json(warnings_json(warned))
+    else:
+        print_warned_days(warned)
 
 
 def _status(platform: Platform) -> Status:
@@ -68,6 +90,7 @@ def _status(platform: Platform) -> Status:
     return Status(
         tables=tables,
         held=held,
+        warned=platform.ledger.warned(platform.catalogue.names, at=snapshot.number),
         refused=refused_files(platform),
         problems=([root] if root else []) + list(each_once(in_folders)),
         unread=unread_folders(platform.settings, platform.catalogue),
@@ -99,7 +122,7 @@ def _table_status(
     delay = delays(platform.catalogue)[contract.name]
     due = {day for day in tables.calendar.days() if days_later(day, delay) <= platform.settings.current_day()}
     blocked = {day: state for day, state in states.items() if isinstance(state, Blocked)}
-    outside = [day for day in days if day not in platform.calendar] if contract.source else []
+    outside = [day for day in days if days[day].delivered and day not in platform.calendar] if contract.source else []
     return TableStatus(
         table=contract.name,
         newest=max(loaded, default=None),
@@ -111,7 +134,6 @@ def _table_status(
         rows=sum(day.delivered for day in days.values()),
         quarantined=sum(day.figures.get("quarantined", 0) for day in days.values()),
         refused=refused,
-        outside=sum(days[day].delivered for day in outside),
+        outside=len(outside),
         days_outside=(min(outside), max(outside)) if outside else None,
-        days_quarantined=tuple(day for day in sorted(days) if much_quarantined(contract, days[day].figures)),
     )

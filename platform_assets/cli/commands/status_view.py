@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 
-from platform_assets.cli.console import alike, console, say
+from platform_assets.cli.console import console, say
+from platform_assets.cli.files_view import growing_lines, print_left, refused_json
 from platform_assets.cli.grids import new_grid
-from platform_assets.cli.growing_view import growing_lines
 from platform_assets.cli.held_view import held_json, print_held
-from platform_assets.contracts.dead_letters import quarantine_table, refused_table
-from platform_assets.engine.ingest.listing import RefusedFiles
+from platform_assets.cli.warned_view import print_warned_tables, warnings_json
+from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.lineage.held_days import HeldDay
-from platform_assets.records.history import ArrivalRecord
+from platform_assets.planning.windows import between
+from platform_assets.records.history import DayRecord
+from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
@@ -35,9 +38,9 @@ class TableStatus:
         blocked: days that should be computed, and wait for days that they read.
         rows: rows readers see.
         quarantined: rows of published days that broke a rule.
-        days_quarantined: published days of which more is in quarantine than the contract leaves unsaid.
         refused: rows refused at parsing, for raw tables.
-        outside: rows on days outside the calendar, for raw tables.
+        outside: days with rows that the calendar does not have, for raw tables. Their rows are not counted: raw keeps
+            each as often as it was delivered, and nobody computes which of them counts.
         days_outside: first and last of these days.
     """
 
@@ -53,7 +56,6 @@ class TableStatus:
     refused: int
     outside: int = 0
     days_outside: tuple[date, date] | None = None
-    days_quarantined: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Status:
     Args:
         tables: each by itself.
         held: days that are left alone.
+        warned: days that were published with warnings, the newest published first.
         refused: files.
         problems: what keeps files of the landing area, or all of it, from being taken.
         unread: folders of it that no table reads, each with the one that may be meant.
@@ -74,6 +77,7 @@ class Status:
 
     tables: Sequence[TableStatus]
     held: Sequence[HeldDay]
+    warned: Sequence[DayRecord]
     refused: RefusedFiles
     problems: Sequence[Problem]
     unread: Mapping[str, str]
@@ -81,6 +85,11 @@ class Status:
     late: int
     ahead: int
     outbox: Mapping[str, Mapping[MessageState, int]]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no table has a day yet."""
+        return not any(table.days for table in self.tables)
 
     @property
     def given_up(self) -> int:
@@ -99,8 +108,13 @@ class Status:
         return {
             "tables": [asdict(table) for table in self.tables],
             "held": [asdict(day.hold) | held_json(day) for day in self.held],
-            "refused_files": _refused_json(self.refused.there),
-            "refused_files_gone": _refused_json(self.refused.gone),
+            "warnings": warnings_json(self.warned),
+            "refused_files": refused_json(self.refused.there),
+            "refused_files_gone": refused_json(self.refused.gone),
+            "refused_files_repaired": [
+                {"table": file.table, "path": file.path, "reason": file.reason, "by": other}
+                for file, other in self.refused.repaired.items()
+            ],
             "files_with_many_refused": [
                 {"path": file.path, "landed": file.landed, "refused": file.refused}
                 for file in self.refused.in_large_part
@@ -119,12 +133,40 @@ class Status:
 
 def print_status(known: Status) -> None:
     """The tables, then what is to be looked at, files before rows."""
+    if known.is_new:
+        _print_beginning(known)
     _print_tables(known)
     _print_files(known)
     _print_rows(known)
     _print_outbox(known)
+    if known.pending and not known.is_new:
+        console.print(
+            f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.",
+            soft_wrap=True,
+        )
+
+
+def print_files(known: Status) -> None:
+    """Each file that is not in a table as it was delivered, on a line of its own with the reason; nothing else."""
+    for problem in known.problems:
+        say(f"[yellow]not taken{' yet' if problem.is_growing else ''}[/]", f"{problem.path} {problem.message}")
+    for file in known.refused.there:
+        say("[red]refused[/]", f"{file.path} {file.reason}")
+    for file in known.refused.in_large_part:
+        say("[yellow]refused[/]", _in_large_part(file))
+    for file in known.refused.gone:
+        say("taken away", f"{file.path} {file.reason}")
+    for file, other in known.refused.repaired.items():
+        say("repaired", f"{file.path} {file.reason or 'was refused in large part'}; {other} was taken since")
+
+
+def _print_beginning(known: Status) -> None:
+    """What comes first, where nothing came yet."""
     if known.pending:
-        console.print(f"{counted(known.pending, 'file', 'wait')} to be ingested: `platform-assets refresh` takes them.")
+        wait = f"{counted(known.pending, 'file', 'wait')}: run `platform-assets refresh`"
+    else:
+        wait = "no file waits that can be taken: docs/first-table.md says where they go"
+    console.print(f"[bold]Nothing was loaded yet;[/] {wait}.", highlight=False, soft_wrap=True)
 
 
 def _print_tables(known: Status) -> None:
@@ -142,29 +184,28 @@ def _print_tables(known: Status) -> None:
             f"{aside:,}" if (aside := table.quarantined + table.refused) else "",
         )
     console.print(grid)
-    print_held(known.held)
+    print_held(known.held, in_short=True)
     for table in known.tables:
         if table.stale:
             say("[yellow]stale[/]", f"{table.table}: {counted(table.stale, 'day')}; platform-assets stale says why")
-        if table.blocked:
+        if table.blocked and not known.is_new:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
 
 
 def _print_files(known: Status) -> None:
     refused = known.refused
-    for line in alike((file.path, file.reason or "") for file in refused.there):
-        say("[red]refused[/]", line)
+    print_left([problem for problem in known.problems if not problem.is_growing], refused.there)
     for file in refused.in_large_part[:_SHOWN]:
-        rows = f"{file.refused:,} of its {counted(file.landed, 'row')} were refused"
-        say("[yellow]refused[/]", f"{file.path}: {rows}: `read {refused_table(file.table)}` shows them")
+        say("[yellow]refused[/]", _in_large_part(file))
     if (more := len(refused.in_large_part) - _SHOWN) > 0:
-        say("[yellow]refused[/]", f"many rows of {counted(more, 'more file')}; --json names them")
+        say(
+            "[yellow]refused[/]",
+            f"many rows of {counted(more, 'more file')}; `platform-assets status --files` names them",
+        )
     if refused.gone:
         gone = counted(len({file.path for file in refused.gone}), "refused file")
-        say("taken away", f"{gone}, no longer in the landing area; platform-assets status --json says which and why")
-    for line in alike((problem.path, problem.message) for problem in known.problems if not problem.is_growing):
-        say("[yellow]not taken[/]", line)
+        say("taken away", f"{gone}, no longer in the landing area; `platform-assets status --files` says which and why")
     for line in growing_lines([problem for problem in known.problems if problem.is_growing]):
         say("[yellow]not taken yet[/]", line)
     for folder, meant in known.unread.items():
@@ -173,11 +214,7 @@ def _print_files(known: Status) -> None:
 
 
 def _print_rows(known: Status) -> None:
-    for table in known.tables:
-        if table.days_quarantined:
-            days, first = counted(len(table.days_quarantined), "day"), table.days_quarantined[0]
-            shown = f"`read {quarantine_table(table.table)} --day {first}` shows them, `why {table.table} {first}` more"
-            say("[yellow]quarantined[/]", f"{table.table}: many rows of {days}, first {first}: {shown}")
+    print_warned_tables(known.warned)
     if known.late:
         say("[yellow]late[/]", f"{counted(known.late, 'row', 'wait')} for a decision: platform-assets late list")
     if known.ahead:
@@ -185,10 +222,10 @@ def _print_rows(known: Status) -> None:
     for table in known.tables:
         if table.days_outside:
             first, last = table.days_outside
-            which = f"{first}" if first == last else f"from {first} to {last}"
             say(
                 "outside",
-                f"{table.table} has {counted(table.outside, 'row')} of days that the calendar does not have, {which}",
+                f"{table.table} has rows of {counted(table.outside, 'day')} that the calendar does not have, "
+                f"{between(first, last)}",
             )
 
 
@@ -201,8 +238,9 @@ def _print_outbox(known: Status) -> None:
             say("to be told", f"{target}: {counted(waiting, 'message', 'wait')} to be delivered")
 
 
-def _refused_json(files: Sequence[ArrivalRecord]) -> list[dict[str, str | None]]:
-    return [{"table": file.table, "path": file.path, "reason": file.reason} for file in files]
+def _in_large_part(file: Arrival) -> str:
+    rows = f"{file.refused:,} of its {counted(file.landed, 'row')} {'was' if file.refused == 1 else 'were'} refused"
+    return f"{file.path}: {rows}: `platform-assets read {refused_table(file.table)}` shows them"
 
 
 def _alarm(count: int) -> str:

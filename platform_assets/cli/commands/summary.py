@@ -107,13 +107,19 @@ def print_summary(
     if not any(count for phase in phases for count in phase.changed.values()):
         console.print("[green]Nothing to do:[/] every file was taken before and no day is stale.")
     if late := sum(summary.late for summary in tables):
-        console.print(f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list")
+        console.print(
+            f"{counted(late, 'row')} came too late to be taken unasked: platform-assets late list", soft_wrap=True
+        )
     if ahead := sum(summary.ahead for summary in tables):
-        console.print(f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list")
+        console.print(f"{counted(ahead, 'row', 'wait')} for the day to come: platform-assets late list", soft_wrap=True)
     if story:
         print_story(story)
     console.print()
-    console.print(f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:", highlight=False)
+    console.print(
+        f"Done in {seconds:.1f} s. Where to look next, each after `uv run platform-assets`:",
+        highlight=False,
+        soft_wrap=True,
+    )
     of_a_day = (
         (f"why {SALES} {day}", "what a day was made from, back to the files"),
         (f"read {SALES} --day {day}", "rows as readers see them"),

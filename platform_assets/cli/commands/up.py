@@ -18,6 +18,7 @@ import typer
 
 from platform_assets.cli.console import UsageError, console, errors, platform_to_look, print_json, say
 from platform_assets.cli.dagster_home import dagster_home
+from platform_assets.cli.files_view import print_left
 from platform_assets.cli.options import AsJson
 from platform_assets.cli.progress import hush, telling
 from platform_assets.cli.relay import Relay
@@ -25,6 +26,8 @@ from platform_assets.cli.supervision import Part, end, keep_going
 from platform_assets.cli.watchdog import Watchdog
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
+from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.pending import delivered
 from platform_assets.errors import PlatformError
 from platform_assets.settings import Settings, load_settings, project_root
 
@@ -80,16 +83,19 @@ def up(
         console.print(f"Opening [bold]{address}[/]{' to look only' if read_only else ''} - stop with Ctrl-C")
         if settings.ui_password:
             console.print("It asks for a name, any will do, and for the password in PLATFORM_UI_PASSWORD.")
+        console.print("Days that commands publish are among the events of their tables; Runs has what Dagster starts.")
         if read_only:
             console.print("What commands publish from now on is shown once `up` runs, or this is started again.")
         else:
             console.print(f"By itself: {describe_automation(settings)}.")
             console.print("Each can be switched off there, under Automation; docs/automation.md says more.")
+        tell_what_is_left(settings)
     for number in _STOPS:
         signal.signal(number, _stop)
     parts: list[Part] = []
     stopped_by = 0
-    watchdog, relay = Watchdog(), Relay(settings.state / "logs" / "up-stopped.log")
+    relay = Relay(settings.state / "logs" / "up-stopped.log", coloured=errors.color_system is not None)
+    watchdog = Watchdog()
     new_part = partial(Part, started=watchdog.end_with_me, output=relay.pipe)
     with TemporaryDirectory(prefix="platform-assets-") as folder:
         try:
@@ -125,6 +131,15 @@ def describe_automation(settings: Settings) -> str:
     }
     timed = ", ".join(f"{what} at '{cron}'" for what, cron in crons.items())
     return f"files that land are taken within half a minute; in UTC, as cron has it, {timed}"
+
+
+def tell_what_is_left(settings: Settings) -> None:
+    """What no run will take, said once; else only a tick of a sensor would, on a page that nobody has opened."""
+    try:
+        with platform_to_look(settings) as platform:
+            print_left(delivered(platform).problems, refused_files(platform).there)
+    except PlatformError as error:
+        say("[yellow]note[/]", f"files that cannot be taken are not told: {error.what}", to=errors)
 
 
 def _start_code_servers(

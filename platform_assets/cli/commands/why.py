@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any
 
 import typer
-from rich.tree import Tree
 
-from platform_assets.cli.console import EXIT_LOOK, console, escape, parse_day, platform_to_look, print_json, say
+from platform_assets.cli.commands.why_tree import origin_tree
+from platform_assets.cli.console import EXIT_LOOK, console, parse_day, platform_to_look, print_json, say
+from platform_assets.cli.files_view import not_taken_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause
-from platform_assets.contracts.dead_letters import quarantine_table
+from platform_assets.cli.rollback_view import ended_json
+from platform_assets.cli.warned_view import print_warned_day, warned_json
+from platform_assets.engine.platform import Platform
+from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
+from platform_assets.operations.lineage.replaced_files import replaced_files
+from platform_assets.operations.lineage.warned_days import WarnedDay, warned_day
 from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
-from platform_assets.planning.windows import which
-from platform_assets.quality.set_aside import quarantined
-from platform_assets.records.code_version import Version, shown_commits
-from platform_assets.records.history import ArrivalRecord, Hold, PublicationRecord
+from platform_assets.quality.findings import accepted_by_hand
+from platform_assets.records.code_version import Version
+from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Scope
+from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
 
-_SOFTWARE = {"platform": "platform-assets", "spark": "Spark", "delta": "Delta"}
 _SHOWN = 5
-"""Files, publications and differing days that a list names."""
+"""Differing days that a list names."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is to be said of a day besides where it comes from."""
+
+    held: Collection[HeldDay]
+    warned: WarnedDay | None
+    ended: EndedRollback | None
+    replaced: Collection[Problem]
 
 
 def why(
@@ -41,40 +56,67 @@ def why(
     with platform_to_look() as platform:
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
-        held = held_days(platform, _keeping(explanation))
+        keeping = _keeping(explanation)
+        held = held_days(platform, [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in keeping])
+        replaced = replaced_files(platform, explanation.origin) if explanation.origin else ()
+        told = _Told(held, _warned(platform, explanation), _ended(platform, explanation), replaced)
     if as_json:
-        print_json(_json(explanation, held, diff=diff))
+        print_json(_json(explanation, told, diff=diff))
     else:
-        _print(explanation, held, diff=diff)
+        _print(explanation, told, diff=diff)
     if explanation.reasons or explanation.origin is None or held or _is_bereft(explanation.state):
         raise typer.Exit(EXIT_LOOK)
 
 
-def _print(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) -> None:
+def _warned(platform: Platform, explanation: Explanation) -> WarnedDay | None:
+    record = explanation.origin.days.get(explanation.day) if explanation.origin else None
+    return warned_day(platform, record) if record else None
+
+
+def _ended(platform: Platform, explanation: Explanation) -> EndedRollback | None:
+    if explanation.now is None:  # of a raw table, which nobody rolls back
+        return None
+    return rollback_of(platform, explanation.table, explanation.day, stale=bool(explanation.reasons))
+
+
+def _print(explanation: Explanation, told: _Told, *, diff: bool) -> None:
     name = f"{explanation.table} {explanation.day}"
     if explanation.origin is None:
-        _print_without_content(explanation, name, held)
+        _print_without_content(explanation, name, told.held)
+        _print_rollback(told)
         return
-    _print_state(explanation, name, held)
+    _print_state(explanation, name, told.held)
+    _print_rollback(told)
+    if told.warned:
+        print_warned_day(told.warned)
     if explanation.scope:
         say("[yellow]in part[/]", _scope(explanation.scope))
-    console.print(_tree(explanation.origin, explanation.software))
+    record = explanation.origin.days.get(explanation.day)
+    if accepted := accepted_by_hand(record.figures if record else {}):
+        say("accepted", f"by hand: what {' and '.join(accepted)} found; `audit show {name}` says who did and why")
+    for line in not_taken_lines(told.replaced):
+        say("[yellow]not taken[/]", line)
+    console.print(origin_tree(explanation.origin, explanation.software))
     if diff:
         _print_differences(explanation)
 
 
-def _keeping(explanation: Explanation) -> tuple[Hold, ...]:
-    """The holds that keep the day from becoming what its inputs say: its own, or those of a day that it reads.
+def _print_rollback(told: _Told) -> None:
+    if told.ended:
+        say("[yellow]look[/]", told.ended.sentence)
 
-    Of a stale day its own are left out: it is tried again, and may come out otherwise.
+
+def _keeping(explanation: Explanation) -> set[tuple[str, date]]:
+    """The held days that keep the day from becoming what its inputs say: itself, or a day that it reads.
+
+    A stale one does not keep itself: it is tried again, and may come out otherwise.
     """
-    if isinstance(explanation.state, Held) or explanation.now is None or explanation.origin is None:
-        own = explanation.held if not explanation.reasons else ()
-    else:
-        own = ()
-    if isinstance(explanation.state, Blocked) and explanation.state.hold is not None:
-        return (*own, explanation.state.hold)
-    return own
+    state, keeping = explanation.state, list[Hold]()
+    if isinstance(state, Held) or explanation.now is None or explanation.origin is None:
+        keeping += explanation.held if not explanation.reasons else ()
+    if isinstance(state, Blocked) and state.hold is not None:
+        keeping.append(state.hold)
+    return {(hold.table, hold.day) for hold in keeping}
 
 
 def _is_bereft(state: DayState) -> bool:
@@ -110,81 +152,11 @@ def _print_without_content(explanation: Explanation, name: str, held: Collection
         say("[yellow]never computed[/]", f"{name}: {'; '.join(lacking) or 'its inputs are there, a refresh takes it'}")
 
 
-def _tree(origin: Origin, software: Mapping[str, str] = MappingProxyType({})) -> Tree:
-    """A table, the days of it that were read, who made them and with what, and below it what they come from."""
-    tree = Tree(_head(origin), guide_style="dim", highlight=False)
-    if len(origin.days) == 1:
-        [record] = origin.days.values()
-        tree.add(f"{counted(record.rows, 'row')}, digest {record.digest}")
-        if record.fingerprint:
-            tree.add(f"fingerprint {record.fingerprint}")
-            commit = f", commit {shown_commits(record.git_commit)}" if record.git_commit else ""
-            configuration = record.configuration or "not recorded"
-            tree.add(f"code version {record.code_version}, configuration {configuration}{commit}")
-        if record.figures.get("keys_quarantined"):
-            tree.add(f"[yellow]{quarantined(record.figures)}[/]: `read {quarantine_table(origin.table)}` shows them")
-        if "files_read" in record.figures:
-            files, days = record.figures["files_read"], record.figures["days_read"]
-            tree.add(f"read {counted(files, 'file')} of {counted(days, 'day')} of its inputs, as executed")
-    elif origin.days:
-        rows = sum(record.rows for record in origin.days.values())
-        tree.add(f"{counted(rows, 'row')}, digests together {_together(origin)}")
-    if software:
-        tree.add(
-            f"computed with {', '.join(f'{_SOFTWARE.get(name, name)} {version}' for name, version in software.items())}"
-        )
-    for head in origin.publications[:_SHOWN]:
-        tree.add(_publication(head))
-    if len(origin.publications) > _SHOWN:
-        tree.add(f"and {counted(len(origin.publications) - _SHOWN, 'older publication')}")
-    if origin.arrivals is None:
-        tree.add("files: too many days to name them; ask for a single day of this table")
-    for arrival in (origin.arrivals or ())[:_SHOWN]:
-        tree.add(_file(arrival))
-    if len(origin.arrivals or ()) > _SHOWN:
-        tree.add(f"and {counted(len(origin.arrivals or ()) - _SHOWN, 'more file')}")
-    for read in origin.inputs:
-        tree.add(_tree(read))
-    return tree
-
-
 def _scope(scope: Scope) -> str:
     return (
         f"computed last, only {shown_keys(scope.keys)} ({counted(scope.rows, 'row')}); the other rows are from before, "
         "so that the day stays stale until it is computed whole"
     )
-
-
-def _head(origin: Origin) -> str:
-    days = f"{which(origin.days)} ({len(origin.days):,} days)" if len(origin.days) > 1 else which(origin.days)
-    through = f" through {origin.window}" if origin.window else ""
-    cut = f", cut by {counted(origin.before_calendar, 'day')} before the calendar" if origin.before_calendar else ""
-    version = f", version {origin.version}" if origin.version >= 0 else ""
-    return f"[bold]{origin.table}[/] {days or 'no day loaded'}{through}{cut}{version}"
-
-
-def _publication(head: PublicationRecord) -> str:
-    commit = f", commit {shown_commits(head.git_commit)}" if head.git_commit else ""
-    return (
-        f"{head.kind} {head.publication} ({head.created_at:%Y-%m-%d %H:%M} UTC, release {head.release}) by "
-        f"{escape(head.who)}, run {escape(head.run)}: {escape(head.why)}{commit}"
-    )
-
-
-def _file(arrival: ArrivalRecord) -> str:
-    if arrival.kind == "withdrawal":
-        return f"[yellow]withdrawal[/] {escape(arrival.path)}: takes {escape(arrival.origin or '')} out again"
-    taken = f"{counted(arrival.taken, 'row')} taken"
-    if arrival.kind in ("approval", "due"):
-        return f"[green]{arrival.kind}[/] {escape(arrival.path)}: {taken} from {escape(arrival.origin or '')}"
-    parts = [f"{rows:,} {name}" for name, rows in (("refused", arrival.refused), ("erased", arrival.erased)) if rows]
-    others = f" of {arrival.landed:,}, {', '.join(parts)}" if parts else ""
-    return f"[green]file[/] {escape(arrival.path)}: {taken}{others}, sha256 {arrival.sha256[:12]}"
-
-
-def _together(origin: Origin) -> str:
-    text = "|".join(f"{day}={record.digest}" for day, record in origin.days.items())
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _print_differences(explanation: Explanation) -> None:
@@ -207,14 +179,17 @@ def _print_differences(explanation: Explanation) -> None:
         console.print("Nothing differs from what the day was made of.")
 
 
-def _json(explanation: Explanation, held: Collection[HeldDay], *, diff: bool) -> dict[str, Any]:
+def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "table": explanation.table,
         "day": explanation.day,
         "stale": list(explanation.reasons),
         "blocked": _blocked(explanation.state),
         "held": [{name: getattr(hold, name) for name in _OF_A_HOLD} for hold in explanation.held],
-        "held_by": [held_json(day) for day in held],
+        "held_by": [held_json(day) for day in told.held],
+        "warned": warned_json(told.warned),
+        "rollback_ended": ended_json(told.ended) if told.ended else None,
+        "replaced_files": [{"path": file.path, "reason": file.message} for file in told.replaced],
         "never_loaded": {table: str(day) for table, day in explanation.lacking.items()},
         "computed_with": dict(explanation.software),
         "only": dict(explanation.scope.keys) if explanation.scope else None,
@@ -260,6 +235,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
                 "git_commit": record.git_commit,
                 "publication": record.publication,
                 "figures": record.figures,
+                "warnings": [warned.model_dump() for warned in record.warnings],
             }
             for record in origin.days.values()
         ],

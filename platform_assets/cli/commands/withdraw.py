@@ -1,46 +1,84 @@
-"""`withdraw`: take a bad delivery out again."""
+"""`withdraw`: take bad deliveries out again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from platform_assets.cli.console import console, opened_platform, print_json
+from platform_assets.cli.console import console, opened_platform, print_json, say
 from platform_assets.cli.decisions import decided_by
-from platform_assets.cli.options import AsJson, By, Reason
+from platform_assets.cli.options import AsJson, By, DryRun, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.engine.late.named_arrivals import named_arrivals, taken
+from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
+
+_SHOWN = 10
+"""Files of a table that are named one by one."""
+
+_NAMED = "Files below the landing root, also as 'folder/2017-03-31/*.csv', or what entered later of some."
 
 
 def withdraw(
     context: typer.Context,
-    arrival: Annotated[str, typer.Argument(help="A file below the landing root, or what entered later of one.")],
+    arrivals: Annotated[list[str], typer.Argument(metavar="ARRIVAL…", help=_NAMED)],
+    dry_run: DryRun = False,
     reason: Reason = None,
     by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have every table computed as if an arrival had never come; the next refresh mends exactly its days."""
+    """Have every table computed as if arrivals had never come, all or none; the next refresh mends their days."""
+    if dry_run and reason is None:
+        reason = "a dry run"
     author = decided_by(reason, by)
-    from platform_assets.engine.late.withdrawals import withdraw as take_back
+    with opened_platform() as platform:
+        paths = named_arrivals(platform, arrivals)
+        if dry_run:
+            _print_chosen(taken(platform, paths), as_json)
+            return
+        from platform_assets.engine.late.withdrawals import withdraw as take_back
 
-    with (
-        opened_platform() as platform,
-        telling(context, "withdraw") as progress,
-        session_on_demand(platform.settings, progress) as spark,
-    ):
-        done = take_back(platform, spark, arrival, author, progress)
+        with telling(context, "withdraw") as progress, session_on_demand(platform.settings, progress) as spark:
+            done = take_back(platform, spark, paths, author, progress)
     if as_json:
         print_json(
             [
-                {"table": withdrawal.table, "rows": withdrawal.rows, "days": sorted(withdrawal.published)}
+                {
+                    "table": withdrawal.table,
+                    "arrivals": [arrival.origin for arrival in withdrawal.arrivals],
+                    "rows": withdrawal.rows,
+                    "days": sorted(withdrawal.published),
+                }
                 for withdrawal in done
             ]
         )
         return
     for withdrawal in done:
         gone, days = counted(withdrawal.rows, "row"), counted(len(withdrawal.published), "day")
-        text = f"{gone} of {arrival} taken out of {withdrawal.table}; {days} changed."
+        of_what = paths[0] if len(paths) == 1 else counted(len(withdrawal.arrivals), "arrival")
+        text = f"{gone} of {of_what} taken out of {withdrawal.table}; {days} changed."
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print("The next refresh mends what reads them.")
+
+
+def _print_chosen(parts: Mapping[str, Sequence[Arrival]], as_json: bool) -> None:
+    """What would be taken out; which days that changes, only their rows tell."""
+    if as_json:
+        print_json(
+            [
+                {"table": table, "arrivals": [part.path for part in some], "rows": sum(part.taken for part in some)}
+                for table, some in parts.items()
+            ]
+        )
+        return
+    for table, some in parts.items():
+        rows = counted(sum(part.taken for part in some), "row")
+        say("would be taken out", f"of {table}: {rows} of {counted(len(some), 'arrival')}")
+        for part in some[:_SHOWN]:
+            console.print(f"  {part.path}: {counted(part.taken, 'row')}", markup=False, highlight=False, soft_wrap=True)
+        if len(some) > _SHOWN:
+            console.print(f"  and {len(some) - _SHOWN:,} more: --json names them", highlight=False)
+    console.print("Nothing was changed: this was a dry run.")

@@ -30,9 +30,10 @@ from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
-from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, changed_since, not_as_listed
+from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
 from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.lines import lines_of
+from platform_assets.sources.taking import changed_since
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
 from platform_assets.spark.raw.erased import erased_rows, without_erased

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import date
 
 from platform_assets.contracts import Contract
@@ -25,7 +26,8 @@ from platform_assets.records.manifest import (
     TableChange,
     new_publication,
 )
-from platform_assets.sources.landing import LandedFile, Problem, hashed
+from platform_assets.sources.landing import LandedFile, Problem
+from platform_assets.sources.taking import hashed
 from platform_assets.spark.session.on_demand import SparkOnDemand
 from platform_assets.spark.tables.schemas import raw_schema
 
@@ -68,16 +70,18 @@ def ingest(
         arrivals: list[Arrival] = []
         changed: list[Problem] = []
         sizes = {day: sum(file.size for file in files) for day, files in by_date.items()}
-        progress(Progress("taking", contract.name, 0, len(listing.pending), "file"))
+        now = Progress("taking", contract.name, 0, len(listing.pending), "file")
+        progress(now)
         for batch in batches(sizes, platform.settings.batch_days, (), sizes, platform.settings.batch_bytes):
             files, problems = hashed(file for day in batch for file in by_date[day])
             changed += problems
+            progress(replace(now, done=len(arrivals), batch=len(files)))
             if files:
                 taken = ingest_batch(turn, spark(), files)
                 arrivals += taken.arrivals
                 published |= taken.days
                 changed += taken.left
-            progress(Progress("taking", contract.name, len(arrivals), len(listing.pending), "file"))
+            progress(replace(now, done=len(arrivals)))
         due = take_due(turn, spark, progress)
         published |= due.published if due else {}
         to_come = {problem.path for problem in changed}

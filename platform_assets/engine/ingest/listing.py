@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.planning.loaded import empty_days
-from platform_assets.quality.set_aside import much_refused
-from platform_assets.records.history import ArrivalRecord
-from platform_assets.settings import Settings
+from platform_assets.sources.hashes import Hashes
 from platform_assets.sources.landing import Known, Listing, Problem, list_landing
 from platform_assets.sources.limits import Limits
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 
 def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
@@ -29,10 +31,10 @@ def landing_problem(settings: Settings, catalogue: Catalogue) -> Problem | None:
         catalogue: where no source lands files, none is needed.
     """
     root = settings.landing
-    if _is_folder(root) or not any(contract.source for contract in catalogue):
+    if is_folder(root) or not any(contract.source for contract in catalogue):
         return None
     todo = "set PLATFORM_LANDING to the folder that sources deliver to, or make it"
-    if not _is_gone(root):
+    if not is_gone(root):
         return Problem(str(root), "is the landing root and no folder", todo)
     if root == settings.state / "landing":
         return None
@@ -52,7 +54,7 @@ def unread_folders(settings: Settings, catalogue: Catalogue) -> dict[str, str]:
         place = settings.landing / folder
         for entry in _entries(place):
             path = PurePosixPath(folder, entry.name).as_posix()
-            if _is_folder(entry) and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
+            if is_folder(entry) and not entry.name.startswith((".", "_")) and path not in {*sources, *above}:
                 unread[path] = next(iter(get_close_matches(path, sources, 1)), "")
     return unread
 
@@ -65,7 +67,7 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
     """Whether it is one, as far as this user may know."""
     try:
         return path.is_dir()
@@ -73,40 +75,8 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class RefusedFiles:
-    """Files that stand refused, whole or in large part, by what there is to do about them.
-
-    Args:
-        there: that lie in the landing area, or may, where it cannot be looked at: to be repaired, or taken away.
-        gone: that somebody took away since. The ledger keeps that they came, and why they were refused.
-        in_large_part: that were taken, but for so many rows that the file seems to be broken, and not withdrawn since.
-    """
-
-    there: tuple[ArrivalRecord, ...] = ()
-    gone: tuple[ArrivalRecord, ...] = ()
-    in_large_part: tuple[ArrivalRecord, ...] = ()
-
-
-def refused_files(platform: Platform) -> RefusedFiles:
-    """Files of which no row was taken, or few, and that were not delivered in order since."""
-    catalogue, ledger = platform.catalogue, platform.ledger
-    standing = [file for file in ledger.arrivals(refused_only=True) if file.table in catalogue.names]
-    refused = [file for file in standing if file.reason is not None]
-    taken = [file for file in standing if file.reason is None and much_refused(catalogue[file.table], file)]
-    withdrawn = {table: ledger.withdrawn(table) for table in {file.table for file in taken}}
-    root = platform.settings.landing
-    # Of a root that is not there, as one that is not mounted, nothing says that somebody took a file away.
-    is_mounted = _is_folder(root)
-    gone = {file.path for file in refused if is_mounted and _is_gone(root / file.path)}
-    return RefusedFiles(
-        there=tuple(file for file in refused if file.path not in gone),
-        gone=tuple(file for file in refused if file.path in gone),
-        in_large_part=tuple(file for file in taken if file.path not in withdrawn[file.table]),
-    )
-
-
-def _is_gone(file: Path) -> bool:
+def is_gone(file: Path) -> bool:
+    """Whether nothing lies there any more, as far as this user may know."""
     try:
         file.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -121,8 +91,17 @@ def each_once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple({problem.path: problem for problem in problems}.values())
 
 
-def list_arrivals(platform: Platform, contract: Contract, until: date | None = None) -> Listing:
-    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date."""
+def list_arrivals(
+    platform: Platform, contract: Contract, until: date | None = None, *, among: Collection[str] | None = None
+) -> Listing:
+    """What was delivered for a raw table and not taken yet, up to today or an earlier arrival date.
+
+    Args:
+        platform: as it is now.
+        contract: of the raw table.
+        until: newest arrival date to look at.
+        among: paths of the only files to look at, where somebody asks about these.
+    """
     assert contract.source is not None
     known = {
         arrival.path: Known(
@@ -135,14 +114,27 @@ def list_arrivals(platform: Platform, contract: Contract, until: date | None = N
     }
     settings = platform.settings
     today = settings.current_day()
-    return list_landing(
+    listing = list_landing(
         settings.landing,
         contract.source,
         known,
         until=today if until is None else min(today, until),
         settle_s=settings.settle_s,
         limits=Limits.of(settings),
+        hashes=Hashes.in_state(settings.state),
+        among=among,
     )
+    return replace(listing, problems=tuple(_with_what_counts(problem, contract) for problem in listing.problems))
+
+
+def _with_what_counts(problem: Problem, contract: Contract) -> Problem:
+    """Of a replaced file also what makes its correction count, else it is taken and changes nothing."""
+    if not problem.is_replaced:
+        return problem
+    todo = "deliver a correction with a later arrival date, since of each key the newest arrival counts"
+    if contract.updated_at:
+        todo = f"{problem.todo}; of each key the row with the newest `{contract.updated_at}` counts"
+    return replace(problem, todo=todo)
 
 
 def quiet_days(

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.protected import why_protected
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -55,14 +56,15 @@ def late_queue(platform: Platform) -> tuple[LateRows, ...]:
 def late_counts(platform: Platform) -> dict[str, LateCounts]:
     """How many rows of each raw table wait, without reading them where nobody decided about any."""
     now = platform.current_release()
-    refused = {decision.table for decision in _decisions(platform).values() if decision.kind == "refusal"}
+    decisions = _decisions(platform, as_far_as_readable=True)
+    refused = {decision.table for decision in decisions.values() if decision.kind == "refusal"}
     counts: dict[str, LateCounts] = {}
     contracts = raw_tables(platform)
     queued = platform.ledger.figures([late_table(contract.name) for contract in contracts], at=now.number)
     for contract in contracts:
         days = queued[late_table(contract.name)].values()
         if contract.name in refused or platform.ledger.withdrawn(contract.name):
-            counts[contract.name] = counts_of(_queue(platform, contract, now))
+            counts[contract.name] = counts_of(_queue(platform, contract, now, decisions))
         else:
             ahead = sum(day.figures.get(AHEAD, 0) for day in days)
             counts[contract.name] = LateCounts(sum(day.rows for day in days) - ahead, ahead)
@@ -145,23 +147,29 @@ def refuse(platform: Platform, selection: LateSelection, author: Author) -> tupl
 def decide(platform: Platform, verdict: Verdict, chosen: Collection[LateRows], author: Author) -> None:
     """Write down what a person decided; a decision that stands already is not written twice."""
     standing = _decisions(platform)
-    now, by = datetime.now(UTC), (author.as_user, author.on_host)
+    now = datetime.now(UTC)
     for rows in chosen:
         decision = standing.get(_about(rows))
         if decision is None or decision.kind != verdict:
-            platform.ledger.decide(LateDecision(verdict, *_about(rows), author.why, author.who, now, *by))
+            platform.ledger.decide(LateDecision(verdict, *_about(rows), **author.signature(now)))
 
 
-def _queue(platform: Platform, contract: Contract, release: Release) -> list[LateRows]:
+def _queue(
+    platform: Platform,
+    contract: Contract,
+    release: Release,
+    decisions: Mapping[_About, LateDecision] | None = None,
+) -> list[LateRows]:
     table = late_table(contract.name)
     if not any(day.rows for day in platform.ledger.current_days(table, at=release.number).values()):
         return []
-    decisions = _decisions(platform)
+    decisions = _decisions(platform) if decisions is None else decisions
     gone = platform.ledger.withdrawn(contract.name)
     names = [column.name for column in contract.columns if column.type.startswith("decimal")]
     with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
         queued = list(added_up(contract.name, rows, names))
-    return sorted((_with_state(rows, decisions, gone) for rows in queued), key=lambda rows: (rows.day, rows.arrival))
+    queue = (_with_state(_with_protection(rows, contract), decisions, gone) for rows in queued)
+    return sorted(queue, key=lambda rows: (rows.day, rows.arrival))
 
 
 def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collection[str]) -> Iterator[LateRows]:
@@ -190,6 +198,11 @@ def added_up(table: str, queue: ds.Dataset | pa.RecordBatchReader, names: Collec
             yield LateRows(table, arrival, arrival_date, day, rows, by_name)
 
 
+def _with_protection(rows: LateRows, contract: Contract) -> LateRows:
+    since = tuple(period for period in contract.protected if rows.arrival_date > period.since)
+    return replace(rows, protected=why_protected(since, rows.day)) if since else rows
+
+
 def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: Collection[str | None]) -> LateRows:
     decision = decisions.get(_about(rows))
     state: State = "ahead" if rows.is_ahead else "waiting"
@@ -201,9 +214,10 @@ def _with_state(rows: LateRows, decisions: Mapping[_About, LateDecision], gone: 
     return replace(rows, state=state, decided=decided)
 
 
-def _decisions(platform: Platform) -> dict[_About, LateDecision]:
+def _decisions(platform: Platform, *, as_far_as_readable: bool = False) -> dict[_About, LateDecision]:
     """The newest decision about the rows that each arrival brought for each day."""
-    return {_about(decision): decision for decision in platform.ledger.decisions(LateDecision)}
+    decisions = platform.ledger.decisions(LateDecision, as_far_as_readable=as_far_as_readable)
+    return {_about(decision): decision for decision in decisions}
 
 
 def _about(rows: LateRows | LateDecision) -> _About:

@@ -1,8 +1,9 @@
-"""Withdrawals: a bad delivery taken out again, as an arrival of its own; raw keeps its rows and they count no more."""
+"""Withdrawals: bad deliveries taken out again, as arrivals of their own; raw keeps their rows, which count no more."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -11,17 +12,18 @@ from pyspark.sql import SparkSession
 from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.erasures import erased_of_arrivals
+from platform_assets.engine.late.named_arrivals import WithdrawalError, taken
 from platform_assets.engine.platform import Author, Platform
-from platform_assets.engine.publishing import new_stage
+from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
-from platform_assets.engine.raw.turn import IngestTurn, ingest_turn
+from platform_assets.engine.raw.turn import ingest_turn
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.errors import PlatformError, did_you_mean
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.planning.late_queue import late_table
 from platform_assets.planning.windows import within_reach
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.records.history import ArrivalRecord
-from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.records.manifest import Arrival, DayContent, TableChange
 from platform_assets.spark.compare.profiles import profile_raw
 from platform_assets.spark.raw.withdrawals import taken_back, withdrawals
 from platform_assets.spark.session.on_demand import SparkOnDemand
@@ -32,17 +34,13 @@ from platform_assets.spark.tables.staging import stage
 from platform_assets.words import counted
 
 
-class WithdrawalError(PlatformError):
-    """There is nothing to take back."""
-
-
 @dataclass(frozen=True)
 class Withdrawal:
     """What a withdrawal did.
 
     Args:
         table: the raw table.
-        arrivals: the withdrawals recorded: of the arrival, and of everything as which waiting rows of it entered.
+        arrivals: the withdrawals recorded: of the arrivals, and of everything as which waiting rows of them entered.
         rows: of raw, that count no more.
         published: the new content of every raw day touched.
     """
@@ -56,110 +54,72 @@ class Withdrawal:
 def withdraw(
     platform: Platform,
     spark: SparkOnDemand,
-    path: str,
+    paths: Sequence[str],
     author: Author,
     progress: OnProgress = no_progress,
 ) -> tuple[Withdrawal, ...]:
-    """Have every table computed as if an arrival had never come; the days it reached are then stale through data.
+    """Have every table computed as if arrivals had never come; the days they reached are then stale through data.
 
-    What entered of its waiting rows goes with it, and what still waits in the queue never enters. The same content can
-    be delivered again under another name.
+    What entered of their waiting rows goes with them, and what still waits in the queue never enters. All of it is one
+    publication, so either everything is withdrawn or nothing. The same content can be delivered again under another
+    name.
 
     Args:
-        spark: gives the session; not called where raw has no row of the arrival.
-        path: of the arrival: a file below the landing root, or one as which waiting rows entered.
-        author: who withdraws it, and why.
+        spark: gives the session; not called where raw has no row of the arrivals.
+        paths: of the arrivals: files below the landing root, or those as which waiting rows entered.
+        author: who withdraws them, and why.
         progress: told when a table begins and when it is finished.
 
     Returns:
-        One result per raw table that took it.
+        One result per raw table that took any.
 
     Raises:
-        WithdrawalError: it was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
-        UnknownTableError: no domain declares any of the tables that took it.
+        WithdrawalError: one was never taken, was refused whole, is a withdrawal itself, or was withdrawn before.
+        UnknownTableError: no domain declares any of the tables that took one.
     """
-    done: list[Withdrawal] = []
-    for table in [arrival.table for arrival in _taken(platform, path)]:
-        progress(Progress("withdrawing", table))
-        with ingest_turn(platform, platform.catalogue[table], author) as turn, full_disk_explained(table):
-            for arrival in _taken(platform, path):
-                if arrival.table == table:  # or somebody else withdrew it from there meanwhile
-                    done.append(_withdraw(turn, spark, [arrival, *_entered_later(platform, arrival)]))
-                    days = len(done[-1].published)
-                    progress(Progress("withdrawing", table, days, days, rows=done[-1].rows, finished=True))
+    with ExitStack() as turns:
+        tables = list(taken(platform, paths))
+        for table in tables:
+            turns.enter_context(ingest_turn(platform, platform.catalogue[table], author))
+        # Somebody else may have withdrawn some before it was our turn; nothing else of them can have come meanwhile.
+        parts = {table: some for table, some in taken(platform, paths).items() if table in tables}
+        snapshot = LakeSnapshot.now(platform)
+        with new_stage(platform, tuple(parts)) as (publication, folders):
+            done: list[Withdrawal] = []
+            changes: list[TableChange] = []
+            for table, some in parts.items():
+                progress(Progress("withdrawing", table))
+                with full_disk_explained(table):
+                    withdrawal, change = _withdrawn(platform, spark, snapshot, publication, folders[table], some)
+                done.append(withdrawal)
+                changes += change
+                days = len(withdrawal.published)
+                progress(Progress("withdrawing", table, days, days, rows=withdrawal.rows, finished=True))
+            arrivals = [arrival for withdrawal in done for arrival in withdrawal.arrivals]
+            read = snapshot.reads([name for table in parts for name in (table, late_table(table))])
+            publish_changes(platform, publication, "withdrawal", changes, author, arrivals, on_versions=read)
     return tuple(done)
 
 
-def _taken(platform: Platform, path: str) -> list[ArrivalRecord]:
-    """The newest record of an arrival in each table that took it and from which it was not withdrawn yet.
-
-    Raises:
-        WithdrawalError: there is none.
-    """
-    arrivals = platform.ledger.arrivals()
-    newest = {arrival.table: arrival for arrival in arrivals if arrival.path == path}
-    if not newest:
-        raise WithdrawalError(
-            f"No arrival {path!r} was ever taken.",
-            did_you_mean(path, {arrival.path for arrival in arrivals})
-            + "Name a file as <folder>/<arrival date>/<file>, as it lies in the landing area.",
-        )
-    gone = {arrival.table: arrival for arrival in arrivals if arrival.kind == "withdrawal" and arrival.origin == path}
-    counts = [
-        arrival
-        for arrival in newest.values()
-        if arrival.reason is None and arrival.kind != "withdrawal" and arrival.table not in gone
-    ]
-    if not counts:
-        raise _nothing_counts(platform, path, next(iter(newest.values())), next(iter(gone.values()), None))
-    # A table that no domain declares any more keeps no other from being mended.
-    return [arrival for arrival in counts if arrival.table in platform.catalogue.names] or counts
-
-
-def _nothing_counts(
-    platform: Platform, path: str, arrival: ArrivalRecord, withdrawn: ArrivalRecord | None
-) -> WithdrawalError:
-    """Why nothing can be taken back of an arrival that is on record."""
-    if withdrawn is not None:
-        made = platform.ledger.publication(withdrawn.publication)
-        assert made is not None
-        return WithdrawalError(
-            f"{path} was withdrawn before, on {made.created_at:%Y-%m-%d} by {made.who}: {made.why}.",
-            "Nothing is left to take back.",
-        )
-    if arrival.kind == "withdrawal":
-        return WithdrawalError(
-            f"{path} is itself the withdrawal of {arrival.origin}.",
-            "Deliver that file again under another name if its rows are to count after all.",
-        )
-    return WithdrawalError(
-        f"{path} was refused whole, so nothing of it counts: it {arrival.reason}.",
-        "Nothing needs to be taken back; deliver a repaired file under the same name.",
-    )
-
-
-def _entered_later(platform: Platform, arrival: ArrivalRecord) -> list[ArrivalRecord]:
-    """What entered of the rows that had to wait, because a person approved them or their day had come."""
-    arrivals = platform.ledger.arrivals(arrival.table)
-    gone = {other.origin for other in arrivals if other.kind == "withdrawal"}
-    entered = [other for other in arrivals if other.kind in ("approval", "due") and other.path not in gone]
-    return [other for other in entered if other.origin == arrival.path]
-
-
-def _withdraw(turn: IngestTurn, spark: SparkOnDemand, parts: Sequence[ArrivalRecord]) -> Withdrawal:
-    platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
-    with new_stage(platform, (contract.name,)) as (publication, folders):
-        folder = folders[contract.name]
-        rows: Mapping[str, int] = {}
-        changes = []
-        if any(part.taken for part in parts):
-            rows = _stage_markers(platform, spark(), contract, parts, snapshot, folder)
-            added = profile_raw(read_staged(spark(), folder))
-            schema = raw_schema(contract).json()
-            changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
-        arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
-        turn.publish(publication, "withdrawal", changes, arrivals)
-    return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {})
+def _withdrawn(
+    platform: Platform,
+    spark: SparkOnDemand,
+    snapshot: LakeSnapshot,
+    publication: str,
+    folder: Location,
+    parts: Sequence[ArrivalRecord],
+) -> tuple[Withdrawal, list[TableChange]]:
+    """What takes some arrivals of one table back, staged where raw has rows of them."""
+    contract = platform.catalogue[parts[0].table]
+    rows: Mapping[str, int] = {}
+    changes: list[TableChange] = []
+    if any(part.taken for part in parts):
+        rows = _stage_markers(platform, spark(), contract, parts, snapshot, folder)
+        added = profile_raw(read_staged(spark(), folder))
+        schema = raw_schema(contract).json()
+        changes = [appended_change(platform, snapshot.release, contract.name, publication, schema, added)]
+    arrivals = tuple(_arrival(part, publication, rows.get(part.path, 0)) for part in parts)
+    return Withdrawal(contract.name, arrivals, sum(rows.values()), changes[0].days if changes else {}), changes
 
 
 def _stage_markers(
@@ -173,9 +133,9 @@ def _stage_markers(
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]
     days = _published_with(platform, contract.name, parts)
-    taken = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
+    found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
-    for (_, path), rows in taken.items():
+    for (_, path), rows in found.items():
         counts[path] = counts.get(path, 0) + rows
     erased = erased_of_arrivals(platform, contract.name)
     if lost := [part.path for part in parts if counts.get(part.path, 0) + erased[part.path] != part.taken]:
@@ -184,7 +144,7 @@ def _stage_markers(
             "Run `platform-assets ledger rebuild` and try again; if it stays so, restore the table from a backup.",
         )
     # Days of later arrivals may have been told since of the versions that are now taken back.
-    held = {day for (day, _), rows in taken.items() if rows}
+    held = {day for (day, _), rows in found.items() if rows}
     wide = days | within_reach(held, reach_of_moves(contract, snapshot))
     raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)

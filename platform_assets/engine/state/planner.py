@@ -22,6 +22,7 @@ from platform_assets.lakehouse.releases import release
 from platform_assets.planning.configuration import ContractChange
 from platform_assets.planning.day_states import (
     DayState,
+    Stale,
     States,
     day_states,
     not_up_to_date,
@@ -31,6 +32,7 @@ from platform_assets.planning.day_states import (
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.left_to_do import LeftToDo, left_to_do
 from platform_assets.planning.plan import Intake, Plan, PlannedStep, make_plan
+from platform_assets.planning.protected_days import refuse_protected
 from platform_assets.planning.reasons import Past, Reasons, ordered, through_data, through_version
 from platform_assets.planning.selection import AUTOMATIC, BY_PERSON, Request
 from platform_assets.planning.table_states import TableStates
@@ -89,12 +91,35 @@ def plan_steps(
     intakes: Collection[Intake] = (),
     snapshot: LakeSnapshot | None = None,
 ) -> Plan:
-    """What a refresh of what is asked for would do now; in a stage, on what the stage shows."""
+    """What a refresh of what is asked for would do now; in a stage, on what the stage shows.
+
+    Raises:
+        ProtectedDaysError: days are asked for that are protected.
+    """
     snapshot = snapshot or LakeSnapshot.now(platform)
     tables = table_states(snapshot)
     states = all_states(platform, tables)
     plan = make_plan(platform.catalogue, tables, states, past_of(snapshot, tables, states), request, intakes)
+    reasons = {step.table: {day: step.reasons[day] for day in step.days} for step in plan.steps}
+    refuse_protected(platform.catalogue, _without(reasons, request.protected_too), tables.marks)
     return replace(plan, moment=snapshot.moment)
+
+
+def refuse_protected_days(snapshot: LakeSnapshot, contract: Contract, days: Collection[date], *, forced: bool) -> None:
+    """Refuse to compute days that are protected, unless data of theirs asks for it.
+
+    Raises:
+        ProtectedDaysError: naming them.
+    """
+    if snapshot.platform.catalogue.protecting(contract.name):
+        tables, states = states_around(snapshot, contract, days)
+        by_version = {day for day, state in states.items() if isinstance(state, Stale) and not state.by_data}
+        asked: dict[date, Reasons] = {day: ("asked for",) for day in days if forced or day in by_version}
+        refuse_protected(snapshot.platform.catalogue, {contract.name: asked}, tables.marks)
+
+
+def _without(reasons: Mapping[str, Mapping[date, Reasons]], days: Collection[date]) -> dict[str, dict[date, Reasons]]:
+    return {table: {day: why for day, why in of.items() if day not in days} for table, of in reasons.items()}
 
 
 @dataclass(frozen=True)

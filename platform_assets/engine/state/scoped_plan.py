@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import date
 
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import reasons_now, states_around
+from platform_assets.engine.state.planner import reasons_now, refuse_protected_days, states_around
 from platform_assets.planning.day_states import Blocked, Stale
 from platform_assets.planning.estimates import estimate
 from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of
@@ -21,14 +21,16 @@ def scoped_plan(snapshot: LakeSnapshot, request: Request, scope: KeyScope) -> Pl
 
     Raises:
         ScopeError: tables or days are not named, or the rest of a day cannot be carried over.
+        ProtectedDaysError: days are protected.
     """
-    if not request.tables or not request.days:
+    if not request.tables or not (request.days or request.by_table):
         raise ScopeError("Keys are computed of tables and days that are named.", "Name the table, and add --days.")
     steps: list[PlannedStep] = []
     for contract in snapshot.platform.catalogue:
         if contract.name in request.tables:
-            days = sorted(request.days)
+            days = sorted(request.by_table[contract.name] if request.by_table else request.days or ())
             refuse_unsound(snapshot, contract.name, days, scope)
+            refuse_protected_days(snapshot, contract, set(days) - request.protected_too, forced=True)
             reasons = reasons_now(snapshot, contract, days, asked=days)
             known = snapshot.marks([contract.name])[contract.name]
             steps.append(PlannedStep(contract.name, reasons, estimate(reasons, known)))

@@ -8,7 +8,7 @@ from typing import cast
 
 from platform_assets.engine.state.readiness import Readiness
 from platform_assets.engine.step.staging import Staged
-from platform_assets.quality.findings import ACCEPTED, Check
+from platform_assets.quality.findings import Check, accepted_by_hand
 
 
 def accepted_checks(
@@ -37,4 +37,4 @@ def _before(state: Readiness, staged: Staged, day: date) -> set[Check]:
     is_same = there and (there.fingerprint, there.digest) == (state.made_from[day], str(staged.digest(day)))
     if there is None or not is_same:
         return set()
-    return {cast("Check", name.removeprefix(ACCEPTED)) for name in there.figures if name.startswith(ACCEPTED)}
+    return {cast("Check", name) for name in accepted_by_hand(there.figures)}

@@ -218,7 +218,7 @@ def compute(
         failpoint("gate.staged")
         earlier = {day: judged.rows for day, judged in so_far.checks.items()}
         accept = accepted_checks(state, staged, work.accept, work.looked_at)
-        checks = judge(platform, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
+        checks = judge(snapshot, contract, state, staged, step_days=work.days, earlier=earlier, accept=accept)
         failpoint("gate.judged")
         failing = [day for day in state.ready if checks[day].blocking]
         tied = tied_days(platform, contract, state, failing, snapshot, to_come=work.days.intersection(to_come))
@@ -274,9 +274,10 @@ def _changes(
     )
     digests = {day: staged.digest(day) for day in days}
     figures = {
-        day: staged.figures(day) | checks[day].accepted | _read_figures(platform, contract, day, staged) for day in days
+        day: staged.figures(day) | checks[day].figures | _read_figures(platform, contract, day, staged) for day in days
     }
     contents = replaced(*_files(snapshot, contract.name, publication), digests, state.made_from, figures)
+    contents = {day: content.model_copy(update={"warnings": checks[day].warnings}) for day, content in contents.items()}
     if work.scope is not None:
         contents = with_scope(platform, contract, work.scope, contents, state, staged.computed)
     schema = spark_schema(contract).json()

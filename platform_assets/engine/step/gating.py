@@ -13,10 +13,13 @@ from pyspark.sql import DataFrame
 
 from platform_assets.contracts import Contract, Reconciliation
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.readiness import Readiness
+from platform_assets.engine.step.losses import losses
 from platform_assets.engine.step.staging import Staged
 from platform_assets.quality.findings import Check, Checked, DayChecks, checked, checks_before_publication
 from platform_assets.quality.gates import conservation_findings, contract_findings
+from platform_assets.quality.losses import with_rows_before
 from platform_assets.quality.reconciliation import reconciled, reconciliation_finding
 from platform_assets.quality.seasonality import rhythm_of
 from platform_assets.quality.set_aside import quarantine_finding
@@ -32,7 +35,7 @@ ByDay = Mapping[date, Checked]
 
 
 def judge(
-    platform: Platform,
+    snapshot: LakeSnapshot,
     contract: Contract,
     state: Readiness,
     staged: Staged,
@@ -44,6 +47,7 @@ def judge(
     """Hold the staged days against the contract, against what they were made from, and against other days.
 
     Args:
+        snapshot: that the days were computed over.
         state: the staged days, `ready`, and what is there of the table so far.
         staged: as they lie in the stage.
         step_days: every day the same step computes, those it finds up to date apart; none is a measure for another.
@@ -53,7 +57,7 @@ def judge(
     Returns:
         What each check says, for every staged day.
     """
-    days = state.ready
+    platform, days = snapshot.platform, state.ready
     by_check: dict[Check, ByDay] = {}
     for check in checks_before_publication(contract):
         match check:
@@ -64,7 +68,7 @@ def judge(
             case "reconciliation":
                 by_check[check] = _reconciliation(platform, contract, days, staged)
             case "volume":
-                by_check[check] = _volume(platform, contract, state, staged, step_days, earlier)
+                by_check[check] = _volume(snapshot, contract, state, staged, step_days, earlier)
             case _:
                 raise AssertionError(check)
     return {
@@ -170,7 +174,7 @@ def _differences(staged: Staged, declared: Reconciliation, days: Collection[date
 
 
 def _volume(
-    platform: Platform,
+    snapshot: LakeSnapshot,
     contract: Contract,
     state: Readiness,
     staged: Staged,
@@ -180,16 +184,20 @@ def _volume(
     left_out = {*step_days, *state.holds}
     verdicts = volume_verdicts(
         contract,
-        rhythm_of(platform.catalogue, contract.name, platform.calendar),
+        rhythm_of(snapshot.platform.catalogue, contract.name, snapshot.platform.calendar),
         {**earlier, **{day: staged.digest(day).rows for day in state.ready}},
         {day: record.rows for day, record in state.before.items() if day not in left_out},
         [day for day, hold in state.holds.items() if hold.gate == "volume"],
         {day: state.before[day].rows for day in state.ready if day in state.before},
     )
+    lost = losses(snapshot, contract, state, staged, {day: verdict.usual for day, verdict in verdicts.items()})
     result: dict[date, Checked] = {}
     for day in state.ready:
-        finding = volume_finding(contract, verdicts[day])
-        verdict, findings = verdicts[day], [finding] if finding else []
+        verdict = verdicts[day]
+        if finding := volume_finding(contract, verdict):
+            finding = with_rows_before(finding, verdict.rows, state.before.get(day))
+        finding = finding or lost.get(day)
+        findings = [finding] if finding else []
         result[day] = checked("volume", findings, str(verdict), verdict.numbers, judged=verdict.is_known)
     return result
 

@@ -16,6 +16,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.reads import FilesRead, first_outside
+from platform_assets.planning.windows import which
 from platform_assets.spark.tables.scans import Scan, scans_of
 
 
@@ -49,7 +50,7 @@ def files_read(
     if outside := first_outside(contract, days, platform.calendar, read):
         table, day = outside
         raise UndeclaredReadError(
-            f"The transform of {contract.name} reads {table} on {day}, which no window of {_shown(days)} holds; "
+            f"The transform of {contract.name} reads {table} on {day}, which no window of {which(days)} holds; "
             "no day was published with it.",
             f"Read {table} only through the parameter {table.split('.')[1]}, or declare a longer window.",
         )
@@ -90,7 +91,7 @@ def _declared(
         )
         if declared is None or path is None:
             raise UndeclaredReadError(
-                f"The transform of {contract.name} reads {_what(lake, path, scan)} for {_shown(days)}, which its "
+                f"The transform of {contract.name} reads {_what(lake, path, scan)} for {which(days)}, which its "
                 "contract does not declare; no day was published with it.",
                 f"Declare it as an Input of {contract.name} and read it through the parameter; rows that are part of "
                 "the code belong into expressions.",
@@ -98,7 +99,7 @@ def _declared(
         if path in scan.files and path not in declared.live:
             raise UndeclaredReadError(
                 f"The transform of {contract.name} reads {path.below(declared.folder)} of {declared.table} for "
-                f"{_shown(days)}, which is not part of the release that it was given; no day was published "
+                f"{which(days)}, which is not part of the release that it was given; no day was published "
                 "with it.",
                 f"Read {declared.table} only through the parameter {declared.table.split('.')[1]}.",
             )
@@ -111,8 +112,3 @@ def _what(lake: Lake, path: Location | None, scan: Scan) -> str:
         return f"what Spark calls {scan.what}"
     inside = path.below(lake.root)
     return ".".join(inside.split("/")[:2]) if inside else str(path)
-
-
-def _shown(days: Collection[date]) -> str:
-    first, last = min(days), max(days)
-    return str(first) if first == last else f"{first} to {last}"

@@ -14,6 +14,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import Met, Rest, publish_rest, replaced
 from platform_assets.engine.results import StepResult
 from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import refuse_protected_days
 from platform_assets.engine.step.compute import Computed, Work, begin, compute
 from platform_assets.engine.step.holds import refused_before, write_holds
 from platform_assets.lakehouse.errors import Conflict
@@ -60,6 +61,7 @@ def recompute_step(
     Raises:
         AcceptError: a check is none of those that can be accepted.
         ContractError: the table can follow its contract only with all its days at once, or an input has yet to.
+        ProtectedDaysError: days are protected, and no data of theirs asks for them.
         TransformError: the transform does not return what the contract declares.
         UndeclaredReadError: the transform read something that its contract does not declare.
         NotRepeatableError: the transform does not always give the same.
@@ -70,13 +72,17 @@ def recompute_step(
     progress(now)
     forced = step.days if force else ()
     author = replace(author, decides="acceptance") if accept else author
-    work = begin(LakeSnapshot.now(platform), spark, step, author, forced=forced, accept=accept, at_once=False)
+    snapshot = LakeSnapshot.now(platform)
+    refuse_protected_days(snapshot, platform.catalogue[step.table], step.days, forced=force)
+    work = begin(snapshot, spark, step, author, forced=forced, accept=accept, at_once=False)
     if looked_at is not None:
         work = replace(work, looked_at=looked_at)
     result = StepResult(step.table)
     left = list(work.batches)
     while left:
         started, batch = time.monotonic(), left.pop(0)
+        now = replace(now, batch=len(batch))
+        progress(now)
         days: Collection[date] = batch
         for turn in range(1, ATTEMPTS + 1):
             with full_disk_explained(step.table):

@@ -108,6 +108,8 @@ class Stage:
         left = list(work.batches)
         while left:
             started, batch = time.monotonic(), left.pop(0)
+            now = replace(now, batch=len(batch))
+            progress(now)
             with full_disk_explained(step.table):
                 computed = compute(work, self.snapshot, batch, days_of(left), result)
             left = put_off(left, computed.put_off)

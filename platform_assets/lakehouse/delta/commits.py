@@ -71,6 +71,11 @@ def commit_file(table_path: Location, version: int) -> Location:
     return table_path / "_delta_log" / f"{version:020d}.json"
 
 
+def has_commit(table_path: Location, version: int) -> bool:
+    """Whether there is one. Asked for its size, a file costs a store one request less than if it may be a folder."""
+    return commit_file(table_path, version).size() is not None
+
+
 def checkpoint_hint(table_path: Location) -> int:
     """Version of the newest checkpoint, as `_last_checkpoint` says; -1 without one."""
     content = (table_path / "_delta_log" / "_last_checkpoint").read()
@@ -83,9 +88,9 @@ def checkpoint_hint(table_path: Location) -> int:
 def head_version(table_path: Location) -> int:
     """The newest version of a table; -1 if there is no table. Costs a file look-up per commit since the checkpoint."""
     version = max(checkpoint_hint(table_path), 0)
-    if not commit_file(table_path, version).exists():
+    if not has_commit(table_path, version):
         return -1 if version == 0 else max(listed_versions(table_path), default=-1)
-    while commit_file(table_path, version + 1).exists():
+    while has_commit(table_path, version + 1):
         version += 1
     return version
 
@@ -166,7 +171,7 @@ def made_by(version: int, said: list[Action]) -> Commit:
 
 def commits_after(table_path: Location, version: int) -> Iterator[Commit]:
     """The commits beyond a version, oldest first."""
-    while commit_file(table_path, version + 1).exists():
+    while has_commit(table_path, version + 1):
         version += 1
         yield commit(table_path, version)
 

@@ -97,7 +97,7 @@ def schema_string_at(table_path: Location, version: int) -> str:
 
 
 def _require(table_path: Location, version: int) -> None:
-    if version < 0 or not commits.commit_file(table_path, version).exists():
+    if version < 0 or not commits.has_commit(table_path, version):
         raise DamagedTableError(
             f"{table_name(table_path)} has no version {version}.",
             "Check that the lake's folder is complete; restore the table from a backup if it was deleted.",

@@ -120,7 +120,7 @@ def _only_on(table_path: Location, head: int) -> Iterator[None]:
     try:
         yield
     except DeltaError as error:
-        if not commits.commit_file(table_path, head + 1).exists():
+        if not commits.has_commit(table_path, head + 1):
             raise
         other = commits.commit(table_path, head + 1)
         if other.publication is None:

@@ -9,24 +9,27 @@ import errno
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urlsplit
 
-from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LakeError
-from platform_assets.lakehouse.storage.location import Entry, Location
+from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+_PIECE_BYTES = 8 * 1024 * 1024
 _REMOVALS = 20
 """How often a folder is removed in which others still write or remove."""
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -62,9 +65,12 @@ class Disk(Location):
 
     def size(self) -> int | None:
         try:
-            return Path(self).stat().st_size if Path(self).is_file() else None
-        except FileNotFoundError:
-            return None
+            seen = Path(self).stat()
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                return None
+            raise
+        return seen.st_size if stat.S_ISREG(seen.st_mode) else None
 
     def written(self) -> datetime:
         return datetime.fromtimestamp(Path(self).stat().st_mtime, UTC)
@@ -148,14 +154,18 @@ class Disk(Location):
         self.parent.sync()
         return True
 
+    def receive(self, pieces: Iterable[bytes]) -> None:
+        with self._replaced() as draft, draft.open("wb") as stream:
+            for piece in pieces:
+                stream.write(piece)
+
     def copy_to(self, target: Location) -> None:
-        target.parent.make()
-        draft = _beside(target)
-        try:
-            shutil.copy2(self, draft)
-            draft.replace(target.address)
-        finally:
-            draft.unlink(missing_ok=True)
+        if isinstance(target, Disk):
+            with target._replaced() as draft:
+                shutil.copy2(self, draft)
+            return
+        with Path(self).open("rb") as stream:
+            target.receive(iter(partial(stream.read, _PIECE_BYTES), b""))
 
     def remove(self, *, durable: bool = True) -> None:
         for turn in range(1, _REMOVALS + 1):
@@ -199,6 +209,17 @@ class Disk(Location):
         return LocalFileSystem(), self.address
 
     @contextmanager
+    def _replaced(self) -> Iterator[Path]:
+        """A file beside this one, which takes its place if nothing goes wrong."""
+        self.parent.make()
+        draft = _beside(self)
+        try:
+            yield draft
+            draft.replace(self)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @contextmanager
     def _drafted(self, content: bytes) -> Iterator[Path]:
         """The content under a name that nobody looks for, and which is gone afterwards."""
         self.parent.make()
@@ -208,7 +229,7 @@ class Disk(Location):
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            failpoint("write.before_rename")
+            about_to_appear()
             yield draft
         finally:
             draft.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
+from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.errors import LakeError
 
 if TYPE_CHECKING:
@@ -168,8 +169,12 @@ class Location(ABC):
         """
 
     @abstractmethod
+    def receive(self, pieces: Iterable[bytes]) -> None:
+        """Write a file piece by piece so that it is either not there or whole; `sync` it before relying on it."""
+
+    @abstractmethod
     def copy_to(self, target: Location) -> None:
-        """Copy a file so that the target is either not there or whole; `sync` it and its folder before relying on it.
+        """Copy a file, to where another kind of storage may be; the target is written as `receive` does it.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -202,6 +207,11 @@ class Location(ABC):
     @abstractmethod
     def arrow(self) -> tuple[FileSystem, str]:
         """What Arrow reads it through, and what it is called there."""
+
+
+def about_to_appear() -> None:
+    """Where whoever writes a file can die with nobody having seen it."""
+    failpoint("write.before_rename")
 
 
 def sync(locations: Iterable[Location]) -> None:

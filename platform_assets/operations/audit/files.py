@@ -13,7 +13,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, opened, other_length
 from platform_assets.operations.audit.faults import Check
 from platform_assets.operations.audit.tables import TableAudit
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.progress import OnProgress, Progress
 from platform_assets.records.manifest import DataFile
 
@@ -125,7 +125,7 @@ def _fault(table: TableAudit, check: Check, file: DataFile, day: date, place: Lo
 def repair_of(table: str, *days: date) -> str:
     """What to do about days' content: what was delivered is nowhere else, what was computed can be computed again."""
     if table.startswith(("silver.", "gold.")):
-        named = ",".join(f"{first}..{last}" if first < last else str(first) for first, last in ranges(days))
+        named = ",".join(as_named(days))
         again = f"`platform-assets refresh {table} --days {named} --force`"
         whose, it = ("day's", "it") if len(days) == 1 else ("days'", "them")
         return f"Restore the {whose} files from a backup, or compute {it} again: {again}."

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import date
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
-from platform_assets.operations.backfill.apply import BackfillError, publication_by
-from platform_assets.operations.backfill.record import OVER, STAGE, BackfillRecord, read_record, unpause, write_record
+from platform_assets.operations.backfill.record import (
+    OVER,
+    ROLLBACK_OF,
+    STAGE,
+    BackfillRecord,
+    read_record,
+    unpause,
+    write_record,
+)
+from platform_assets.operations.backfill.sitting import BackfillError, publication_by
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import chosen_publications
 from platform_assets.operations.stages.stages import drop_stage
@@ -19,6 +28,7 @@ from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.history import PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -51,14 +61,48 @@ def prove(
     return tuple(proved)
 
 
-def note_proof(platform: Platform, record: BackfillRecord, proved: Collection[TableVerified]) -> BackfillRecord:
-    """Write down how published days came out."""
+def note_proof(
+    platform: Platform, record: BackfillRecord, proved: Collection[TableVerified], *, is_all: bool = True
+) -> BackfillRecord:
+    """Write down how published days came out; `is_all` unless something is to be done about it."""
     different = [f"{one.table} {day.day}" for one in proved for day in one.of("different")]
     equal = sum(len(one.of("equal")) for one in proved)
+    unknown = [day.reason for one in proved for day in one.of("not verifiable")]
     what = f"{equal} days computed once more and equal" + (f"; different: {', '.join(different)}" if different else "")
-    record = record.told(what)
+    what += f"; {len(unknown)} cannot be: {unknown[0]}" if unknown else ""
+    record = record.told(what, proved=is_all)
     write_record(platform.lake, record)
     return record
+
+
+def prove_sample(
+    platform: Platform,
+    spark: SparkOnDemand,
+    record: BackfillRecord,
+    author: Author,
+    progress: OnProgress = no_progress,
+) -> tuple[BackfillRecord, tuple[TableVerified, ...]]:
+    """What a plan asks for once it is published: a sample is computed once more, and all of it goes if a day differs.
+
+    Args:
+        platform: as it is now.
+        spark: gives the session; not called where the plan asks for nothing.
+        record: of a backfill that was published.
+        author: who applied it.
+        progress: told after every batch.
+
+    Returns:
+        What became of it, and what was computed once more.
+    """
+    asked = record.file.afterwards
+    if not asked.verify:
+        return record, ()
+    proved = prove(platform, spark, record, asked.verify, progress)
+    goes = asked.roll_back_on_failure and any(table.of("different") for table in proved)
+    record = note_proof(platform, record, proved, is_all=not goes)
+    if goes:
+        record = roll_back(platform, record.name, author, progress)
+    return record, proved
 
 
 def roll_back(platform: Platform, name: str, author: Author, progress: OnProgress = no_progress) -> BackfillRecord:
@@ -71,10 +115,12 @@ def roll_back(platform: Platform, name: str, author: Author, progress: OnProgres
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         _published(platform, record)
-        done = rollback(
-            platform, chosen_publications(platform, record.publication, None, None), author, progress=progress
-        )
-        record = record.told(f"rolled back in release {done.release}: {author.why}", author.who, state="rolled back")
+        if before := rollback_of(platform, record):
+            release: int | None = before.release
+        else:
+            chosen = chosen_publications(platform, record.publication, None, None)
+            release = rollback(platform, chosen, replace(author, run=_undoing(record)), progress=progress).release
+        record = record.told(f"rolled back in release {release}: {author.why}", author.who, state="rolled back")
         write_record(platform.lake, record)
     return record
 
@@ -98,6 +144,18 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
         record = record.told(f"cancelled: {author.why}", author.who, state="cancelled", done=0)
         write_record(platform.lake, record)
     return record
+
+
+def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
+    """The publication that rolled a backfill back, also where whoever did died before saying so; None if nobody did."""
+    platform.settle()
+    undone = [head for head in platform.ledger.heads("roll back") if head.run == _undoing(record)]
+    return max(undone, key=lambda head: head.release, default=None)
+
+
+def _undoing(record: BackfillRecord) -> str:
+    """The run that its rollback names."""
+    return f"{ROLLBACK_OF}{record.run}"
 
 
 def _published(platform: Platform, record: BackfillRecord) -> dict[str, list[date]]:

@@ -9,6 +9,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.consent import is_same, people
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.decisions import PlanDecision
 
@@ -39,7 +40,7 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
             "the code that computes them is another one.",
             "Look at it again with `platform-assets plan explain`, and approve that.",
         )
-    if author.who == file.owner:
+    if is_same(author.who, file.owner):
         raise ApprovalError(
             f"{author.who} owns the plan {file.name}, and nobody approves what is his own.",
             "Ask somebody else: `platform-assets plan approve … --by NAME`.",
@@ -47,17 +48,6 @@ def approve(platform: Platform, file: PlanFile, hash: str, author: Author) -> Ba
     if backfill.blocking:
         first = backfill.blocking[0]
         raise ApprovalError(f"The plan {file.name} cannot begin: {first.what}", first.todo)
-    platform.ledger.decide(
-        PlanDecision(
-            "approval of a plan",
-            file.name,
-            hash,
-            author.why,
-            author.who,
-            datetime.now(UTC),
-            author.as_user,
-            author.on_host,
-        )
-    )
-    given = tuple(sorted({*backfill.consent.given, author.who}))
+    platform.ledger.decide(PlanDecision("approval of a plan", file.name, hash, **author.signature(datetime.now(UTC))))
+    given = people([*backfill.consent.given, author.who])
     return replace(backfill, consent=replace(backfill.consent, given=given))

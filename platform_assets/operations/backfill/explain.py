@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -13,16 +13,22 @@ from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
-from platform_assets.operations.backfill.files import PlanFileError
+from platform_assets.engine.state.scoped_plan import scoped_plan
+from platform_assets.operations.backfill.files import PlanFieldError
+from platform_assets.operations.backfill.narrowing import narrowed, scope_in
 from platform_assets.operations.backfill.obstacles import obstacles
+from platform_assets.operations.backfill.past import past_runs
+from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import price
 from platform_assets.planning.backfill.request import backfill_request
-from platform_assets.planning.backfill.rollout import rollout_steps
+from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
+from platform_assets.planning.key_scope import ScopeError
 from platform_assets.planning.plan import Plan
-from platform_assets.planning.selection import BY_PERSON
+from platform_assets.planning.protected_days import protected_in
+from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import PlanDecision
 
@@ -38,31 +44,37 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
 
     Raises:
         PlanFileError: it names tables, days, arrivals or publications that are not there, no day, or more than its cap.
+        PlanFieldError: rows of its keys cannot be computed apart from the rest of their days.
         ContractError: a table cannot follow its contract with these days.
     """
     _refuse_unknown_tables(platform, file)
     snapshot = LakeSnapshot.now(platform)
     marks = snapshot.marks(platform.catalogue.names)
     if file.days.stale:
-        everything = plan_steps(platform, BY_PERSON, snapshot=snapshot)
+        overridden = file.override_protected.named() if file.override_protected else frozenset()
+        everything = plan_steps(platform, replace(BY_PERSON, protected_too=overridden), snapshot=snapshot)
         days = frozenset(day for name in file.tables for day in everything.stale.get(name, ())) - set(file.days.without)
     else:
         days = _named_days(platform, file)
-    request = backfill_request(file, days, platform.catalogue, platform.calendar, marks)
+    scope = scope_in(platform, file)
+    request = backfill_request(file, days, platform.catalogue, platform.calendar, marks, scope)
     refuse_what_tables_cannot_take(platform, request)
-    plan = plan_steps(platform, request, snapshot=snapshot) if request.by_table else Plan(moment=snapshot.moment)
+    plan = _planned(snapshot, request)
     if plan.days > file.cap_days:
         raise PlanFileError(
             f"The plan {file.name} comes to {plan.days:,} days of tables, more than its cap_days of {file.cap_days:,}.",
             "Name fewer days or tables, or raise cap_days.",
         )
     volumes = {day: mark.rows for name in file.tables for day, mark in marks.get(name, {}).items()}
+    order = in_rollout_order(days, volumes)
     steps = rollout_steps(plan, days, file.tables, file.rollout, platform.catalogue, platform.calendar, volumes)
     cores = cores_of(platform)
-    cost = price(plan.steps, marks, cores or 0, file.budget)
+    timings = platform.ledger.timings.of(platform.catalogue.names)
+    cost = price(plan.steps, steps, timings, past_runs(platform), cores or 0, file.budget)
+    planned = {step.table: step.days for step in plan.steps}
     backfill = Backfill(
         file=file,
-        days=days,
+        days=order,
         release=snapshot.number,
         request=request,
         plan=plan,
@@ -70,12 +82,14 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         up_to_date=_up_to_date(file, days, plan),
         versions={step.table: platform.version(step.table) for step in plan.steps},
         price=cost,
+        narrowed=narrowed(snapshot, scope, file.tables, order) if scope else (),
+        protected=protected_in(platform.catalogue, planned, marks),
+        put_back=_put_back(snapshot, planned),
         exposed=_exposed(platform, request.by_table, plan),
     )
-    by_table = {step.table: step.days for step in plan.steps}
-    beyond = beyond_window(platform.catalogue, by_table, platform.calendar.last)
+    beyond = beyond_window(platform.catalogue, planned, platform.calendar.last)
     because = reasons_to_ask(file, plan.days, cost, beyond)
-    decided = platform.ledger.decisions(PlanDecision)
+    decided = platform.ledger.decisions(PlanDecision, as_far_as_readable=True)
     found = sorted(obstacles(platform, backfill, cores), key=lambda obstacle: not obstacle.blocks)
     return replace(backfill, obstacles=tuple(found), consent=consent(file, because, backfill.hash, decided))
 
@@ -87,6 +101,17 @@ def cores_of(platform: Platform) -> int | None:
     return None
 
 
+def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
+    if not request.by_table:
+        return Plan(moment=snapshot.moment)
+    if request.keys is None:
+        return plan_steps(snapshot.platform, request, snapshot=snapshot)
+    try:
+        return scoped_plan(snapshot, request, request.keys)
+    except ScopeError as error:
+        raise PlanFieldError(error.what, error.todo, ("only",)) from error
+
+
 def _refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
     for name in (*file.tables, *(gate.table for gate in file.gates)):
         if name not in platform.catalogue.names:
@@ -95,9 +120,10 @@ def _refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
     for number, gate in enumerate(file.gates):
         columns = platform.catalogue[gate.table].column_names
         if gate.column is not None and gate.column not in columns:
-            raise PlanFileError(
-                f"The plan {file.name}, gates.{number}.column: {gate.table} has no column {gate.column!r}.",
+            raise PlanFieldError(
+                f"{gate.table} has no column {gate.column!r}.",
                 f"Name one of {', '.join(columns)}.",
+                ("gates", number, "column"),
             )
 
 
@@ -153,6 +179,15 @@ def _up_to_date(file: PlanFile, days: frozenset[date], plan: Plan) -> dict[str, 
         name: tuple(sorted(days - planned.get(name, set()) - plan.blocked.get(name, {}).keys())) for name in file.tables
     }
     return {name: kept for name, kept in left.items() if kept}
+
+
+def _put_back(snapshot: LakeSnapshot, planned: Mapping[str, Collection[date]]) -> dict[str, dict[date, str]]:
+    """What a person rolled back and the plan makes again, with the reason of that."""
+    found: dict[str, dict[date, str]] = {}
+    for hold in snapshot.holds():
+        if hold.is_of_good_content and hold.day in planned.get(hold.table, ()):
+            found.setdefault(hold.table, {})[hold.day] = hold.reason
+    return found
 
 
 def _exposed(platform: Platform, asked: Mapping[str, frozenset[date]], plan: Plan) -> tuple[str, ...]:

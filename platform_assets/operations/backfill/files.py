@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from io import StringIO
 from pathlib import Path
@@ -13,22 +14,76 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from platform_assets.errors import PlatformError, did_you_mean
+from platform_assets.errors import did_you_mean
+from platform_assets.operations.backfill.plan_text import PlanFileError, plan_text, said_in
 from platform_assets.planning.backfill.plan_file import PlanFile
 
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_.,()'-]*( [A-Za-z0-9_.,()'-]+)*")
 SCHEMA = "plan.schema.json"
 """The file beside a new plan that says what plans may hold."""
-_MOST_BYTES = 1 << 20
+_ENDINGS = (".yaml", ".yml")
 
 
-class PlanFileError(PlatformError):
-    """A plan file cannot be read, or says what no plan can say."""
+def plan_in(folder: Path, name: str) -> Path:
+    """The file of a plan that lies in the folder of plans; what lies elsewhere has no name there.
 
-    is_misspelt = True
+    Args:
+        folder: of plan files, and of folders with such.
+        name: of the file, with or without its ending.
+
+    Raises:
+        PlanFileError: there is none of that name, or it leads out of the folder.
+    """
+    within = folder.resolve()
+    files = {
+        file.relative_to(folder).as_posix(): file
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in _ENDINGS and file.is_file() and file.resolve().is_relative_to(within)
+    }
+    for ending in ("", *_ENDINGS):
+        if found := files.get(name + ending):
+            return found
+    known = f"There are {', '.join(files)}." if files else "`platform-assets plan new` writes one there."
+    raise PlanFileError(f"There is no plan {name!r} in {folder}.", f"{did_you_mean(name, files)}{known}")
+
+
+class PlanFieldError(PlanFileError):
+    """A field of a plan says what cannot be on this platform.
+
+    Args:
+        what: is wrong, as a sentence.
+        todo: about it.
+        field: where in the file.
+    """
+
+    def __init__(self, what: str, todo: str, field: tuple[int | str, ...]) -> None:
+        super().__init__(f"{'.'.join(map(str, field))}: {what}", todo)
+        self.field = field
+
+    def within(self, text: str, name: str) -> PlanFileError:
+        """The same with the line of the field.
+
+        Args:
+            text: of the plan, which can be read.
+            name: of the file.
+        """
+        return PlanFileError(f"{name}, line {_line(said_in(text, name), self.field)}, {self.what}", self.todo)
+
+
+@contextmanager
+def plan_at(path: Path) -> Iterator[PlanFile]:
+    """The plan in a file, to work with: a field that turns out to be wrong is told with its line.
+
+    Raises:
+        PlanFileError: as for `read_plan`, and where the work finds a field to be wrong.
+    """
+    text = plan_text(path)
+    try:
+        yield parse_plan(text, str(path))
+    except PlanFieldError as error:
+        raise error.within(text, str(path)) from error
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -37,17 +92,7 @@ def read_plan(path: Path) -> PlanFile:
     Raises:
         PlanFileError: there is none, it is no YAML, or fields of it are wrong: all of them, each with its line.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise PlanFileError(f"{path} has more than {_MOST_BYTES:,} bytes.", "Name a plan file.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise PlanFileError(
-            f"{path} cannot be read: {error.strerror}.", "Name a plan file; `platform-assets plan new` writes one."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise PlanFileError(f"{path} is no text in UTF-8.", "Name a plan file.") from error
-    return parse_plan(text, str(path))
+    return parse_plan(plan_text(path), str(path))
 
 
 def parse_plan(text: str, name: str) -> PlanFile:
@@ -60,16 +105,11 @@ def parse_plan(text: str, name: str) -> PlanFile:
     Raises:
         PlanFileError: as for `read_plan`.
     """
-    try:
-        said = YAML(typ="rt").load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{name}, line {mark.line + 1}" if mark else name
-        raise PlanFileError(f"{where}: {error.problem or error}.", "Correct the YAML there.") from error
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise PlanFileError(f"{name} is no YAML: {error}.", "Correct it.") from error
-    if not isinstance(said, CommentedMap):
-        raise PlanFileError(f"{name} holds no fields.", "Begin with `name:`; `platform-assets plan new` writes one.")
+    said = said_in(text, name)
+    if said.get("only", said) is None:
+        raise PlanFieldError(
+            "it is left blank, which would compute all rows.", "Give columns and values, or leave it out.", ("only",)
+        ).within(text, name)
     try:
         return PlanFile.model_validate_json(json.dumps(said, default=_plain), strict=True)
     except (TypeError, ValueError) as error:
@@ -95,6 +135,8 @@ def new_plan(file: PlanFile, place: Path) -> None:
         PlanFileError: there is something in its place.
     """
     schema = place.with_name(SCHEMA)
+    if place == schema:
+        raise PlanFileError(f"{place} is where the schema of plans lies.", "Choose another name.")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("x", encoding="utf-8") as opened:
@@ -167,7 +209,7 @@ def _line(said: Any, loc: tuple[int | str, ...]) -> int:
     """Of the innermost part of a place that the file has, from 1."""
     line = 0
     for part in loc:
-        if isinstance(said, CommentedMap) and part in said:
+        if isinstance(said, CommentedMap) and part in (said.lc.data or ()):  # which lacks what was merged
             line = said.lc.key(part)[0]
         elif isinstance(said, CommentedSeq) and isinstance(part, int) and part < len(said):
             line = said.lc.item(part)[0]

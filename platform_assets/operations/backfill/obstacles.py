@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Set
+from datetime import date
 
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
-from platform_assets.errors import PlatformError
-from platform_assets.operations.backfill.record import STAGE
-from platform_assets.operations.stages.store import open_stages
+from platform_assets.lakehouse.errors import DamagedStageError
+from platform_assets.operations.backfill.record import STAGE, RecordError, find_record, is_stage_of_a_plan
+from platform_assets.operations.stages.store import all_stages
+from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import Price
@@ -47,29 +48,90 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             f"About {need:,} bytes are needed and {free:,} are free where the lake lies.",
             "Make room, or do less at once.",
         )
+    for found in backfill.narrowed:
+        if found.days and not found.rows:
+            yield Obstacle(
+                f"No row of {found.table} has one of the keys, on {counted(found.days, 'day')} that were looked at.",
+                "See that `only` has the right values.",
+                blocks=False,
+            )
+    yield from _protected(backfill)
+    for table, put_back in backfill.put_back.items():
+        days, because = sorted(put_back), put_back[min(put_back)]
+        yield Obstacle(
+            f"{counted(len(days), 'day')} of {table} {'was' if len(days) == 1 else 'were'} put back by a person "
+            f"({which(days)}), because: {because}. The plan makes what its code and its inputs make now.",
+            "Name in `days.without` what is to stay as it was put back.",
+            blocks=False,
+        )
     yield from _others(platform, backfill)
     yield from _deliveries(platform, plan)
     yield from _budget(file, backfill.price, cores)
 
 
+def _protected(backfill: Backfill) -> Iterator[Obstacle]:
+    override = backfill.file.override_protected
+    allowed = override.named() if override else frozenset()
+    for table, days in backfill.protected.items():
+        because = next(iter(days.values()))
+        if closed := sorted(days.keys() - allowed):
+            yield Obstacle(
+                f"{table} has {counted(len(closed), 'protected day')} among these ({which(closed)}): {because}.",
+                f"Leave them out with `days.without`, or write override_protected: {{days: {closed[0]}..{closed[-1]}, "
+                "reason: …}.",
+            )
+        elif override:
+            yield Obstacle(
+                f"Protected days of {table} are computed ({which(sorted(days))}): {because}.",
+                f"The file overrides it, because: {override.reason}",
+                blocks=False,
+            )
+
+
 def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
-    try:
-        stages = open_stages(platform.lake)
-    except PlatformError as error:
-        yield Obstacle(error.what, error.todo, blocks=False)
-        return
+    own = STAGE + backfill.file.name
+    stages, damaged = all_stages(platform.lake)
+    for name, error in damaged.items():
+        yield Obstacle(error.what, error.todo, blocks=False) if name == own else _damaged(platform, name, error, mine)
     for stage in stages:
-        shared = [day for table, days in stage.staged.days.items() for day in days if (table, day) in mine]
-        if not shared or stage.name == STAGE + backfill.file.name:
-            continue
-        is_plan = stage.name.startswith(STAGE)
-        yield Obstacle(
-            f"The {'plan' if is_plan else 'stage'} {stage.name.removeprefix(STAGE) if is_plan else stage.name} has "
-            f"{counted(len(set(shared)), 'day')} of the same tables staged.",
-            "Finish or cancel it first." if is_plan else "Whichever is published second is computed again.",
-            blocks=is_plan,
+        shared = {day for table, days in stage.staged.days.items() for day in days if (table, day) in mine}
+        if shared and stage.name != own:
+            yield _other(platform, stage.name, f"{counted(len(shared), 'day')} of the same tables staged")
+
+
+def _damaged(platform: Platform, stage: str, error: DamagedStageError, mine: Set[tuple[str, date]]) -> Obstacle:
+    """A stage that cannot be read; what it may hold at most, the record of its plan says."""
+    try:
+        record = (
+            find_record(platform.lake, stage.removeprefix(STAGE)) if is_stage_of_a_plan(platform.lake, stage) else None
         )
+    except RecordError:
+        record = None
+    if record is None:
+        return Obstacle(
+            f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False
+        )
+    shared = mine & record.planned
+    comes_to = (
+        f"{counted(len({day for _, day in shared}), 'day')} of the same tables" if shared else "none of these days"
+    )
+    return Obstacle(
+        f"{error.what} The plan {record.name}, which fills it, comes to {comes_to}.", error.todo, blocks=bool(shared)
+    )
+
+
+def _other(platform: Platform, stage: str, has: str) -> Obstacle:
+    """A stage with days that a backfill is about, too; that of a plan whose state nobody can read may not be over."""
+    try:
+        is_plan = is_stage_of_a_plan(platform.lake, stage)
+    except RecordError as error:
+        return Obstacle(f"The stage {stage} has {has}, and {error.what[:1].lower()}{error.what[1:]}", error.todo)
+    return Obstacle(
+        f"The {'plan' if is_plan else 'stage'} {stage.removeprefix(STAGE) if is_plan else stage} has {has}.",
+        "Finish or cancel it first." if is_plan else "Whichever is published second is computed again.",
+        blocks=is_plan,
+    )
 
 
 def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:
@@ -112,5 +174,5 @@ def _budget(file: PlanFile, cost: Price, cores: int | None) -> Iterator[Obstacle
 
 
 def _free(platform: Platform) -> int | None:
-    place = Path(str(platform.settings.lake))
-    return shutil.disk_usage(place).free if place.exists() else None
+    place = folder_of(platform.settings.lake)  # a bucket has no end that anybody could know
+    return shutil.disk_usage(place).free if place and place.exists() else None

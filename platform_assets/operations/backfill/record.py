@@ -20,6 +20,8 @@ State = Literal[
 ]
 STAGE = "plan-"
 """Before the name of a plan: the stage that it fills."""
+ROLLBACK_OF = "rollback-"
+"""Before the run of a backfill: that of its rollback."""
 OVER: frozenset[State] = frozenset({"published", "rolled back", "cancelled"})
 """States of a backfill that cannot be gone on with."""
 
@@ -61,14 +63,24 @@ class BackfillRecord(BaseModel):
         hash: of what is applied.
         file: the plan file.
         steps: of the rollout.
+        looked_at: the release when it was explained first; None in records of before that was kept.
         versions: of code and configuration of the tables that are computed, by table.
         done: how many of them are staged and have passed their gates.
         state: where it stands.
         seconds: of computing, all sittings together.
         bytes: staged so far.
+        starts: sittings in which anything was computed, so that Spark started as often.
+        pace: days that the next job may have, where the last one was too much at once; 0 where nothing was.
         explained_seconds: that were to be expected.
+        explained_between: in four of five cases, from where to where; None where nobody could say.
+        explained_rows: that were to be expected.
+        explained_bytes: that were to be expected.
+        explained_money: that was to be expected, in words; empty without a price.
         release: that shows it; None before.
         publication: that made it visible; empty before.
+        published_days: days of tables that it made visible, of those that it is about; None before.
+        runs: that worked on it, oldest first: Dagster's by their ids, or processes.
+        proved: whether what its file asks for afterwards was done.
         events: what happened, oldest first.
     """
 
@@ -78,14 +90,24 @@ class BackfillRecord(BaseModel):
     hash: str
     file: PlanFile
     steps: tuple[RecordedStep, ...]
+    looked_at: int | None = None
     versions: Mapping[str, tuple[str, str]] = {}
     done: int = 0
     state: State = "staging"
     seconds: float = 0.0
     bytes: int = 0
+    starts: int = 0
+    pace: int = 0
     explained_seconds: float = 0.0
+    explained_between: tuple[float, float] | None = None
+    explained_rows: int = 0
+    explained_bytes: int = 0
+    explained_money: str = ""
     release: int | None = None
     publication: str = ""
+    published_days: int | None = None
+    runs: tuple[str, ...] = ()
+    proved: bool = False
     events: tuple[Event, ...] = ()
 
     @classmethod
@@ -96,8 +118,13 @@ class BackfillRecord(BaseModel):
             hash=backfill.hash,
             file=backfill.file,
             steps=tuple(RecordedStep(share=step.share, days=step.days) for step in backfill.steps),
+            looked_at=backfill.release,
             versions={table: (version.code, version.configuration) for table, version in backfill.versions.items()},
             explained_seconds=backfill.price.seconds,
+            explained_between=backfill.price.between,
+            explained_rows=backfill.price.rows,
+            explained_bytes=backfill.price.bytes,
+            explained_money="" if backfill.price.money is None else str(backfill.price.money),
         )
 
     def told(self, what: str, who: str = "", **changes: object) -> BackfillRecord:
@@ -105,10 +132,29 @@ class BackfillRecord(BaseModel):
         event = Event(at=datetime.now(UTC), what=what, who=who)
         return self.model_copy(update={"events": (*self.events, event), **changes})
 
+    def worked_on_by(self, run: str) -> BackfillRecord:
+        """The same with one more run that works on it."""
+        return self if run in self.runs else self.model_copy(update={"runs": (*self.runs, run)})
+
+    @property
+    def planned(self) -> frozenset[tuple[str, date]]:
+        """The days of tables that it is about."""
+        return frozenset((table, day) for step in self.steps for table, days in step.days.items() for day in days)
+
     @property
     def days(self) -> int:
-        """How many days of tables it is about."""
-        return sum(len(days) for step in self.steps for days in step.days.values())
+        """How many these are."""
+        return len(self.planned)
+
+    @property
+    def left_alone(self) -> int:
+        """How many of these it left as they were, since they turned out to need nothing; none while that is open."""
+        return 0 if self.published_days is None else self.days - self.published_days
+
+    @property
+    def wants_proof(self) -> bool:
+        """Whether it was published, and whoever did so died before the proof that its file asks for."""
+        return self.state == "published" and self.file.afterwards.verify > 0 and not self.proved
 
     def versions_hold(self, now: Mapping[str, Version]) -> bool:
         """Whether the code and the contracts are those that it was explained with.
@@ -144,18 +190,36 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
     Raises:
         RecordError: what is written of it cannot be read.
     """
-    content = _file(lake, name).read()
+    try:
+        content = _file(lake, name).read()
+    except OSError as error:
+        raise RecordError(
+            f"The record of the plan {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
+            "Make it readable to this user, or take it from a backup.",
+        ) from error
     if content is None:
         return None
     try:
-        return BackfillRecord.model_validate_json(content)
+        record = BackfillRecord.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
+        first, *more = error.errors()
+        if all(one["type"] == "extra_forbidden" for one in (first, *more)):
+            raise RecordError(
+                f"The record of the plan {name} is of a newer version of the platform: {_file(lake, name)} has the "
+                f"field {'.'.join(map(str, first['loc']))}, which this one does not know.",
+                "Work on this plan with the version that began it, or a newer one.",
+            ) from error
         raise RecordError(
             f"The record of the plan {name} is damaged: {_file(lake, name)}, "
             f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}.",
             f"Take it from a backup. What was staged can be dropped with `platform-assets stage drop plan-{name}`.",
         ) from error
+    if record.name != name:
+        raise RecordError(
+            f"The record of the plan {name} is that of {record.name}: {_file(lake, name)} was copied.",
+            "Remove that file, or take it from a backup.",
+        )
+    return record
 
 
 def read_record(lake: Lake, name: str) -> BackfillRecord:
@@ -174,9 +238,32 @@ def read_record(lake: Lake, name: str) -> BackfillRecord:
     return record
 
 
+def all_records(lake: Lake) -> tuple[tuple[BackfillRecord, ...], tuple[RecordError, ...]]:
+    """What became of all backfills, by name, and what is wrong with the records that cannot be read."""
+    records: list[BackfillRecord] = []
+    damaged: list[RecordError] = []
+    for name in backfill_names(lake):
+        try:
+            records.append(read_record(lake, name))
+        except RecordError as error:
+            damaged.append(error)
+    return tuple(records), tuple(damaged)
+
+
 def write_record(lake: Lake, record: BackfillRecord) -> None:
     """Keep what became of a backfill, whole or not at all."""
     _file(lake, record.name).replace(record.model_dump_json().encode())
+
+
+def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
+    """Whether a plan that is not over fills a stage; by its name alone it may be anybody's.
+
+    Raises:
+        RecordError: what became of the plan cannot be read.
+    """
+    name = stage.removeprefix(STAGE)
+    record = find_record(lake, name) if name != stage and GIVEN_NAME.fullmatch(name) else None
+    return record is not None and record.state not in OVER
 
 
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
@@ -185,9 +272,8 @@ def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
     Raises:
         RecordError: the stage is one of a plan that is not over.
     """
-    name = stage.removeprefix(STAGE)
-    record = find_record(lake, name) if name != stage else None
-    if record and record.state not in OVER:
+    if is_stage_of_a_plan(lake, stage):
+        name = stage.removeprefix(STAGE)
         raise RecordError(
             f"The stage {stage} is filled by the plan {name}.",
             f"`platform-assets plan apply FILE` publishes it behind its gates; `plan cancel {name}` drops it.",

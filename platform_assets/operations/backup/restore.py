@@ -66,13 +66,13 @@ def restore(
     ledger = sqlite_file(parse_url(settings.ledger_url.get_secret_value())) if generation.ledger.exists() else None
     is_writable = os.access(backup.folder, os.W_OK)
     with backup.alone() if is_writable else nullcontext():  # a backup on a disk that nobody can write is left alone
-        lake = _place_of(settings.lake, generation)
+        lake = _place_of(settings.lake_folder, generation)
         if ledger is not None:
             _restore_file(generation.ledger, ledger)
         if settings.secret is None and generation.secret.exists():
             _restore_file(generation.secret, secret_file(settings))
         _restore_lake(generation.lake, lake, progress)
-    return settings.lake, ledger
+    return settings.lake_folder, ledger
 
 
 def _place_of(lake: Path, generation: Generation) -> Path:
@@ -161,7 +161,7 @@ def rehearse(backup: BackupFolder, generation: Generation, settings: Settings, p
             if generation.ledger.exists():
                 shutil.copy2(generation.ledger, restored / "ledger.db")
         url = SecretStr(f"sqlite:///{restored / 'ledger.db'}")
-        there = settings.model_copy(update={"state": restored, "lake": restored / "lake", "ledger_url": url})
+        there = settings.model_copy(update={"state": restored, "lake": str(restored / "lake"), "ledger_url": url})
         said: list[str] = []
         with open_platform(there, said.append):
             pass

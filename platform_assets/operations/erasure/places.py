@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
+from unicodedata import normalize
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.contracts.dead_letters import quarantine_table, refused_table
@@ -132,15 +133,26 @@ def refuse_named_value(where: Reach, request: Request, author: Author) -> None:
     """Have nobody write down for ever what is to be forgotten.
 
     Raises:
-        ErasureError: the reason names a value of the key, as it was given or as a table has it.
+        ErasureError: the reason, or the name of who decides, has a value of the key, as given or as a table has it.
     """
     values = {*request.key.values(), *(value for place in where.places for value in place.values.values())}
     # No \b: a value may begin and end with signs, as +49 30 901820 does. 0042 is 42, too.
-    if any(re.search(rf"(?<!\w)0*{re.escape(value)}(?!\w)", author.why, re.IGNORECASE) for value in values):
+    signs = [re.compile(rf"(?<!\w)0*{re.escape(_plain(value))}(?!\w)") for value in values]
+    if any(sign.search(_plain(author.why)) for sign in signs):
         raise ErasureError(
             "The reason names the value that is to be erased, and would be kept for ever.",
             "Name a request or a ticket instead.",
         )
+    if any(sign.search(_plain(author.who)) for sign in signs):
+        raise ErasureError(
+            "The name of who decides has the value that is to be erased, and would be kept for ever.",
+            "Name another one with --by: an office, or a role.",
+        )
+
+
+def _plain(text: str) -> str:
+    """What ways to write a text have in common: capital letters, accents that are signs of their own."""
+    return normalize("NFKC", text).casefold()
 
 
 def _family(catalogue: Catalogue, contract: Contract, fields: frozenset[str], key: Fields) -> set[str]:

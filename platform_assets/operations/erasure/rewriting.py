@@ -17,6 +17,7 @@ from platform_assets.lakehouse.storage.location import Location
 from platform_assets.lakehouse.storage.parquet import damage, damaged
 from platform_assets.operations.erasure.places import ErasureError, Place
 from platform_assets.operations.erasure.search import Hits
+from platform_assets.quality.findings import FELL_FROM
 from platform_assets.records.digest import Digest
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import DayContent, Erasure, TableChange
@@ -81,6 +82,7 @@ def without_rows(
             rows=left.get(day, Digest()).rows,
             bytes=sum(file.size for file in files[day]),
             figures=_figures(records[day], out, day),
+            warnings=records[day].warnings,
             restores=computed[day],
         )
         for day in sorted(hits)
@@ -130,8 +132,13 @@ def _sum(one: Mapping[date, int], other: Mapping[date, int]) -> dict[date, int]:
 
 
 def _figures(record: DayRecord, out: RawProfile, day: date) -> dict[str, int]:
-    """What was counted of a day, without what was taken out of it; of a computed day as it was, until it is anew."""
+    """What was counted of a day, without what was taken out of it; of a computed day as it was, until it is anew.
+
+    But from how many rows it fell: what of these may never come back is not known.
+    """
     less = {"tombstones": out.tombstones, "withdrawals": out.withdrawals, AHEAD: out.ahead}
     return {
-        name: number - less[name].get(day, 0) if name in less else number for name, number in record.figures.items()
+        name: number - less[name].get(day, 0) if name in less else number
+        for name, number in record.figures.items()
+        if name != FELL_FROM
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import accumulate
+from operator import itemgetter
 
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.releases import manifest_of
@@ -34,6 +36,7 @@ class Published:
         record: all that is on record of the day then, the versions of the tables it was made from among it.
         arrivals: files, approvals and withdrawals whose rows entered the raw day.
         restores: publication whose content a rollback put back.
+        keys: of which alone rows were computed, while all others were carried over; empty for a whole day.
     """
 
     head: PublicationRecord
@@ -42,6 +45,7 @@ class Published:
     record: DayRecord
     arrivals: tuple[ArrivalRecord, ...]
     restores: str
+    keys: Mapping[str, tuple[str, ...]]
 
     @property
     def moment(self) -> datetime:
@@ -85,17 +89,20 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
     Raises:
         UnknownTableError: there is no such table.
     """
-    events: list[Event] = [*_publications(platform, table, day)]
-    if not events:
+    published = [*_publications(platform, table, day)]
+    if not published:
         table = platform.catalogue[table].name
-    events += [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
+    events: list[Event] = [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
     raw = _raw_tables_of(platform, table)
     events += [
         Decided(decision)
-        for decision in platform.ledger.decisions(LateDecision)
+        for decision in platform.ledger.decisions(LateDecision, as_far_as_readable=True)
         if decision.table in raw and decision.day == day
     ]
-    return tuple(sorted(events, key=lambda event: event.moment))
+    # Releases say which publication came first, also where somebody set the clock back between the two.
+    moments = accumulate((event.moment for event in published), max)
+    timed = [*zip(moments, published, strict=True), *((event.moment, event) for event in events)]
+    return tuple(event for _, event in sorted(timed, key=itemgetter(0)))
 
 
 def _publications(platform: Platform, table: str, day: date) -> Iterator[Published]:
@@ -106,8 +113,12 @@ def _publications(platform: Platform, table: str, day: date) -> Iterator[Publish
         after = Content(record.rows, record.digest) if record.digest else None
         content = change_of(manifest_of(platform.lake, record.publication), table).days[day]
         arrivals = tuple(_arrivals(platform, head, table, content)) if head.arrivals else ()
-        yield Published(head, before, after, record, arrivals, content.restores)
+        yield Published(head, before, after, record, arrivals, content.restores, _keys(content))
         before = after
+
+
+def _keys(content: DayContent) -> Mapping[str, tuple[str, ...]]:
+    return content.scope.keys if content.scope else {}
 
 
 def _arrivals(platform: Platform, head: PublicationRecord, table: str, content: DayContent) -> Iterator[ArrivalRecord]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cached_property
+from typing import NamedTuple, Protocol
 
-from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
-from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.engine.state.planner import ReleaseIndex, all_states, table_states
-from platform_assets.operations.lineage.provenance import arrivals_named
+from platform_assets.engine.state.planner import all_states, table_states
+from platform_assets.operations.lineage.new_since import NewSince
 from platform_assets.planning.day_states import in_force
-from platform_assets.planning.new_arrivals import RawDay, new_arrivals
-from platform_assets.planning.windows import day_range, days_read
-from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord, Hold, PublicationRecord, hold_of_each_day
+from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.refused import TiedTo
 from platform_assets.visible import visible
 from platform_assets.words import counted
@@ -28,16 +24,41 @@ _MANY = 3
 """Days that are told as one."""
 
 
+class OlderHold(NamedTuple):
+    """What held a day before something else did, and still does.
+
+    Args:
+        hold: a gate's, where a person rolled the day back since; a person's, where a gate refused it since.
+        since: when it was first held so, UTC.
+    """
+
+    hold: Hold
+    since: datetime
+
+
+class ToBlame(Protocol):
+    """A day about which something may be wrong with what came for it."""
+
+    @property
+    def arrivals(self) -> tuple[ArrivalRecord, ...]:
+        """Those that are new, newest first."""
+
+    @property
+    def complaint(self) -> str:
+        """What is to be said of them where one is taken out."""
+
+
 @dataclass(frozen=True)
 class HeldDay:
     """A day that is held.
 
     Args:
-        hold: that says why.
-        since: when it was first held, UTC.
+        hold: that says why; the newest.
+        since: when it was first held so, UTC.
         shown: what readers have of it; None where they have nothing.
         shown_by: the publication that made this.
         arrivals: that are new since then, in whatever the day is made from, newest first.
+        older: what holds it besides.
     """
 
     hold: Hold
@@ -45,6 +66,17 @@ class HeldDay:
     shown: DayRecord | None
     shown_by: PublicationRecord | None
     arrivals: tuple[ArrivalRecord, ...]
+    older: OlderHold | None = None
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """All that is said of it, the newest first."""
+        return (self.hold, self.older.hold) if self.older else (self.hold,)
+
+    @property
+    def is_put_back(self) -> bool:
+        """Whether a person rolled the day back, so that readers have what was put back whatever gates refuse."""
+        return any(hold.is_of_good_content for hold in self.holds)
 
     @property
     def instead(self) -> str:
@@ -52,18 +84,26 @@ class HeldDay:
         if self.shown is None or self.shown_by is None:
             return "readers see nothing of it"
         made = f"release {self.shown_by.release} of {self.shown_by.created_at:%Y-%m-%d %H:%M} UTC"
-        kind = "what was put back" if self.hold.is_of_good_content else "its last good content"
+        kind = "what was put back" if self.is_put_back else "its last good content"
         return f"readers see {kind}, {counted(self.shown.delivered, 'row')} of {made}"
 
     @property
     def reason(self) -> str:
-        """Why it is held, without its table and day."""
-        return self.hold.reason.removeprefix(f"{self.hold.table} on {self.hold.day}: ")
+        """Why it is held, the newest first, without its table and day."""
+        before = f"; and since {_moment(self.older.since)}: {_without_day(self.older.hold)}" if self.older else ""
+        return f"{_without_day(self.hold)}{before}"
 
     @property
     def sentence(self) -> str:
         """All of it but the arrivals."""
-        return f"since {self.since:%Y-%m-%d %H:%M} UTC: {self.reason}; {self.instead}"
+        return f"since {_moment(self.since)}: {self.reason}; {self.instead}"
+
+    @property
+    def complaint(self) -> str:
+        """What is to be said of an arrival that is taken out because of it."""
+        by_gates = [hold.gate for hold in self.holds if not hold.is_of_good_content]
+        name = f"{self.hold.table} {self.hold.day}"
+        return f"{by_gates[0]} holds {name}" if by_gates else f"{name} was rolled back"
 
     @property
     def is_tied(self) -> bool:
@@ -76,13 +116,12 @@ class HeldDay:
         return withdrawals([self])
 
 
-def withdrawals(held: Iterable[HeldDay]) -> tuple[str, ...]:
-    """The commands that take out what is new on some held days, each arrival once; of more than a few how many."""
+def withdrawals(days: Iterable[ToBlame]) -> tuple[str, ...]:
+    """The commands that take out what is new on some days, each arrival once; of more than a few how many."""
     lines: dict[str, str] = {}
-    for day in held:
-        why = f"{day.hold.gate} holds {day.hold.table} {day.hold.day}"
+    for day in days:
         for arrival in day.arrivals:
-            lines.setdefault(arrival.path, withdraw_command(arrival.path, why))
+            lines.setdefault(arrival.path, withdraw_command(arrival.path, day.complaint))
     more = (f"and {len(lines) - _SHOWN:,} more",) if len(lines) > _SHOWN else ()
     return (*list(lines.values())[:_SHOWN], *more)
 
@@ -125,71 +164,33 @@ def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool 
         holds: all of those days, oldest first.
         with_arrivals: whether to look for new ones, which opens files of raw days.
     """
-    lineage = _Lineage(platform)
+    new = NewSince(platform)
     if holds := tuple(hold for hold in holds if hold.table in platform.catalogue.names):
-        holds = in_force(holds, all_states(platform, table_states(lineage.snapshot)))
-    since: dict[tuple[str, date], datetime] = {}
+        holds = in_force(holds, all_states(platform, table_states(new.snapshot)))
+    by_day: dict[tuple[str, date], list[Hold]] = {}
     for hold in holds:
-        key = hold.table, hold.day
-        since[key] = min(since.get(key, hold.created_at), hold.created_at)
+        by_day.setdefault((hold.table, hold.day), []).append(hold)
     held: list[HeldDay] = []
-    for key, hold in sorted(hold_of_each_day(holds).items()):
-        shown = lineage.snapshot.days(hold.table, [hold.day]).get(hold.day)
-        shown = shown if shown and shown.digest else None
+    for (table, day), standing in sorted(by_day.items()):
+        (hold, since), *others = _by_whom(standing)
+        record = new.snapshot.days(table, [day]).get(day)
+        shown = record if record and record.digest else None
         by = platform.ledger.head(shown.publication) if shown else None
-        arrivals = lineage.new_arrivals(hold.table, hold.day) if with_arrivals else ()
-        held.append(HeldDay(hold, since[key], shown, by, arrivals))
+        arrivals = new.arrivals(table, day, record) if with_arrivals else ()
+        held.append(HeldDay(hold, since, shown, by, arrivals, others[0] if others else None))
     return tuple(held)
 
 
-class _Lineage:
-    """What days would be made from now, against what they were made from."""
+def _by_whom(holds: Sequence[Hold]) -> list[OlderHold]:
+    """The newest hold of gates and of people, the newer of them first; a gate may have refused a day more than once."""
+    kinds = ([hold for hold in holds if hold.is_of_good_content is of_people] for of_people in (False, True))
+    newest = [OlderHold(kind[-1], min(hold.created_at for hold in kind)) for kind in kinds if kind]
+    return sorted(newest, key=lambda each: each.hold.created_at, reverse=True)
 
-    def __init__(self, platform: Platform) -> None:
-        self.snapshot = LakeSnapshot.now(platform)
-        self._platform = platform
-        self._shown_by = ReleaseIndex(platform)
 
-    @cached_property
-    def _marks(self) -> Mapping[str, Mapping[date, DayMark]]:
-        return self.snapshot.marks(self._platform.catalogue.names)
+def _without_day(hold: Hold) -> str:
+    return hold.reason.removeprefix(f"{hold.table} on {hold.day}: ")
 
-    @cached_property
-    def _arrivals(self) -> tuple[ArrivalRecord, ...]:
-        return self._platform.ledger.arrivals()
 
-    @cached_property
-    def _released(self) -> Mapping[str, int]:
-        return self._platform.ledger.indexed()
-
-    def new_arrivals(self, table: str, day: date) -> tuple[ArrivalRecord, ...]:
-        """Those that are new in what a day would be made from, since it was made."""
-        contract = self._platform.catalogue[table]
-        record = self.snapshot.days(table, [day]).get(day)
-        days = tuple(self._raw_days(contract, day, record, set()))
-        return new_arrivals(days, self._arrivals, self._released)
-
-    def _raw_days(
-        self, contract: Contract, day: date, record: DayRecord | None, seen: set[tuple[str, date]]
-    ) -> Iterator[RawDay]:
-        """The raw days behind a day that are not as they were read; of one never computed, those of the same day."""
-        for read in contract.inputs:
-            source, marks = self._platform.catalogue[read.table], self._marks[read.table]
-            made = record is not None and bool(record.digest)
-            at = self._shown_by(read.table, record.reads.get(read.table, -1)) if record and made else -1
-            window = day_range(*days_read(read.window, day, self._platform.calendar)) if made else [day]
-            later = [each for each in window if each in marks and marks[each].release > at]
-            then = self._then(read.table, later, at)
-            for each in later:
-                if (each in then and then[each].digest == marks[each].digest) or (read.table, each) in seen:
-                    continue
-                seen.add((read.table, each))
-                if source.source is None:
-                    yield from self._raw_days(source, each, then.get(each), seen)
-                else:
-                    path, version = self._platform.lake.table_path(read.table), self._shown_by.version(read.table)
-                    names = arrivals_named(path, version, [each])
-                    yield RawDay(read.table, each, at, names or ())
-
-    def _then(self, table: str, days: Collection[date], at: int) -> Mapping[date, DayRecord]:
-        return self._platform.ledger.current_days(table, at=at, among=days) if at >= 0 and days else {}
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,15 +1,16 @@
-"""What differs between two releases: days by digest, and the publications that made the difference. No JVM."""
+"""What differs between two releases: days by digest, amounts, and the publications that did it. No JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.day_contents import KEPT_ASIDE
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import version_in
 from platform_assets.lakehouse.releases import Release
+from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.records.history import DayRecord
 
@@ -37,7 +38,7 @@ class DayDifference:
         """Counts that the gates looked at and that differ, before and after."""
         then = self.before.figures if self.before else {}
         now = self.after.figures if self.after else {}
-        names = [name for name in {**then, **now} if name != TOGETHER and then.get(name) != now.get(name)]
+        names = [name for name in {**then, **now} if name not in KEPT_ASIDE and then.get(name) != now.get(name)]
         return {name: (then.get(name), now.get(name)) for name in names}
 
 
@@ -70,6 +71,20 @@ def changed_days(
         for name in sorted(both)
         if only.has_table(name)
         for change in _of_table(platform, name, before.number, after.number, only.days)
+    )
+
+
+def changed_amounts(
+    platform: Platform, before: Release, after: Release, changes: Iterable[DayDifference]
+) -> AmountChanges:
+    """What the differences of two releases come to, read from the files of both."""
+
+    def at(release: Release, record: DayRecord | None) -> Shown | None:
+        return Shown(release.number, record.bytes) if record else None
+
+    return amount_changes(
+        platform,
+        {(change.table, change.day): (at(before, change.before), at(after, change.after)) for change in changes},
     )
 
 

@@ -142,6 +142,7 @@ def _content(record: DayRecord, day: ToCompact, files: tuple[DataFile, ...], com
         rows=record.rows,
         bytes=sum(file.size for file in files),
         figures=record.figures,
+        warnings=record.warnings,
         restores=computed,
     )
 

@@ -58,11 +58,7 @@ def drop(platform: Platform, key: str, author: Author) -> Message:
         message.key,
         message.target,
         message.publication,
-        author.why,
-        author.who,
-        datetime.now(UTC),
-        author.as_user,
-        author.on_host,
+        **author.signature(datetime.now(UTC)),
     )
     if not platform.ledger.outbox.drop(decision):
         state = _named(platform, message.key).state

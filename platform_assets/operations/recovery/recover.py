@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.engine.platform import Author, Platform, lake_to_write
@@ -13,7 +14,9 @@ from platform_assets.lakehouse.revert import undo_unreleased
 from platform_assets.ledger.ledger import Ledger
 from platform_assets.ledger.sync import sync
 from platform_assets.operations.recovery.catch_up import caught_up
-from platform_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from platform_assets.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ The publication says so in its manifest, from which whoever indexes it holds the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import table_states
-from platform_assets.lakehouse.releases import Release
+from platform_assets.lakehouse.releases import Release, made_by
 from platform_assets.planning.day_states import same_input
+from platform_assets.planning.key_scope import is_mixed
 from platform_assets.planning.rollback import TableDay, refusals
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
@@ -40,13 +41,11 @@ def with_refusals(
     then = LakeSnapshot(platform, now, StagedDays(tables={change.table: change for change in changes}))
 
     def refused(change: TableChange) -> dict[date, tuple[Attempt, ...]]:
-        gone = {
-            day: [(record.fingerprint, record.made_by) for record in undone[change.table, day]] for day in change.days
-        }
+        gone = {day: list(_made_from(platform, undone[change.table, day])) for day in change.days}
         if change.table not in platform.catalogue.names:  # what would be made of its days, its own domain knows
             return {day: tuple(sorted(refusals(gone[day], Version()))) for day in change.days}
-        made_by = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
-        free = _as_they_would_be(then, platform.catalogue[change.table], made_by)
+        made = {day: record.made_by if (record := becomes[change.table, day]) else Version() for day in change.days}
+        free = _as_they_would_be(then, platform.catalogue[change.table], made)
         today = platform.version(change.table)
         return {day: () if day in free else tuple(sorted(refusals(gone[day], today))) for day in change.days}
 
@@ -54,6 +53,19 @@ def with_refusals(
         change if change.table.startswith("quarantine.") else change.model_copy(update={"refuses": refused(change)})
         for change in changes
     )
+
+
+def _made_from(platform: Platform, undone: Iterable[DayRecord]) -> Iterator[tuple[str, Version]]:
+    """What days were made from and by; where only some keys were, what all of such a day would have been, too.
+
+    Else the next refresh would make just these rows again, and the others with them.
+    """
+    for record in undone:
+        yield record.fingerprint, record.made_by
+        if is_mixed(record.fingerprint, record.code_version):
+            change = made_by(platform.lake, record.publication, record.table, record.day)
+            if scope := change.days[record.day].scope:
+                yield scope.made_from, Version(change.code_version, record.configuration)
 
 
 def _as_they_would_be(snapshot: LakeSnapshot, contract: Contract, made_by: Mapping[date, Version]) -> tuple[date, ...]:

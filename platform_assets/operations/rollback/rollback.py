@@ -131,19 +131,18 @@ def _roll_back(
     histories = _histories(platform, touched)
     by_name = {day: {record.publication: record for record in history} for day, history in histories.items()}
     names = {day: tuple(known) for day, known in by_name.items()}
+    going = {publication.publication for publication in chosen}
     restored = restoration(
-        {publication.publication for publication in chosen},
+        going,
         {day: known for day, known in names.items() if day not in aside},
         _compactions(platform, {name for known in names.values() for name in known}),
         cascade=cascade,
     )
     restored = following(restored, aside, names)
     undone = {name for known in restored.undone.values() for name in known}
-    refuse_irreversible(
-        platform, {publication.publication for publication in chosen} | undone | {*restored.in_the_way.values()}
-    )
+    refuse_irreversible(platform, going | undone | {*restored.in_the_way.values()})
     if restored.in_the_way:
-        raise built_upon(platform, restored)
+        raise built_upon(platform, restored, going, names)
     records = {
         day: (histories[day][0], _loaded(by_name[day].get(back_to))) for day, back_to in restored.back_to.items()
     }

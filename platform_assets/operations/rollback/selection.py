@@ -12,9 +12,10 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.announced_deletions import going
 from platform_assets.lakehouse.errors import BeyondWindowError
 from platform_assets.lakehouse.horizon import horizon_of, require_whole
-from platform_assets.planning.rollback import Restoration, TableDay
-from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, DayRecord, PublicationRecord
-from platform_assets.records.manifest import TableChange
+from platform_assets.lakehouse.releases import manifest_of
+from platform_assets.planning.rollback import NEVER, Restoration, TableDay, is_back_already
+from platform_assets.records.history import COMPACTION, ERASURE, RELOAD, ROLL_BACK, DayRecord, PublicationRecord
+from platform_assets.records.manifest import TableChange, change_of
 
 
 class RollbackError(PlatformError):
@@ -169,14 +170,55 @@ def nothing_to_undo(
     return RollbackError(f"{named} published {which}.", todo)
 
 
-def built_upon(platform: Platform, restored: Restoration) -> RollbackError:
-    """Which later publication made something else of the days, and what can be done."""
-    (table, day), later = next(iter(sorted(restored.in_the_way.items())))
-    others = len(restored.in_the_way) - 1
-    more = f", and {others:,} more days likewise" if others else ""
+def built_upon(
+    platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
+) -> RollbackError:
+    """Which later publication made something else of the days, and what can be done.
+
+    Where that is a rollback of the same, nobody is told to undo it: what was wrong would be back.
+
+    Args:
+        platform: what to look at.
+        restored: what is in the way of what.
+        chosen: publications to roll back.
+        histories: of every day all publications, newest first.
+    """
+    back = _back_already(platform, restored, chosen, histories)
+    (table, day), later = min((restored.in_the_way.items() - back.items()) or back.items())
     head = platform.ledger.head(later)
+    if (table, day) in back and head:
+        by = f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
+        if not restored.back_to:
+            return RollbackError(f"This {by}", "`platform-assets releases` shows it.")
+        return RollbackError(
+            f"{table} {day} {by}",
+            "Leave what is rolled back out with --days, or let it be put back with the others: --cascade.",
+        )
+    others = len(restored.in_the_way) - len(back) - 1
+    more = f", and {others:,} more days likewise" if others else ""
     who = f" ({head.kind} by {head.who}: {head.why})" if head else ""
     return RollbackError(
         f"{table} {day} was published again since, by {later}{who}{more}; nothing was rolled back.",
         f"Roll back {later} first, leave the day out with --days, or undo the later work of these days too: --cascade.",
     )
+
+
+def _back_already(
+    platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
+) -> dict[TableDay, str]:
+    """The days that what is in their way put back to before all that is to go, each with it."""
+    manifests = {
+        name: manifest_of(platform.lake, name)
+        for name in {*restored.in_the_way.values()}
+        if (head := platform.ledger.head(name)) and head.kind == ROLL_BACK
+    }
+
+    def back_to(table: str, day: date, rollback: str) -> str:
+        content = change_of(manifests[rollback], table).days[day]
+        return content.restores if content.digest else NEVER
+
+    return {
+        (table, day): later
+        for (table, day), later in restored.in_the_way.items()
+        if later in manifests and is_back_already(chosen, histories[table, day], later, back_to(table, day, later))
+    }

@@ -80,10 +80,27 @@ def compare(
         asked = [(day, content) for day, content in sorted(change.days.items()) if only.has_day(day)]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))
-            sides = (_rows(platform, change.table, day, files) for files in (live.get(day, ()), content.files))
-            yield _compared(change.table, day, keys.get(change.table, ()), *sides)
+            yield compared(platform, change.table, day, keys.get(change.table, ()), live.get(day, ()), content.files)
         if asked:
             progress(Progress("comparing", change.table, len(asked), len(asked), finished=True))
+
+
+def compared(
+    platform: Platform,
+    table: str,
+    day: date,
+    key: Sequence[str],
+    before: Sequence[DataFile],
+    after: Sequence[DataFile],
+) -> StagedDay:
+    """A day as it is in some files beside the same day in others.
+
+    Args:
+        key: of the table; empty for tables without a contract.
+        before: files of the one.
+        after: files of the other.
+    """
+    return _compared(table, day, key, *(_rows(platform, table, day, files) for files in (before, after)))
 
 
 def _rows(platform: Platform, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:

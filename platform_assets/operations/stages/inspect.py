@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 
 from platform_assets.contracts.dead_letters import quarantine_table
@@ -11,8 +12,11 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.stages.store import read_stage
+from platform_assets.planning.protected_days import ProtectedDaysError, protected_without_data
+from platform_assets.planning.windows import which
 from platform_assets.records.code_version import Version
 from platform_assets.records.history import DayRecord
+from platform_assets.words import counted
 
 
 def opened_stage(platform: Platform, name: str) -> OpenStage:
@@ -81,6 +85,64 @@ def without_other_code(platform: Platform, stage: OpenStage) -> OpenStage:
             "reasons": {table: why for table, why in stage.reasons.items() if table not in gone},
         }
     )
+
+
+def undeclared_days(platform: Platform, stage: OpenStage) -> dict[str, tuple[date, ...]]:
+    """The staged days of tables that no domain declares any more, so that nothing is known of what they promise."""
+    names = platform.catalogue.names
+    declared = {*names, *map(quarantine_table, names)}
+    return {table: days for table, days in stage.staged.days.items() if table not in declared}
+
+
+def refuse_undeclared(platform: Platform, stage: OpenStage) -> None:
+    """Readers are not shown a table that was dropped since its days were staged.
+
+    Raises:
+        StageError: naming the first of such.
+    """
+    for table, days in undeclared_days(platform, stage).items():
+        raise StageError(
+            f"The stage {stage.name} holds {counted(len(days), 'day')} of {table}, which no domain here declares any "
+            "more.",
+            f"Publish it with the domains it was computed with; or drop it with `platform-assets stage drop "
+            f"{stage.name}`.",
+        )
+
+
+def refuse_protected_since(platform: Platform, stage: OpenStage, protected_too: Collection[date]) -> None:
+    """Readers are not shown days anew that were protected since they were staged, unless data of theirs asked for it.
+
+    One that came out as readers have it shows them nothing new.
+
+    Args:
+        platform: as it is now.
+        stage: that is to be published.
+        protected_too: protected days that are published all the same, as a plan file says why.
+
+    Raises:
+        ProtectedDaysError: naming the first table of such.
+    """
+    reasons = {
+        table: {day: stage.reasons.get(table, {}).get(day, ()) for day in days if day not in protected_too}
+        for table, days in stage.staged.days.items()
+        if table in platform.catalogue.names
+    }
+    anew = {
+        table: [day for day in reasons[table] if day in marks and marks[day].digest != _digest(stage, table, day)]
+        for table, marks in LakeSnapshot.now(platform).marks(reasons).items()
+    }
+    for table, closed in protected_without_data(platform.catalogue, reasons, anew).items():
+        raise ProtectedDaysError(
+            f"The stage {stage.name} holds {counted(len(closed), 'day')} of {table} that "
+            f"{'is' if len(closed) == 1 else 'are'} protected by now ({which(list(closed))}): "
+            f"{next(iter(closed.values()))}.",
+            f"Drop it with `platform-assets stage drop {stage.name}`. To change protected days, write a plan with "
+            "`override_protected`: `platform-assets plan new`.",
+        )
+
+
+def _digest(stage: OpenStage, table: str, day: date) -> str:
+    return stage.staged.of(table)[day].digest
 
 
 def refuse_other_code(platform: Platform, stage: OpenStage) -> None:

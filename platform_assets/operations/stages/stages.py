@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -18,7 +18,13 @@ from platform_assets.engine.step.stage import Stage
 from platform_assets.lakehouse.errors import DamagedStageError, StageError
 from platform_assets.lakehouse.locks import open_stage_lock
 from platform_assets.lakehouse.releases import newest_release, publication_of, published
-from platform_assets.operations.stages.inspect import refuse_damaged, refuse_other_code, without_other_code
+from platform_assets.operations.stages.inspect import (
+    refuse_damaged,
+    refuse_other_code,
+    refuse_protected_since,
+    refuse_undeclared,
+    without_other_code,
+)
 from platform_assets.operations.stages.store import checked_stage, forget_stage, read_stage, stage_names, write_stage
 from platform_assets.planning.day_states import fingerprint_of, stale_through_data, unblocked
 from platform_assets.planning.plan import Plan
@@ -26,6 +32,9 @@ from platform_assets.planning.selection import BY_PERSON, Request
 from platform_assets.planning.steps import Step
 from platform_assets.progress import OnProgress, no_progress
 from platform_assets.spark.session.on_demand import SparkOnDemand
+
+Look = Callable[[OpenStage, Mapping[str, Mapping[date, str]]], None]
+"""Shown a stage as it will be published, and days that failed when they were computed again; raises to refuse."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +101,28 @@ def publish_stage(
     author: Author,
     name: str,
     progress: OnProgress = no_progress,
+    look: Look | None = None,
+    protected_too: Collection[date] = (),
 ) -> StagePublished:
     """Show all days of a stage at once, and close it.
 
     Days that others have published since, and those that read what is another one now, are computed again first; for
-    that alone the session is started.
+    that alone the session is started. Killed at any moment, or refused by `look`, the stage is what it was.
+
+    Args:
+        platform: as it is now.
+        spark: gives the session.
+        author: on whose behalf.
+        name: of the stage.
+        progress: told after every batch.
+        look: shown what is going to be published where that is not just what was staged.
+        protected_too: protected days that are published all the same, as a plan file says why.
 
     Raises:
         UnknownStageError: there is none of this name.
         DamagedStageError: what lies in it cannot be read.
-        StageError: it holds nothing, or days that other code made.
+        StageError: it holds nothing, or days that other code made, or of a table that no domain declares.
+        ProtectedDaysError: days were protected since they were staged.
         OvertakenError: others kept publishing.
         ScopeError: days whose rest was carried over would be others now.
     """
@@ -112,12 +133,14 @@ def publish_stage(
             forget_stage(platform.lake, name)
             return StagePublished(number, before.staged.days)
         refuse_damaged(platform, before)
+        refuse_undeclared(platform, before)
         refuse_other_code(platform, before)
+        refuse_protected_since(platform, before, protected_too)
         if not before.staged.days and not before.staged.holds:
             raise StageError(
                 f"The stage {name} holds no day.", f"Compute some with `platform-assets refresh --stage {name}`."
             )
-        stage = Stage(platform, replace(author, decides="stage"), before, _keep(platform, before))
+        stage = Stage(platform, replace(author, decides="stage"), before, _keep_published(platform, before, look))
         _settle_within(stage, spark, progress)
         number = stage.publish(spark, progress)
         forget_stage(platform.lake, name)
@@ -174,20 +197,38 @@ def _keep(platform: Platform, before: OpenStage) -> Callable[[Stage, str], None]
 
     def keep(stage: Stage, publishing: str) -> None:
         """Replace the stage's document; with the publication's name while one is being made of it, else empty."""
-        now = before.model_copy(
-            update={
-                "release": stage.release.number,
-                "publication": publication_of(platform.lake, stage.release.number),
-                "changed_at": datetime.now(UTC),
-                "staged": stage.staged,
-                "reasons": {table: result.reasons for table, result in stage.results.items()},
-                "folders": dict(stage.folders),
-                "published_as": publishing,
-            }
-        )
+        write_stage(platform.lake, _now(platform, before, stage, publishing))
+
+    return keep
+
+
+def _keep_published(platform: Platform, before: OpenStage, look: Look | None) -> Callable[[Stage, str], None]:
+    """As `_keep`, of a stage that is being published: what is computed again replaces what was staged all at once."""
+
+    def keep(stage: Stage, publishing: str) -> None:
+        if not publishing:  # days that others overtook are taken out first, and come back one batch after the other
+            write_stage(platform.lake, before.model_copy(update={"folders": dict(stage.folders)}))
+            return
+        now = _now(platform, before, stage, publishing)
+        if look is not None and now.staged != before.staged:
+            look(now, {table: result.not_published for table, result in stage.results.items() if result.not_published})
         write_stage(platform.lake, now)
 
     return keep
+
+
+def _now(platform: Platform, before: OpenStage, stage: Stage, publishing: str) -> OpenStage:
+    return before.model_copy(
+        update={
+            "release": stage.release.number,
+            "publication": publication_of(platform.lake, stage.release.number),
+            "changed_at": datetime.now(UTC),
+            "staged": stage.staged,
+            "reasons": {table: result.reasons for table, result in stage.results.items()},
+            "folders": dict(stage.folders),
+            "published_as": publishing,
+        }
+    )
 
 
 def _found(platform: Platform, name: str) -> OpenStage | None:

@@ -30,6 +30,20 @@ def open_stages(lake: Lake) -> tuple[OpenStage, ...]:
     return tuple(read_stage(lake, name) for name in stage_names(lake))
 
 
+def all_stages(lake: Lake) -> tuple[tuple[OpenStage, ...], dict[str, DamagedStageError]]:
+    """All open stages, by name, and what is wrong with those of which what is written cannot be read, by name."""
+    stages: list[OpenStage] = []
+    damaged: dict[str, DamagedStageError] = {}
+    for name in stage_names(lake):
+        try:
+            stages.append(read_stage(lake, name))
+        except DamagedStageError as error:
+            damaged[name] = error
+        except UnknownStageError:  # it was closed since its name was read
+            continue
+    return tuple(stages), damaged
+
+
 def read_stage(lake: Lake, name: str) -> OpenStage:
     """What lies in a stage.
 
@@ -37,7 +51,14 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
         UnknownStageError: there is none of this name.
         DamagedStageError: what is written of it cannot be read.
     """
-    content = _file(lake, name).read()
+    try:
+        content = _file(lake, name).read()
+    except OSError as error:
+        raise DamagedStageError(
+            f"The stage {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
+            f"Make it readable to this user, or drop it with `platform-assets stage drop {name}` and compute it again; "
+            "nothing of it was published.",
+        ) from error
     if content is None:
         raise unknown_stage(lake, name)
     try:

@@ -30,7 +30,7 @@ from platform_assets.planning.key_scope import is_mixed, shown_keys
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.planning.steps import batches
-from platform_assets.planning.windows import days_read, ranges
+from platform_assets.planning.windows import days_read, ranges, which
 from platform_assets.progress import OnProgress, Progress, no_progress
 from platform_assets.quality.masking import Masking
 from platform_assets.records.code_version import Version, shown_commits
@@ -79,7 +79,7 @@ def verify(
     if not any(records for _, records in chosen):
         raise VerifyError(
             f"Nothing is published of {', '.join(contract.name for contract, _ in chosen)}"
-            + (f" from {min(selection.days)} to {max(selection.days)}." if selection.days else "."),
+            + (f" on {which(selection.days)}." if selection.days else "."),
             "Name days and tables that `platform-assets status` shows as loaded.",
         )
     intact = FileCheck(platform.lake)

@@ -21,7 +21,9 @@ from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.shown import listed, plain
+from platform_assets.planning.windows import which
 from platform_assets.quality.findings import Check, Checked, checks_before_publication
+from platform_assets.records.history import DayRecord
 from platform_assets.visible import visible
 from platform_assets.words import counted
 
@@ -29,7 +31,8 @@ CHECKS: Mapping[Check, str] = {
     "contract": "Columns and types as declared, keys unique, no nulls where none may be; little set aside.",
     "conservation": "Every row delivered is accounted for: kept, superseded, voided, quarantined or refused.",
     "reconciliation": "The same keys and amounts as in the tables it was made from.",
-    "volume": "As many rows as are usual for such a day. A day with too little history to say so has no result.",
+    "volume": "As many rows as are usual for such a day. With too little history to say so a day has no result, or a "
+    "warning if it lost more than half of its rows.",
     "freshness": "Every day that should be there by now is there, and none is held.",
 }
 _SHOWN = 5
@@ -116,17 +119,32 @@ def day_results(
         for checked in checks:
             if checked.outcome == "not judged":
                 continue  # Dagster has no result for it but none
-            yield dg.AssetCheckEvaluation(
-                asset_key=asset_key(contract.name),
-                check_name=checked.check,
-                passed=checked.outcome == "passed",
-                severity=_severity([checked]),
-                description=visible(checked.sentence),
-                metadata=_metadata(contract, day, checked, held.get(day)),
-                target_materialization_data=newest.get(day.isoformat()),
-                blocking=checked.outcome == "blocked",
-                partition=day.isoformat(),
-            )
+            yield _evaluation(contract, day, checked, held.get(day), newest.get(day.isoformat()))
+
+
+def delivery_events(contract: Contract, day: date, checks: Sequence[Checked]) -> Iterator[dg.AssetCheckEvaluation]:
+    """What checks say of what was delivered on a date, and taken elsewhere."""
+    return (_evaluation(contract, day, checked) for checked in checks)
+
+
+def _evaluation(
+    contract: Contract,
+    day: date,
+    checked: Checked,
+    held: HeldDay | None = None,
+    about: AssetCheckEvaluationTargetMaterializationData | None = None,
+) -> dg.AssetCheckEvaluation:
+    return dg.AssetCheckEvaluation(
+        asset_key=asset_key(contract.name),
+        check_name=checked.check,
+        passed=checked.outcome == "passed",
+        severity=_severity([checked]),
+        description=visible(checked.sentence),
+        metadata=_metadata(contract, day, checked, held),
+        target_materialization_data=about,
+        blocking=checked.outcome == "blocked",
+        partition=day.isoformat(),
+    )
 
 
 def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay) -> dict[Check, list[date]]:
@@ -137,21 +155,30 @@ def without_judgement(contract: Contract, days: Collection[date], by_day: ByDay)
     return {name: [day for day in days if (name, day) not in judged] for name in checks_of(contract)}
 
 
-def passed_events(
+def published_events(
     contract: Contract,
-    day: date,
+    record: DayRecord,
     sentence: str,
     about: AssetCheckEvaluationTargetMaterializationData | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Every check of a day that was judged elsewhere, or earlier, and is good."""
+    """Every check of a day that was judged elsewhere, or earlier, and published: passed, or a warning."""
     for name in checks_of(contract):
+        warned = [each for each in record.warnings if each.gate == name]
         yield dg.AssetCheckEvaluation(
             asset_key=asset_key(contract.name),
             check_name=name,
-            passed=True,
-            description=visible(sentence),
+            passed=not warned,
+            severity=dg.AssetCheckSeverity.WARN,
+            description="\n".join(map(visible, [*map(str, warned), sentence])),
+            metadata={
+                "expected": plain("; ".join(each.expected for each in warned)),
+                "found": plain("; ".join(each.found for each in warned)),
+                **_more(contract, record.day),
+            }
+            if warned
+            else {},
             target_materialization_data=about,
-            partition=day.isoformat(),
+            partition=record.day.isoformat(),
         )
 
 
@@ -179,7 +206,7 @@ def _severity(checks: Collection[Checked]) -> dg.AssetCheckSeverity:
 def _summary(by_day: Mapping[date, Checked]) -> str:
     if not by_day:
         return "No day was computed: what is up to date was checked when it was published."
-    days = f"{counted(len(by_day), 'day')}, {min(by_day)} to {max(by_day)}"
+    days = f"{counted(len(by_day), 'day')}, {which(by_day)}"
     wrong = {day: checked for day, checked in by_day.items() if checked.outcome not in _GOOD}
     if not wrong:
         unknown = sum(checked.outcome == "not judged" for checked in by_day.values())
@@ -224,7 +251,14 @@ def _metadata(contract: Contract, day: date, checked: Checked, held: HeldDay | N
         more["held since"] = plain(f"{held.since:%Y-%m-%d %H:%M} UTC")
         more["instead"] = plain(held.instead)
         more |= _to_be_taken_out([held])
+    if checked.outcome == "warned" and contract.inputs:
+        more |= _more(contract, day)
     return {**more, **numbers, **_rows_to_look_at(contract, day, held=checked.outcome == "blocked")}
+
+
+def _more(contract: Contract, day: date) -> dict[str, dg.MetadataValue]:
+    """The command that says what came with a warning."""
+    return {"what came with it": plain(f"platform-assets why {contract.name} {day}")}
 
 
 def _to_be_taken_out(held: Collection[HeldDay]) -> dict[str, dg.MetadataValue]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dagster._core.definitions.utils import is_valid_owner
+
 from platform_assets.contracts import AllHistory, AsOf, Contract, MonthToDate, Span, Window
 from platform_assets.visible import visible
 
@@ -17,7 +19,14 @@ def describe_table(contract: Contract) -> str:
         lines.append(f"- Rows are set aside unless `{rule.name}`: {rule.description}")
     lines += ["", f"See rows: `platform-assets read {contract.name} --day DAY`; what a day was made from: "]
     lines[-1] += f"`platform-assets why {contract.name} DAY`"
+    lines += ["", "Days that a command published are among the events here; *Runs* has only what Dagster started."]
     return visible("\n".join(lines), breaks=True)
+
+
+def shown_owners(owner: str) -> list[str]:
+    """Who answers for something: Dagster takes addresses of mail and teams, so that any other name is a team's."""
+    named = owner.strip()
+    return [named if is_valid_owner(named) else f"team:{named}"] if named.removeprefix("team:") else []
 
 
 def describe_window(window: Window) -> str:

@@ -7,7 +7,7 @@ from datetime import date
 
 import dagster as dg
 
-from platform_assets.engine.day_contents import TOGETHER
+from platform_assets.engine.day_contents import KEPT_ASIDE
 from platform_assets.engine.results import IngestResult, StepResult
 from platform_assets.orchestration.shown import listed, markdown, plain
 from platform_assets.planning.windows import Calendar
@@ -26,8 +26,8 @@ _SHOWN_IN_PLACE = 999
 
 
 def asset_key(table: str) -> dg.AssetKey:
-    """`<layer>/<table>`."""
-    return dg.AssetKey(table.split("."))
+    """The name of the table: in graphs and lists Dagster shows no more of a key than its last part."""
+    return dg.AssetKey([table])
 
 
 def day_metadata(done: IngestResult | StepResult, calendar: Calendar) -> dict[date, Metadata]:
@@ -78,7 +78,7 @@ def figures(rows: int, size: int, files: int, digest: str, others: Mapping[str, 
         others: what the gates counted.
         seconds: the day's share of the time its table took.
     """
-    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name != TOGETHER}
+    counted = {name: dg.MetadataValue.int(value) for name, value in others.items() if name not in KEPT_ASIDE}
     read = {name: counted.pop(name) for name in _READ if name in counted}
     return {
         "dagster/row_count": dg.MetadataValue.int(rows),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
 from typing import Self
 
 import dagster as dg
@@ -16,14 +14,20 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.errors import PlatformError
-from platform_assets.orchestration.assets.checks import passed_events
+from platform_assets.orchestration.assets.checks import delivery_events, published_events
 from platform_assets.orchestration.assets.events import Metadata, asset_key, day_event, figures
-from platform_assets.orchestration.assets.pictures import illustrated
+from platform_assets.orchestration.assets.published_days import current_days, is_shown_by_its_run, published_metadata
 from platform_assets.orchestration.instance.runless import Event, is_for_all, report_anew
-from platform_assets.orchestration.shown import markdown, plain
-from platform_assets.records.history import COMPACTION, DayRecord, PublicationRecord
+from platform_assets.orchestration.shown import markdown
+from platform_assets.quality.deliveries import delivery_checks
+from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, PublicationRecord
 from platform_assets.visible import as_code, visible
+
+_JUDGED_BEFORE = {
+    ROLL_BACK: "Kept nothing back of what the day was when that was first published; it was put back",
+    ERASURE: "Kept nothing of the day back when it was published; rows were taken out of it since",
+}
+"""What checks say of days that no gate looked at again, by the kind of their publication."""
 
 _KEPT_AS = "platform_assets.published_elsewhere"
 """The key under which Dagster keeps how far it has been told, whoever told it."""
@@ -122,12 +126,17 @@ def published_elsewhere(instance: dg.DagsterInstance, platform: Platform, since:
         if release <= since.until:
             continue
         head = platform.ledger.head(publication)
-        if head is not None and head.kind != COMPACTION and not instance.has_run(head.run):
-            for number, contract, records in _current(platform, publication):
+        shown = head is None or head.kind == COMPACTION or is_shown_by_its_run(instance, platform, head)
+        if shown is None:
+            return  # once it ends, it is known what is left to tell
+        if head is not None and not shown:
+            made = platform.ledger.publication(publication) or head
+            by = {"published by": markdown(f"{_said(head)}, not by a run of Dagster ({visible(head.run)})")}
+            for number, contract, records in current_days(platform, made):
                 left = [record for record in records if Cursor(before, number, record.day) > since]
-                metadata = _metadata(platform, contract, left, head)
+                metadata = published_metadata(platform, contract, left, head, by)
                 for record in left:
-                    events = tuple(_events(contract, record, metadata[record.day], head))
+                    events = tuple(_events(contract, record, metadata[record.day], made))
                     yield Elsewhere(Cursor(before, number, record.day), events)
         before = release
         yield Elsewhere(Cursor(before))
@@ -164,7 +173,7 @@ def show(instance: dg.DagsterInstance, elsewhere: Iterable[Elsewhere], since: Cu
 
 def _named(event: Event) -> str:
     check = f", {event.check_name}" if isinstance(event, dg.AssetCheckEvaluation) else ""
-    return f"{'.'.join(event.asset_key.path)} {event.partition}{check}"
+    return f"{event.asset_key.to_user_string()} {event.partition}{check}"
 
 
 def come_since(
@@ -191,51 +200,16 @@ def come_since(
             yield day_event(contract.name, day, record.digest, shown)
 
 
-def _current(platform: Platform, publication: str) -> Iterator[tuple[int, Contract, list[DayRecord]]]:
-    """Partitions that a publication made and nothing replaced since but a compaction, of tables that are assets.
-
-    By table, each with its number in the catalogue, in that order, and of a table the oldest first.
-    """
-    published = platform.ledger.publication(publication)
-    made: defaultdict[str, dict[date, DayRecord]] = defaultdict(dict)
-    for record in published.days if published else ():
-        if record.day in platform.calendar:
-            made[record.table][record.day] = record
-    head = cache(platform.ledger.head)
-    for number, contract in enumerate(platform.catalogue):
-        mine = made.get(contract.name, {})
-        now = platform.ledger.current_days(contract.name, among=mine) if mine else {}
-        current: list[DayRecord] = []
-        for day, record in now.items():
-            by = head(record.publication)
-            compacted = by is not None and by.kind == COMPACTION and record.digest == mine[day].digest
-            if compacted or record.publication == publication:
-                current.append(mine[day])
-        yield number, contract, current
-
-
-def _metadata(
-    platform: Platform, contract: Contract, records: Iterable[DayRecord], head: PublicationRecord
-) -> dict[date, Metadata]:
-    """What is shown of some days of a table: as after a run, but for what only the run knew."""
-    shown: dict[date, Metadata] = {}
-    for record in records:
-        counted = figures(record.rows, record.bytes, record.files, record.digest, record.figures, record.seconds)
-        by = markdown(f"{_said(head)}, not by a run of Dagster ({visible(head.run)})")
-        shown[record.day] = {**counted, "published by": by}
-    try:
-        return illustrated(platform, contract, shown)
-    except PlatformError as error:  # files are gone, say; the days are shown all the same
-        left_out = plain(error.what)
-        return {day: {**metadata, "without pictures": left_out} for day, metadata in shown.items()}
-
-
 def _said(head: PublicationRecord) -> str:
     who = head.who if head.who.isalnum() else as_code(head.who)
-    return f"{who} by {as_code(head.why)}" if head.why else who
+    return f"{who} ({as_code(head.why)})" if head.why else who
 
 
 def _events(contract: Contract, record: DayRecord, shown: Metadata, head: PublicationRecord) -> Iterator[Event]:
     yield day_event(contract.name, record.day, record.digest, shown)
-    judged = f"Kept nothing of the day back when it was published, by {_said(head)}, not by a run of Dagster."
-    yield from passed_events(contract, record.day, judged)
+    came = [arrival for arrival in head.arrivals if arrival.table == contract.name and arrival.kind == "delivery"]
+    if delivered := delivery_checks(contract, came, [record.day]):
+        yield from delivery_events(contract, record.day, delivered[record.day])
+        return
+    judged = _JUDGED_BEFORE.get(head.kind, "Kept nothing of the day back when it was published")
+    yield from published_events(contract, record, f"{judged}, by {_said(head)}, not by a run of Dagster.")

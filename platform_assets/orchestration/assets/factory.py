@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from typing import cast
 
 import dagster as dg
-from dagster._core.definitions.utils import is_valid_owner
 
 from platform_assets.contracts import Catalogue, Contract
 from platform_assets.engine.ingest.ingest import ingest
@@ -20,11 +19,11 @@ from platform_assets.orchestration.assets.checks import (
     check_specs,
     day_results,
     newest_materializations,
-    passed_events,
+    published_events,
     run_results,
     without_judgement,
 )
-from platform_assets.orchestration.assets.description import describe_table
+from platform_assets.orchestration.assets.description import describe_table, shown_owners
 from platform_assets.orchestration.assets.events import asset_key, day_metadata, materializations
 from platform_assets.orchestration.assets.good_days import good_day_events, good_days
 from platform_assets.orchestration.assets.held import what_holds
@@ -90,9 +89,9 @@ def _build_asset(
     @dg.asset(
         key=asset_key(contract.name),
         description=describe_table(contract),
-        # Dagster opens a graph of one group, and folds up several; the layer is in the key and among the kinds.
+        # Dagster opens a graph of one group, and folds up several; the layer is in the key, and among the kinds.
         group_name=catalogue.domain_of(contract.name).name,
-        owners=_owners(contract),
+        owners=shown_owners(contract.owner),
         kinds={"pyspark", "deltalake", contract.layer},
         tags={"domain": catalogue.domain_of(contract.name).name},
         deps=[asset_key(read.table) for read in contract.inputs],
@@ -120,12 +119,6 @@ def _build_asset(
             yield from _Run(context, config, opened, spark, told, contract, days, author).events()
 
     return table
-
-
-def _owners(contract: Contract) -> list[str]:
-    """Who answers for a table: Dagster takes addresses of mail and teams, so that any other name is a team's."""
-    owner = contract.owner.strip()
-    return [owner if is_valid_owner(owner) else f"team:{owner}"] if owner.removeprefix("team:") else []
 
 
 def _lineage(catalogue: Catalogue, contract: Contract) -> dg.TableColumnLineage:
@@ -255,8 +248,8 @@ class _Run:
             self.context.log_event(event)
         newest = newest_materializations(self.context.instance, self.contract, days)
         for day in sorted(days):
-            for passed in passed_events(self.contract, day, _UP_TO_DATE, newest.get(day.isoformat())):
-                self.context.log_event(passed)
+            for judged in published_events(self.contract, days[day], _UP_TO_DATE, newest.get(day.isoformat())):
+                self.context.log_event(judged)
 
     def _forget(self, unjudged: Mapping[Check, list[date]], asked: Collection[date]) -> None:
         for name, days in unjudged.items():

@@ -14,7 +14,7 @@ from platform_assets.orchestration.instance.runless import target_of
 from platform_assets.orchestration.resources import PlatformResource
 from platform_assets.orchestration.shown import listed, markdown
 from platform_assets.planning.loaded import delays
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.quality.freshness import freshness_finding, overdue_days
 from platform_assets.visible import visible
 
@@ -92,7 +92,7 @@ def _result(platform: Platform, contract: Contract, held: Collection[HeldDay]) -
         "closed days": dg.MetadataValue.int(len(contract.closed_days & set(days))),
     }
     if overdue:
-        spans = [f"- {first}" if first == last else f"- {first} to {last}" for first, last in ranges(overdue)]
+        spans = [f"- {span}" for span in as_named(overdue)]
         more = [f"- and {len(spans) - _SHOWN:,} more"] if len(spans) > _SHOWN else []
         metadata["overdue"] = markdown("\n".join(spans[:_SHOWN] + more))
     mine = [f"{day.hold.day} {day.sentence}" for day in held if day.hold.table == contract.name]

@@ -33,7 +33,9 @@ def what_holds(platform: Platform, contract: Contract, days: Collection[date]) -
         return {}
     _, states = states_around(LakeSnapshot.now(platform), contract, sorted(days)[:_MOST_DAYS])
     holds = {day: state.hold for day, state in states.items() if isinstance(state, Held | Blocked) and state.hold}
-    said = {(held.hold.table, held.hold.day): held for held in held_days(platform, set(holds.values()))}
+    named = {(hold.table, hold.day) for hold in holds.values()}
+    standing = [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in named] if named else []
+    said = {(held.hold.table, held.hold.day): held for held in held_days(platform, standing)}
     return {day: said[hold.table, hold.day] for day, hold in holds.items() if (hold.table, hold.day) in said}
 
 

@@ -74,7 +74,7 @@ def checks_of_result(platform: Platform, contract: Contract, done: IngestResult 
 
 def checks_of_held(contract: Contract, held: Mapping[date, HeldDay]) -> ByDay:
     """What the check that holds a day says of it, by day; what a person put back no check holds."""
-    return {day: _red(contract, [refused_before(of_day.hold)]) for day, of_day in held.items()}
+    return {day: _red(contract, map(refused_before, of_day.holds)) for day, of_day in held.items()}
 
 
 def _red(contract: Contract, findings: Iterable[Finding]) -> tuple[Checked, ...]:

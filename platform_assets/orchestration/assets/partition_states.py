@@ -10,7 +10,7 @@ from dagster._core.storage.partition_status_cache import get_and_update_asset_st
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
-from platform_assets.orchestration.assets.checks import passed_events
+from platform_assets.orchestration.assets.checks import published_events
 from platform_assets.orchestration.assets.events import asset_key
 from platform_assets.orchestration.assets.external_publications import Cursor, Elsewhere
 from platform_assets.orchestration.assets.factory import daily_partitions
@@ -56,7 +56,7 @@ def healed_and_not_shown(instance: dg.DagsterInstance, platform: Platform, told:
         days = [day for day in platform.calendar.days() if day.isoformat() in failed - at_work]
         good = good_days(platform, contract, days) if days else {}
         for day, event in zip(sorted(good), good_day_events(contract, good), strict=True):
-            yield Elsewhere(told, (event, *passed_events(contract, day, _HEALED)))
+            yield Elsewhere(told, (event, *published_events(contract, good[day], _HEALED)))
 
 
 def _failed(instance: dg.DagsterInstance, platform: Platform, contract: Contract) -> tuple[set[str], set[str]]:

@@ -17,7 +17,7 @@ from platform_assets.contracts.exposures import ANNOUNCEMENTS
 from platform_assets.operations.lineage.held_days import HeldDay, withdrawals
 from platform_assets.orchestration.assets.outcomes import TableDay
 from platform_assets.orchestration.automation.failed_runs import FailedRun
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.records.history import Hold
 from platform_assets.records.notes import AnnouncedDay, Told, ToldHeads
 from platform_assets.records.outbox import Message
@@ -166,10 +166,9 @@ def _of_healed(now: Present, told: Told) -> Iterator[Announcement]:
             by_table[day.table].add(day)
     for table, over in sorted(by_table.items()):
         days = sorted({day.day for day in over})
-        spans = [f"{first}" if first == last else f"{first} to {last}" for first, last in ranges(days)]
         title = f"{table}: {_several(days)} healed, held no more; readers see what was published since."
         link = f"{now.ui_url}/{_page(table, '', ())}"
-        text = _with_link(title, [", ".join(spans)] if len(days) > 1 else [], [], link, visible)
+        text = _with_link(title, [", ".join(as_named(days))] if len(days) > 1 else [], [], link, visible)
         payload = {
             "text": text,
             "what": "healed",
@@ -246,4 +245,4 @@ def _cut(line: str, room: int, written: Callable[[str], str]) -> str:
 
 
 def _page(table: str, run: str, known_runs: Collection[str]) -> str:
-    return f"runs/{run}" if run in known_runs else f"assets/{table.replace('.', '/')}?view=partitions"
+    return f"runs/{run}" if run in known_runs else f"assets/{table}?view=partitions"

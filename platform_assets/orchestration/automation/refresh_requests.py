@@ -16,9 +16,9 @@ from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NA
 from platform_assets.engine.pending import Waiting
 from platform_assets.orchestration.jobs import describe_by_people, refresh_job
 from platform_assets.planning.plan import Plan, PlannedStep, reason_counts
-from platform_assets.planning.windows import ranges
+from platform_assets.planning.windows import as_named
 from platform_assets.records.code_version import Version
-from platform_assets.words import counted
+from platform_assets.words import alike, counted
 
 WORK_TAG = "platform/work"
 """What a run was requested for, as a hash: finished runs with the same one are earlier tries."""
@@ -61,7 +61,7 @@ def asset_runs_at_work(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun
 def _layers(run: dg.DagsterRun) -> set[str]:
     if run.asset_selection is None:
         return {"raw", "silver", "gold"} if run.job_name == IMPLICIT_ASSET_JOB_NAME else set()
-    return {key.path[0] for key in run.asset_selection}
+    return {key.path[-1].partition(".")[0] for key in run.asset_selection}
 
 
 def work_of(pending: Waiting, versions: Mapping[str, Version]) -> str:
@@ -142,8 +142,10 @@ def describe(pending: Waiting) -> str:
         names = _some(problem.path for problem in pending.growing)
         parts.append(f"{len(pending.growing):,} still growing, left for the next tick ({names})")
     if pending.problems:
-        names = _some(problem.path for problem in pending.problems)
-        parts.append(f"{len(pending.problems):,} cannot be taken: see `platform-assets status` ({names})")
+        kinds = _some(alike((problem.path, problem.message) for problem in pending.problems))
+        parts.append(
+            f"{len(pending.problems):,} cannot be taken ({kinds}): `platform-assets status --files` lists them"
+        )
     return "; ".join(parts)
 
 
@@ -186,7 +188,7 @@ def _by_table(days: Mapping[str, Collection[date]]) -> str:
 
 
 def _days(days: Collection[date]) -> str:
-    return _some(str(first) if first == last else f"{first} to {last}" for first, last in ranges(days))
+    return _some(as_named(days))
 
 
 def _some(texts: Iterable[str]) -> str:

@@ -1,8 +1,9 @@
 """Pools: how many runs of each sort may work at the same time.
 
-Two sorts share the two places that `dagster.yaml` gives out. Runs of assets, a backfill's among them, have one, and the
-refresh, which daily runs and late data go through, has the other; so a backfill of years never takes all of the machine
-and today's data never waits for it. Whole runs wait for their pool (`granularity: run`), before they start Spark.
+Two sorts share the two places that `dagster.yaml` gives out. Runs of assets, a backfill's among them, and plans have
+one, and the refresh, which daily runs and late data go through, has the other; so a backfill of years never takes all
+of the machine, today's data never waits for it, and no two plans work at the same time. Whole runs wait for their pool
+(`granularity: run`), before they start Spark.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import dagster as dg
 
 TABLES_POOL = "tables"
-"""Of every asset."""
+"""Of every asset, of maintenance and of plans."""
 
 REFRESH_POOL = "refresh"
 """Of the op of the job `refresh`: two at the same time would only do the same work."""

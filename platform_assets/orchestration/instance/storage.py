@@ -23,6 +23,7 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData, serialize_value
 from sqlalchemy import Connection, Engine, create_engine, event
 
+from platform_assets.access import make_folder
 from platform_assets.settings import load_settings
 
 _log = logging.getLogger(__name__)
@@ -57,6 +58,8 @@ class LocalStorage(DagsterSqliteStorage):
         settings = load_settings()
         os.umask(settings.access.umask)
         settings.make_state()
+        # A state folder that was there before may be open, and the umask as wide as a lake for readers.
+        make_folder(Path(config_value["base_dir"]).absolute(), settings.access.state)
         return cls.from_local(inst_data=inst_data, **config_value)
 
 

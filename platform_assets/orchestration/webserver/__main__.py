@@ -47,7 +47,7 @@ def _let_dagster_serve_behind_a_guard(settings: Settings) -> None:
             context, path_prefix, live_data_poll_rate, lifespan=cli._lifespan
         )
         # One process, also where WEB_CONCURRENCY says something else for other servers: it could not begin.
-        uvicorn.run(Guard(app, access), host=host, port=port, log_level=log_level, workers=1)
+        uvicorn.run(Guard(app, access), host=host, port=port, log_level=log_level, workers=1, proxy_headers=False)
 
     cli.host_dagster_ui_with_workspace_process_context = serve  # type: ignore[assignment]
     # A Dagster that no longer called it would serve without a guard. It can serve nothing.

@@ -14,8 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import compare_digest
+from math import ceil
+from secrets import token_urlsafe
 
 from platform_assets.addresses import hosts_of, origin_of
+from platform_assets.orchestration.webserver.tries import Tries
+from platform_assets.words import counted
 
 _OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _LOOKING = ("GET", "HEAD")
@@ -38,12 +42,15 @@ class Access:
         own: what a request on this machine may have for `Host`.
         named: scheme, host and port of the pages at other addresses, as browsers write them.
         password: that is asked for; None asks for none.
+        mark: that a browser gets with which somebody gave the password. It opens nothing: where others try passwords,
+            what comes with it is looked at all the same.
     """
 
     address: str
     own: frozenset[str]
     named: frozenset[str]
     password: str | None = field(default=None, repr=False)
+    mark: str = field(default_factory=token_urlsafe, repr=False)
 
     @classmethod
     def at(cls, port: int, named: Iterable[str] = (), password: str | None = None) -> Access:
@@ -56,6 +63,11 @@ class Access:
         """
         addresses = [f"http://{name}:{port}" for name in _OWN_NAMES]
         return cls(addresses[0], _hosts(_origins(addresses)), _origins(named), password)
+
+    @property
+    def cookie(self) -> str:
+        """The mark as browsers send it; another webserver of this machine has another name for its own."""
+        return f"platform-assets-{self.address.rpartition(':')[2]}={self.mark}"
 
     def has(self, host: str) -> bool:
         """Whether a request to this `Host` is for this Dagster."""
@@ -86,15 +98,24 @@ class Asked:
         method: in capitals; a websocket is opened by a GET.
         headers: names in small letters and values; a name can come more than once.
         queries: what is in the address for GraphQL to execute.
+        client: the address that it comes from.
+        at_s: when it came, by a clock that nobody sets.
     """
 
     method: str
     headers: Sequence[tuple[str, str]]
     queries: Sequence[str] = ()
+    client: str = ""
+    at_s: float = 0.0
 
     def all(self, name: str) -> list[str]:
         """The values of a header."""
         return [value.strip() for found, value in self.headers if found == name]
+
+    def is_marked(self, access: Access) -> bool:
+        """Whether it comes from a browser with which somebody gave the password."""
+        parts = (part.strip() for cookies in self.all("cookie") for part in cookies.split(";"))
+        return any(_is_same(part.encode("utf-8", "surrogatepass"), access.cookie) for part in parts)
 
     @property
     def is_link(self) -> bool:
@@ -111,24 +132,31 @@ class Refusal:
         status: of HTTP.
         what: what is wrong with it, as a sentence.
         todo: what to do, as a sentence.
+        wait_s: seconds after which it may be asked again, where that is what to do.
     """
 
     status: int
     what: str
     todo: str
+    wait_s: int | None = None
 
 
-def refusal(asked: Asked, access: Access) -> Refusal | None:
+def refusal(asked: Asked, access: Access, tries: Tries) -> Refusal | None:
     """Why a request is refused; None lets it through to Dagster.
 
     A program that is no browser says nothing of pages, and needs only the right host, and the password if there is one.
+
+    Args:
+        asked: the request.
+        access: where the pages may be opened, and what for.
+        tries: of those who gave a wrong password; one more is counted.
     """
     hosts = [host.lower() for host in asked.all("host")]
     # A page of another name, too, may lead to this machine: its name is then the host.
     if len(hosts) != 1 or not access.has(hosts[0]):
         named = _shown(hosts[0]) if len(hosts) == 1 else "A request without exactly one host"
         return Refusal(403, f"{named} is no address of this Dagster.", _how_to_allow(access))
-    return _of_page(asked, access, hosts[0]) or _of_person(asked, access) or _of_content(asked)
+    return _of_page(asked, access, hosts[0]) or _of_person(asked, access, tries) or _of_content(asked)
 
 
 def _of_page(asked: Asked, access: Access, host: str) -> Refusal | None:
@@ -149,9 +177,21 @@ def _how_to_allow(access: Access) -> str:
     )
 
 
-def _of_person(asked: Asked, access: Access) -> Refusal | None:
-    if access.password is None or any(_opens(value, access.password) for value in asked.all("authorization")):
+def _of_person(asked: Asked, access: Access, tries: Tries) -> Refusal | None:
+    if access.password is None:
         return None
+    given = asked.all("authorization")
+    if given and not asked.is_marked(access) and (wait_s := ceil(tries.wait_s(asked.client, given, asked.at_s))):
+        return Refusal(
+            429,
+            "Too many passwords were tried, so none is looked at for now.",
+            f"Try again in {counted(wait_s, 'second')}; the log of `platform-assets up` says who tried.",
+            wait_s,
+        )
+    if any(_opens(value, access.password) for value in given):
+        return None
+    if given:
+        tries.count(asked.client, given, asked.at_s)
     return Refusal(
         401,
         "This Dagster asks for a password.",
@@ -166,8 +206,11 @@ def _opens(authorization: str, password: str) -> bool:
         decoded = b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
     except ValueError:
         return False
-    given = decoded.partition(b":")[2]
-    return compare_digest(sha256(given).digest(), sha256(password.encode()).digest())
+    return _is_same(decoded.partition(b":")[2], password)
+
+
+def _is_same(given: bytes, text: str) -> bool:
+    return compare_digest(sha256(given).digest(), sha256(text.encode()).digest())
 
 
 def _of_content(asked: Asked) -> Refusal | None:

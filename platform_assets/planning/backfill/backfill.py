@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
@@ -15,6 +16,9 @@ from platform_assets.planning.backfill.rollout import RolloutStep
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.selection import Request
 from platform_assets.records.code_version import Version
+
+_HASH_DIGITS = 32
+"""Of sixteen, somebody with patience could make two plans of one hash, and have one approved for the other."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,28 @@ class Obstacle:
     what: str
     todo: str
     blocks: bool = True
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """How much of a table's days is computed where only rows of some keys are.
+
+    Args:
+        table: of the days.
+        days: that were looked at.
+        rows: of these keys on them.
+        of: rows on them.
+    """
+
+    table: str
+    days: int
+    rows: int
+    of: int
+
+    @property
+    def percent(self) -> float:
+        """Of the rows that are computed; all others are carried over."""
+        return 100 * self.rows / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +84,7 @@ class Backfill:
 
     Args:
         file: the plan file.
-        days: that it names, found.
+        days: that it names, found, in the order of the rollout.
         release: that was looked at.
         request: what is asked of the planner.
         plan: the days that are computed, and those that cannot be.
@@ -67,12 +93,15 @@ class Backfill:
         versions: of code and configuration of the tables that are computed.
         price: what it will cost.
         obstacles: found before any work, those that block first.
+        protected: days among these that are protected, each with the reason of that, by table.
+        put_back: days among these that a person put back, and that are made again, each with the reason, by table.
+        narrowed: how much of each table is computed, where only rows of some keys are.
         exposed: tables that read what is computed and are not in the plan: they will be stale afterwards.
         consent: whether it needs an approval, and has it.
     """
 
     file: PlanFile
-    days: frozenset[date]
+    days: tuple[date, ...]
     release: int
     request: Request
     plan: Plan
@@ -81,6 +110,9 @@ class Backfill:
     versions: Mapping[str, Version]
     price: Price
     obstacles: tuple[Obstacle, ...] = ()
+    protected: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    put_back: Mapping[str, Mapping[date, str]] = field(default_factory=dict)
+    narrowed: tuple[Narrowed, ...] = ()
     exposed: tuple[str, ...] = ()
     consent: Consent = Consent()
 
@@ -92,18 +124,30 @@ class Backfill:
     @cached_property
     def hash(self) -> str:
         """Names all that a person approves."""
-        return backfill_hash(self.file, self.steps, self.versions)
+        return backfill_hash(self.file, self.steps, self.versions, self.put_back)
 
 
-def backfill_hash(file: PlanFile, steps: tuple[RolloutStep, ...], versions: Mapping[str, Version]) -> str:
-    """Name what is done: the whole file, the days in their order, and the code and configuration that compute them.
+def backfill_hash(
+    file: PlanFile,
+    steps: tuple[RolloutStep, ...],
+    versions: Mapping[str, Version],
+    put_back: Mapping[str, Collection[date]],
+) -> str:
+    """Name what is done: the whole file, the days of each table, and the code and configuration that compute them.
 
+    Days that a person put back are named, too: who approved a plan before has not approved that it makes them again.
     Estimates, the clock and the content of what is read are no part of it: new rows on the same days are what a plan is
-    for, and the gates' to judge.
+    for, and the gates' to judge. So the order of the days is none, either: it goes by volume.
     """
-    said = {
+    days: defaultdict[str, set[str]] = defaultdict(set)
+    for step in steps:
+        for table, of_table in step.days.items():
+            days[table].update(map(str, of_table))
+    said: dict[str, object] = {
         "file": file.model_dump(mode="json"),
-        "steps": [[step.share, {table: sorted(map(str, days)) for table, days in step.days.items()}] for step in steps],
+        "days": {table: sorted(of_table) for table, of_table in days.items()},
         "versions": {table: [version.code, version.configuration] for table, version in versions.items()},
     }
-    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+    if put_back:
+        said["put_back"] = {table: sorted(map(str, of_table)) for table, of_table in put_back.items()}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:_HASH_DIGITS]

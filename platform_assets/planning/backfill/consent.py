@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -22,8 +23,21 @@ def consent(file: PlanFile, because: tuple[str, ...], hash: str, decided: Iterab
         hash: of the backfill as it is now.
         decided: all approvals, of all plans.
     """
-    given = {said.who for said in decided if said.hash == hash and said.who != file.owner}
-    return Consent(file.approvals.people if because else 0, because, tuple(sorted(given)))
+    given = people(said.who for said in decided if said.hash == hash and not is_same(said.who, file.owner))
+    return Consent(file.approvals.people if because else 0, because, given)
+
+
+def people(names: Iterable[str]) -> tuple[str, ...]:
+    """Each person once, whatever the spellings, by the first of them in order."""
+    first: dict[str, str] = {}
+    for name in sorted(names):
+        first.setdefault(_person(name), name)
+    return tuple(first.values())
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are spellings of one: by their case, their blanks or characters that nobody sees."""
+    return _person(one) == _person(other)
 
 
 def reasons_to_ask(file: PlanFile, count: int, price: Price, oldest_beyond: date | None) -> tuple[str, ...]:
@@ -59,3 +73,8 @@ def beyond_window(catalogue: Catalogue, days: Mapping[str, Collection[date]], ne
     if oldest is None or not windows or (newest - oldest).days <= min(windows):
         return None
     return oldest
+
+
+def _person(name: str) -> str:
+    seen = (each for each in unicodedata.normalize("NFKC", name) if not unicodedata.category(each).startswith("C"))
+    return "".join("".join(seen).casefold().split())

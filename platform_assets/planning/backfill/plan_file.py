@@ -11,20 +11,42 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from platform_assets.contracts.columns import IDENTIFIER
 from platform_assets.visible import visible
 
 _TABLE = re.compile(rf"(silver|gold)\.{IDENTIFIER.pattern}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+"""The last of these are told to be none by what takes finite numbers."""
 _MOST_DAYS = 36_500
+_MOST = 10**18
+"""Of whatever is counted or paid: more is a mistake, and no number that can be reckoned with."""
 
 
 def _in_order(text: str) -> str:
     first, _, last = text.partition("..")
-    if date.fromisoformat(last) < date.fromisoformat(first):
+    days = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
+    if days < 1:
         raise ValueError("it ends before it starts: write the older day first")
+    if days > _MOST_DAYS:
+        raise ValueError(f"it has {days:,} days, and {_MOST_DAYS:,} are a century")
     return text
+
+
+def _days_of(text: str) -> frozenset[date]:
+    first, last = (date.fromisoformat(day) for day in text.split(".."))
+    return frozenset(first + timedelta(days=number) for number in range((last - first).days + 1))
 
 
 def _ascending(shares: tuple[int, ...]) -> tuple[int, ...]:
@@ -45,13 +67,36 @@ def _readable(text: str) -> str:
     return text
 
 
+def _in_digits(value: object) -> object:
+    """What Python takes for a number besides, as 1_5, is more likely a slip than fifteen."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    if not _NUMBER.fullmatch(str(value)):
+        raise ValueError(f"{value!r} is no number: write digits, as 1.5, with a point and nothing between them")
+    return Decimal(str(value))
+
+
+def _with_an_end(hours: str) -> str:
+    first, last = hours.split("-")
+    if first == last:
+        raise ValueError("it ends when it begins: leave service out to compute at any time, or write another end")
+    return hours
+
+
 Words = Annotated[str, Field(max_length=2000), AfterValidator(_readable)]
 Table = Annotated[str, AfterValidator(_computed)]
 Column = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
+KeyText = Annotated[
+    str,
+    Field(max_length=200),
+    AfterValidator(_readable),
+    WithJsonSchema({"type": ["string", "number"]}),
+]
 DayRange = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d$"), AfterValidator(_in_order)]
 Share = Annotated[int, Field(ge=1, le=100)]
-Percent = Annotated[Decimal, Field(ge=0, le=1000)]
-Amount = Annotated[Decimal, Field(gt=0)]
+Number = Annotated[Decimal, BeforeValidator(_in_digits)]
+Percent = Annotated[Number, Field(ge=0, le=1000)]
+Amount = Annotated[Number, Field(gt=0, le=_MOST)]
 
 
 class _Part(BaseModel):
@@ -103,9 +148,7 @@ class Days(_Part):
             return frozenset(self.list) - frozenset(self.without)
         if self.range is None:
             return None
-        first, last = (date.fromisoformat(day) for day in self.range.split(".."))
-        every = (first + timedelta(days=number) for number in range((last - first).days + 1))
-        return frozenset(every) - frozenset(self.without)
+        return _days_of(self.range) - frozenset(self.without)
 
 
 class Gate(_Part):
@@ -132,7 +175,7 @@ class Gate(_Part):
 class Budget(_Part):
     """What it may cost: at 100 % of one of these the backfill stops, and can be gone on with once it is raised."""
 
-    bytes: Annotated[int, Field(gt=0)] | None = None
+    bytes: Annotated[int, Field(gt=0, le=_MOST)] | None = None
     """Written."""
     minutes: Amount | None = None
     """Of computing, all sittings together."""
@@ -151,21 +194,39 @@ class Budget(_Part):
 class Service(_Part):
     """When it may compute; by default always."""
 
-    hours: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    hours: (
+        Annotated[
+            str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"), AfterValidator(_with_an_end)
+        ]
+        | None
+    ) = None
     """In UTC, over midnight if need be: 20:00-05:30. It stops outside, and can be gone on with."""
 
 
 class Approvals(_Part):
     """When somebody has to approve the hash that `plan explain` shows; never asked for by default."""
 
-    above_days: Annotated[int, Field(ge=0)] | None = None
+    above_days: Annotated[int, Field(ge=0, le=_MOST)] | None = None
     """Of tables, all together."""
-    above_money: Annotated[Decimal, Field(ge=0)] | None = None
+    above_money: Annotated[Number, Field(ge=0, le=_MOST)] | None = None
     """By the estimate."""
     beyond_window: bool = False
     """Where a day lies further back than the shortest restatement window of a raw table."""
     people: Annotated[int, Field(ge=1, le=10)] = 1
     """How many different people; the plan's owner does not count."""
+
+
+class Override(_Part):
+    """Protected days that are computed all the same."""
+
+    days: DayRange
+    """Both ends included: 2017-01-01..2017-01-31."""
+    reason: Words
+    """Why what is closed has to change, for whoever asks."""
+
+    def named(self) -> frozenset[date]:
+        """The days."""
+        return _days_of(self.days)
 
 
 class Afterwards(_Part):
@@ -180,8 +241,8 @@ class Afterwards(_Part):
 class PlanFile(_Part):
     """A backfill as reviewed code."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,62}$")]
-    """Of the backfill: also the name of its stage, and of its record."""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,57}$")]
+    """Of the backfill: also the name of its stage, after `plan-`, and of its record."""
     reason: Words
     """Why it is needed, for the next person."""
     owner: Words
@@ -194,6 +255,14 @@ class PlanFile(_Part):
     """Whether the tables made from these are computed, too, on the days that this reaches. They are stale otherwise."""
     policy: Literal["recompute", "stale", "fill_gaps"] = "recompute"
     """All named days, whatever their state; only those that are stale; or only those that were never computed."""
+    only: (
+        Annotated[
+            dict[Column, Annotated[tuple[KeyText, ...], Field(min_length=1, max_length=1000)]],
+            Field(min_length=1, max_length=10),
+        ]
+        | None
+    ) = None
+    """Keys, as store_id: [330, 337]: only their rows are computed, the others of a day are carried over as they are."""
     cap_days: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
     """Most days of tables, all together; a plan of more is refused whole."""
     batch_days: Annotated[int, Field(ge=1, le=1000)] | None = None
@@ -205,7 +274,18 @@ class PlanFile(_Part):
     budget: Budget = Budget()
     service: Service = Service()
     approvals: Approvals = Approvals()
+    override_protected: Override | None = None
+    """Days that contracts protect, as a closed accounting period, are computed only where this names them, and why."""
     afterwards: Afterwards = Afterwards()
+
+    @field_validator("only")
+    @classmethod
+    def _stands_alone(cls, only: dict[str, tuple[str, ...]] | None, said: ValidationInfo) -> object:
+        if only is not None and said.data.get("downstream", False):
+            raise ValueError("rows of some keys are computed of the named tables alone: write downstream: false")
+        if only is not None and said.data.get("policy", "recompute") != "recompute":
+            raise ValueError("rows of some keys are computed of all named days: write policy: recompute")
+        return only
 
     @model_validator(mode="after")
     def _is_about_its_tables(self) -> Self:

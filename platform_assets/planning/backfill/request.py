@@ -7,6 +7,7 @@ from datetime import date
 
 from platform_assets.contracts import Catalogue
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.key_scope import KeyScope
 from platform_assets.planning.selection import Request
 from platform_assets.planning.windows import Calendar, day_range, union_reached
 
@@ -29,14 +30,40 @@ def reached_days(
     return {table: frozenset(days) for table, days in reached.items() if days}
 
 
+def request_for(
+    file: PlanFile,
+    by_table: Mapping[str, frozenset[date]],
+    keys: KeyScope | None,
+    protected_too: frozenset[date] | None = None,
+) -> Request:
+    """What a plan file asks for of some days of tables.
+
+    Args:
+        file: the plan file.
+        by_table: days of each table.
+        keys: of which alone it asks for rows.
+        protected_too: protected days that are planned, too; by default those that the file overrides.
+    """
+    overridden = file.override_protected.named() if file.override_protected else frozenset()
+    return Request(
+        frozenset(file.tables),
+        by_person=True,
+        force=file.policy == "recompute",
+        by_table=by_table,
+        protected_too=overridden if protected_too is None else protected_too,
+        keys=keys,
+    )
+
+
 def backfill_request(
     file: PlanFile,
     days: frozenset[date],
     catalogue: Catalogue,
     calendar: Calendar,
     computed: Mapping[str, Collection[date]],
+    keys: KeyScope | None = None,
 ) -> Request:
-    """What a plan file asks for, as every refresh asks for something.
+    """What a plan file asks for, as every refresh asks for something; of protected days, explaining it tells.
 
     Args:
         file: the plan file.
@@ -44,6 +71,7 @@ def backfill_request(
         catalogue: all tables.
         calendar: the days that exist.
         computed: the days of each table that were ever computed.
+        keys: of which alone it asks for rows.
     """
     named: dict[str, Collection[date]] = dict.fromkeys(file.tables, days)
     if file.policy == "fill_gaps":
@@ -51,4 +79,4 @@ def backfill_request(
     by_table = {table: frozenset(of_table) for table, of_table in named.items()}
     if file.downstream:
         by_table = reached_days(catalogue, named, calendar)
-    return Request(frozenset(file.tables), by_person=True, force=file.policy == "recompute", by_table=by_table)
+    return request_for(file, by_table, keys, frozenset(calendar.days()))

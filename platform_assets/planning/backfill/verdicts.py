@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -28,7 +28,7 @@ class Figures:
     day: date
     rows: tuple[int, int]
     keys: tuple[int, int]
-    sums: dict[str, tuple[Number, Number]]
+    sums: Mapping[str, tuple[Number, Number]]
 
     def of(self, gate: Gate) -> tuple[Decimal, Decimal]:
         """What a gate looks at."""
@@ -75,10 +75,12 @@ def judged(gates: Iterable[Gate], staged: Sequence[Figures]) -> tuple[GateVerdic
 
 
 def difference_percent(before: Decimal, after: Decimal) -> Decimal:
-    """How far a figure is from what it was, in percent of that; 100 where it was nothing and is something."""
-    if before == after:
+    """How far a figure is from what it was, in percent of that; 100 where it was nothing, or no number, and is not."""
+    if before == after or (before.is_nan() and after.is_nan()):
         return Decimal(0)
-    return Decimal(100) if not before else abs((after - before) / before) * 100
+    if not before or not before.is_finite() or not after.is_finite():
+        return Decimal(100)
+    return abs((after - before) / before) * 100
 
 
 def _verdict(gate: Gate, days: Sequence[Figures]) -> GateVerdict:

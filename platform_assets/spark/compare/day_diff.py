@@ -8,23 +8,12 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.amounts import amounts
 from platform_assets.records.differences import DayChange
 from platform_assets.spark.tables.row_hash import row_hash
 
 _WHOLE = "decimal(38,0)"
 """What whole numbers are summed as: the sum of a day's longs need not be a long."""
-
-
-def amounts(contract: Contract) -> tuple[str, ...]:
-    """Columns whose sums tell something: decimals and whole numbers that neither name a thing nor are sensitive."""
-    return tuple(
-        column.name
-        for column in contract.columns
-        if column.type.startswith(("decimal", "int", "long"))
-        and column.name not in contract.key
-        and not column.name.endswith("_id")
-        and not column.sensitive
-    )
 
 
 def day_changes(before: DataFrame, after: DataFrame, contract: Contract) -> dict[date, DayChange]:

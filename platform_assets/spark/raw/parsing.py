@@ -233,6 +233,9 @@ def _raw_columns(typed: DataFrame, contract: Contract) -> list[Column]:
     day = f"to_date(`{contract.event_time}`)"
     kind = f"CASE WHEN `{contract.voided}` THEN '{VOID}' ELSE '{RECORD}' END" if contract.voided else f"'{RECORD}'"
     in_time = f"date_diff(_arrival_date, {day}) BETWEEN {-contract.ahead_days} AND {contract.restatement_window_days}"
+    for closed in contract.protected:
+        days = f"{day} BETWEEN DATE'{closed.first}' AND DATE'{closed.last}'"
+        in_time += f" AND NOT ({days} AND _arrival_date > DATE'{closed.since}')"
     version = f"`{contract.updated_at}`" if contract.updated_at else "CAST(_arrival_date AS timestamp)"
     computed = {
         "_rescued": f"CASE WHEN _reason IS NULL THEN _rescued ELSE {_payload(typed.columns, contract)} END",

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from platform_assets.access import is_ours_alone
 from platform_assets.settings import Settings
-from platform_assets.spark.session.jars import NEEDED, sha256_of
+from platform_assets.spark.session.jars import needed, sha256_of
 from platform_assets.spark.session.java import Java
 
 _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -69,7 +69,7 @@ class ClassArchive:
 def archive_path(settings: Settings, java: Java) -> Path:
     """Where the archive lies: another Java, other jars or another installation of Spark have another one."""
     parts = (java.build, str(java.executable.resolve()), version("pyspark"), sys.prefix, str(settings.jars))
-    key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in NEEDED))).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((*parts, *(jar.sha256 for jar in needed(settings)))).encode()).hexdigest()
     return settings.jars / f"classes-{key[:16]}.jsa"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import archive_path, is_as_recorded
-from platform_assets.spark.session.jars import NEEDED, faults
+from platform_assets.spark.session.jars import faults, needed
 from platform_assets.spark.session.java import Java, JavaError, find_java
 
 
@@ -28,7 +28,7 @@ class Finding:
 
 
 def check_spark(settings: Settings) -> tuple[Finding, ...]:
-    """Java, Delta's jars and the class archive, in that order; with Spark Connect the server has all of them."""
+    """Java, the jars and the class archive, in that order; with Spark Connect the server has all of them."""
     if settings.spark_remote:
         return (Finding("Spark", True, "Spark Connect: Java and jars are the server's."),)
     java = _java()
@@ -46,26 +46,26 @@ def _java() -> Java | Finding:
 
 
 def check_jars(settings: Settings) -> Finding:
-    """Delta's jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
-    if not any((settings.jars / jar.file).exists() for jar in NEEDED):
-        return Finding("Delta jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
-    problems = faults(settings.jars)
+    """The jars: none yet is fine, a damaged one is replaced at the next start, which then needs the network."""
+    jars = needed(settings)
+    if not any((settings.jars / jar.file).exists() for jar in jars):
+        return Finding("Jars", True, f"Not there yet; the first start brings them to {settings.jars}.")
+    problems = faults(settings.jars, jars)
     if problems:
         return Finding(
-            "Delta jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
+            "Jars", False, f"{'; '.join(problems)}.", "Start anything that uses Spark with the network at hand."
         )
-    return Finding("Delta jars", True, f"{len(NEEDED)} files in {settings.jars}, as released.")
+    return Finding("Jars", True, f"{len(jars)} files in {settings.jars}, as released.")
 
 
 def check_class_archive(settings: Settings, java: Java) -> Finding:
-    """The class archive, which only makes starts faster."""
-    file = archive_path(settings, java)
+    """The class archive, which only makes starts faster; whoever first reads of it is told so."""
+    file, name = archive_path(settings, java), "Class archive"
     if not file.is_file():
-        return Finding("Class archive", True, "Not there yet; the first session records it for the later ones.")
+        made = "the first command that uses Spark makes it, and Spark then starts about a third faster"
+        return Finding(name, True, f"No cache of Spark's classes yet: {made}.")
     if not is_as_recorded(file):
-        return Finding(
-            "Class archive",
-            True,
-            f"{file} is not as it was recorded and is not used; the next session records it anew.",
-        )
-    return Finding("Class archive", True, f"{file.stat().st_size / 1e6:.0f} MB at {file}.")
+        why = "it was changed since it was made, or others can write it; the next command that uses Spark makes it anew"
+        return Finding(name, True, f"The cache of Spark's classes, {file}, is not used: {why}.")
+    size = f"{file.stat().st_size / 1e6:.0f} MB at {file}"
+    return Finding(name, True, f"A cache of Spark's classes, with which it starts about a third faster: {size}.")

@@ -1,4 +1,4 @@
-"""Delta's jars and one more: resolved once by Spark's own Ivy, afterwards local files known by their sha256.
+"""Jars that Spark needs: resolved once by its own Ivy, afterwards local files known by their sha256.
 
 A session start that asks a registry for its jars depends on the network and on whatever half-filled caches lie in the
 user's home. So Ivy runs by itself (no Spark, about a second), with settings and cache of its own, and what it brings
@@ -12,16 +12,18 @@ import importlib.util
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from platform_assets.errors import PlatformError
+from platform_assets.places import is_object_store
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
+from platform_assets.spark.session.jar import Jar
 from platform_assets.spark.session.java import Java, find_java
 from platform_assets.spark.session.logs import log_file
+from platform_assets.spark.session.s3_jars import S3
 
 _RESOLVE_WITHIN_S = 600
 _IVY_SETTINGS = """\
@@ -34,9 +36,12 @@ _IVY_SETTINGS = """\
   <resolvers><ibiblio name="central" m2compatible="true" timeoutConstraint="patience"/></resolvers>
 </ivysettings>
 """
-_IVY_DEPENDENCY = '<dependency org="{organisation}" name="{module}" rev="{revision}" transitive="false"/>'
+_IVY_DEPENDENCY = (
+    '<dependency org="{organisation}" name="{module}" rev="{revision}" transitive="false">'
+    '<artifact name="{module}" type="jar" ext="jar"{classified}/></dependency>'
+)
 _IVY_MODULE = """\
-<ivy-module version="2.0">
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="platform-assets" module="jars"/>
   <dependencies>{dependencies}</dependencies>
 </ivy-module>
@@ -44,22 +49,7 @@ _IVY_MODULE = """\
 
 
 class JarsError(PlatformError):
-    """Delta's jars are neither in the folder nor to be had."""
-
-
-@dataclass(frozen=True)
-class Jar:
-    """One file of a registry, and the content it must have."""
-
-    organisation: str
-    module: str
-    revision: str
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        """Its name in the folder of jars."""
-        return f"{self.module}-{self.revision}.jar"
+    """Jars that Spark needs are neither in the folder nor to be had."""
 
 
 DELTA = (
@@ -87,10 +77,17 @@ LOCAL_FILES = Jar(
 )
 """Hadoop's local file system with permissions set by Java: Hadoop's own starts a `chmod` for every file and folder."""
 
-NEEDED = (*DELTA, LOCAL_FILES)
+ALWAYS = (*DELTA, LOCAL_FILES)
+EVERY = (*ALWAYS, *S3)
+"""All that any installation can need."""
 
 
-def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
+def needed(settings: Settings) -> tuple[Jar, ...]:
+    """The jars that Spark starts with, as the lake's place asks for."""
+    return EVERY if is_object_store(settings.lake) else ALWAYS
+
+
+def faults(folder: Path, jars: tuple[Jar, ...]) -> tuple[str, ...]:
     """What is wrong with a folder of jars, one sentence each; nothing when it can be used."""
     problems = []
     for jar in jars:
@@ -102,8 +99,8 @@ def faults(folder: Path, jars: tuple[Jar, ...] = NEEDED) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
-    """Delta's jars as local files, resolved first if the folder does not hold them yet.
+def spark_jars(settings: Settings, java: Java | None = None, progress: OnProgress = no_progress) -> tuple[Path, ...]:
+    """Delta's, and for a lake in a bucket Hadoop's S3A, as local files, brought first if the folder lacks them.
 
     Several processes may ask at once: one resolves, the others wait for it. A damaged file is replaced.
 
@@ -111,57 +108,62 @@ def delta_jars(settings: Settings, java: Java | None = None, progress: OnProgres
         JarsError: the registry cannot be reached, or delivers something else than the pinned files.
         JavaError: there is no usable Java to run Ivy with.
     """
+    return bring(settings, java, needed(settings), progress)
+
+
+def bring(
+    settings: Settings, java: Java | None, jars: tuple[Jar, ...], progress: OnProgress = no_progress
+) -> tuple[Path, ...]:
+    """As `spark_jars`, of any."""
     folder = settings.jars
-    paths = tuple(folder / jar.file for jar in NEEDED)
-    if not faults(folder):
+    paths = tuple(folder / jar.file for jar in jars)
+    if not faults(folder, jars):
         return paths
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with meanwhile(progress, "downloading Delta's jars"), FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
-            if faults(folder):
-                _resolve(settings, java or find_java())
+        with meanwhile(progress, "downloading jars for Spark"), FileLock(folder / ".lock", timeout=_RESOLVE_WITHIN_S):
+            if faults(folder, jars):
+                _resolve(settings, java or find_java(), jars)
     except Timeout as error:
         raise JarsError(
-            f"Another process has been resolving Delta's jars into {folder} for {_RESOLVE_WITHIN_S} s.",
+            f"Another process has been resolving jars into {folder} for {_RESOLVE_WITHIN_S} s.",
             "Wait for it or stop it, then start again.",
         ) from error
     except OSError as error:
         raise JarsError(
-            f"Delta's jars cannot be written to {folder}: {error}.",
+            f"The jars for Spark cannot be written to {folder}: {error}.",
             "Make the folder writable, or name another with PLATFORM_JARS.",
         ) from error
     return paths
 
 
-def _resolve(settings: Settings, java: Java) -> None:
+def _resolve(settings: Settings, java: Java, jars: tuple[Jar, ...]) -> None:
     for abandoned in settings.jars.glob(".resolving-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=".resolving-", dir=settings.jars) as scratch:
         brought = Path(scratch) / "brought"
-        reason = _run_ivy(settings, java, Path(scratch), brought)
-        wrong = faults(brought)
+        reason = _run_ivy(settings, java, Path(scratch), brought, jars)
+        wrong = faults(brought, jars)
         if wrong:
-            names = ", ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in NEEDED)
+            names = ", ".join(f"{jar.organisation}:{jar.module}:{jar.revision}" for jar in jars)
             raise JarsError(
-                f"Delta's jars could not be brought: {reason or '; '.join(wrong)} (all of it in {log_file(settings)}).",
+                f"Jars for Spark could not be brought: {reason or '; '.join(wrong)} (all in {log_file(settings)}).",
                 f"They are needed once: connect to the network and start again, or put {names} into {settings.jars}.",
             )
-        for jar in NEEDED:
+        for jar in jars:
             (brought / jar.file).replace(settings.jars / jar.file)
 
 
-def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path) -> str | None:
+def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path, jars: tuple[Jar, ...]) -> str | None:
     """Run Ivy; what to tell a person when it failed."""
     (scratch / "settings.xml").write_text(_IVY_SETTINGS.format(cache=scratch / "cache"))
-    (scratch / "ivy.xml").write_text(
-        _IVY_MODULE.format(dependencies="".join(_IVY_DEPENDENCY.format(**vars(jar)) for jar in NEEDED))
-    )
+    (scratch / "ivy.xml").write_text(_IVY_MODULE.format(dependencies="".join(_dependency(jar) for jar in jars)))
     ivy_settings = settings.spark_conf.get("spark.jars.ivySettings", str(scratch / "settings.xml"))
     command = [
         str(java.executable), f"-Divy.default.ivy.user.dir={scratch}", f"-Duser.home={scratch}",
         "-cp", str(_ivy_jar()), "org.apache.ivy.Main",
         "-settings", ivy_settings, "-ivy", str(scratch / "ivy.xml"), "-types", "jar",
-        "-cache", str(scratch / "cache"), "-retrieve", f"{brought}/[module]-[revision].[ext]",
+        "-cache", str(scratch / "cache"), "-retrieve", f"{brought}/[module]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
     with log_file(settings).open("a+", encoding="utf-8", errors="replace") as log:
         start = log.tell()
@@ -188,6 +190,11 @@ def _run_ivy(settings: Settings, java: Java, scratch: Path, brought: Path) -> st
     ):
         return "the registry of Java packages cannot be reached"
     return f"Ivy ended with {done.returncode}"
+
+
+def _dependency(jar: Jar) -> str:
+    classified = f' m:classifier="{jar.classifier}"' if jar.classifier else ""
+    return _IVY_DEPENDENCY.format(**vars(jar), classified=classified)
 
 
 def _ivy_jar() -> Path:

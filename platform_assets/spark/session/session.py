@@ -6,6 +6,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,14 +22,16 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from platform_assets.places import is_object_store
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import class_archive
 from platform_assets.spark.session.hidden import without_secrets
-from platform_assets.spark.session.jars import delta_jars
+from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
 from platform_assets.spark.session.jvm import SessionError, end_jvm, kill_jvm, scratch_of_jvm, start_jvm
 from platform_assets.spark.session.logs import log_file
+from platform_assets.spark.session.object_stores import of_s3
 from platform_assets.sql_settings import REQUIRED
 
 TUNING: Mapping[str, str] = {
@@ -97,11 +100,11 @@ def create_session(
         app_name: shown in logs and on a cluster's pages.
         record_classes: whether this session may record the class archive for later ones, if there is none.
         brief: whether it has so little to do that its JVM should compile quickly rather than well.
-        progress: told that Spark starts, and when Delta's jars have to be brought first.
+        progress: told that Spark starts, and when jars have to be brought first.
 
     Raises:
         JavaError: Java is missing or of the wrong version.
-        JarsError: Delta's jars are neither there nor to be had.
+        JarsError: jars that it needs are neither there nor to be had.
         SessionError: Spark did not start; the message has its last words.
     """
     _keep_exceptions_quiet()
@@ -124,7 +127,7 @@ def _start(
     settings: Settings, app_name: str, progress: OnProgress, *, record_classes: bool, brief: bool
 ) -> SparkSession:
     java = find_java()
-    jars = delta_jars(settings, java, progress)
+    jars = spark_jars(settings, java, progress)
     if SparkContext._gateway is None:
         start_jvm(settings, jars, class_archive(settings, java, record=record_classes), brief=brief)
     Thread(target=_import_ahead, daemon=True).start()
@@ -210,6 +213,8 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
             conf["spark.local.dir"] = str(scratch)
     else:
         conf["spark.jars"] = ",".join(map(str, jars))
+    if is_object_store(settings.lake):
+        conf |= of_s3(os.environ)
     conf |= settings.spark_conf
     return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
 

@@ -42,7 +42,8 @@ Run = Callable[..., Said]
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """State folder of the installation that commands see."""
-    values = {"STATE": tmp_path / "state", "JARS": JARS, "CALENDAR_FIRST": FIRST, "CALENDAR_LAST": LAST, "TODAY": LAST}
+    folders = {"STATE": tmp_path / "state", "JARS": JARS, "PLANS": tmp_path / "plans"}
+    values = folders | {"CALENDAR_FIRST": FIRST, "CALENDAR_LAST": LAST, "TODAY": LAST}
     for name, value in values.items():
         monkeypatch.setenv(f"PLATFORM_{name}", str(value))
     return tmp_path / "state"
@@ -67,6 +68,8 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Captur
         out, err = capfdbinary.readouterr()
         said = Said(code, out.decode(), err.decode())
         assert "Traceback" not in said.out + said.err
+        for_programs = {"--json", "--format"}.intersection(args)  # which have what others wrote as it is
+        assert "\x1b" not in said.err + ("" if for_programs else said.out), "this is no terminal"
         return said
 
     return command
@@ -83,4 +86,5 @@ def run_apart(*args: str, **environment: str) -> Said:
     started = [sys.executable, "-c", "from platform_assets.cli import main; main()", *args]
     ended = subprocess.run(started, capture_output=True, text=True, env=os.environ | own, timeout=300, check=False)
     assert "Traceback" not in ended.stdout + ended.stderr, ended.stderr
+    assert "\x1b" not in ended.stdout + ended.stderr, "this is no terminal"
     return Said(ended.returncode, ended.stdout, ended.stderr)

@@ -16,7 +16,7 @@ from platform_assets.lakehouse.releases import current_release
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.fingerprints import fingerprints
 from platform_assets.records.digest import Digest
-from platform_assets.records.manifest import Arrival, DataFile, DayContent, TableChange, new_publication
+from platform_assets.records.manifest import Arrival, DataFile, DayContent, TableChange, Warned, new_publication
 from platform_assets.settings import Settings
 from platform_assets.spark.tables.schemas import raw_schema, spark_schema
 from platform_assets_tests.support.cli.commands import FIRST, LAST
@@ -72,3 +72,24 @@ def deliver(settings: Settings, day: date, rows: int, arrival: str = "") -> None
         digest = str(Digest(rows, (rows, 1, 2, 3)))
         content = DayContent(files=(staged,), base=before, digest=digest, rows=rows, bytes=staged.size)
         publish_on_paper(platform, RAW, {day: content}, publication)
+
+
+def arrive(settings: Settings, name: str, rows: int) -> str:
+    """A file of which rows of the day were taken into raw, which has so many in all by then; its path."""
+    path = f"products/{DAY}/{name}"
+    deliver(settings, DAY, rows, path)
+    with open_platform(settings) as platform:
+        arrival = Arrival(
+            table=RAW, path=path, arrival_date=DAY, size=1, sha256=name, modified_ns=1, landed=rows, taken=rows
+        )
+        publish_arrivals(platform, RAW, arrival)
+    return path
+
+
+def compute(settings: Settings, *warnings: Warned) -> str:
+    """The day of silver, made by today's code from what is there now; its publication."""
+    with open_platform(settings) as platform:
+        version, parts, name = platform.version(SILVER), platform.configurations[SILVER].parts, new_publication()
+        content = computed(platform, SILVER)[DAY].model_copy(update={"warnings": warnings})
+        publish_on_paper(platform, SILVER, {DAY: content}, name, code_version=version.code, configuration=parts)
+    return name

@@ -38,6 +38,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan apply": ("plan.yaml",),
     "plan approve": ("plan.yaml", "--hash", "0", *DECIDED),
     "plan cancel": ("discount", *DECIDED),
+    "plan compare": ("plan.yaml",),
     "plan explain": ("plan.yaml",),
     "plan history": (),
     "plan new": ("discount", "--table", TABLE, "--days", "2017-01-01", *DECIDED),

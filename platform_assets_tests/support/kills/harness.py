@@ -141,7 +141,7 @@ def kill(rehearsal: Rehearsal, point: str, reader: Reader, folder: Path, reads: 
     passing = random.randint(1, times)
     story, seed, state = rehearsal.story, rehearsal.seed, folder / "state"
     shutil.copytree(rehearsal.before[command.name], state)
-    reader.watch(story.settings(state).lake, story.columns, rehearsal.whole)
+    reader.watch(story.settings(state).lake_folder, story.columns, rehearsal.whole)
     dead = in_process(command.run, state, seed, rehearsal.jvm, failpoint=f"{point}:{passing}")
     again = in_process(command.run, state, seed, rehearsal.jvm)
     watched = reader.stop(reads)

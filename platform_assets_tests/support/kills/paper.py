@@ -152,9 +152,12 @@ def _undo(run: str, by: str, state: Path, seed: int, _: Jvm | None) -> None:
             rollback(platform, chosen_publications(platform, run=run), Author(by, "it was wrong"))
         except RollbackError as error:
             # Who died after the release is told that it was done.
-            newest = list(platform.ledger.indexed())[-1]
-            head = platform.ledger.head(newest)
-            if head is None or head.run != by or newest not in error.what:
+            newest = platform.ledger.newest()
+            if (
+                newest is None
+                or newest.run != by
+                or f"already, by {newest.who} in release {newest.release}" not in error.what
+            ):
                 raise
 
 

@@ -32,7 +32,7 @@ def ask(daemon: Daemon, query: str, **variables: Any) -> dict[str, Any]:
 
 def request(daemon: Daemon, days: Collection[str], tables: Collection[str]) -> dict[str, Any]:
     """The answer to the UI's "Launch backfill"."""
-    given = {"assetSelection": [{"path": table.split(".")} for table in tables], "partitionNames": list(days)}
+    given = {"assetSelection": [{"path": [table]} for table in tables], "partitionNames": list(days)}
     return dict(ask(daemon, LAUNCH, given=given)["launchPartitionBackfill"])
 
 

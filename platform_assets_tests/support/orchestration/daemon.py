@@ -132,7 +132,7 @@ class Daemon:
         for entry in self.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION):
             event = entry.asset_materialization
             assert event is not None
-            found.setdefault(".".join(event.asset_key.path), set()).add(int(str(event.partition)[-2:]))
+            found.setdefault(event.asset_key.to_user_string(), set()).add(int(str(event.partition)[-2:]))
         return found
 
 

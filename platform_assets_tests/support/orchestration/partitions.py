@@ -41,7 +41,7 @@ Ranges = list[dict[str, str]]
 
 def days_of_asset(daemon: Daemon, table: str) -> dict[str, list[str]]:
     """The days of a table by what the tab *Partitions* of its asset calls them."""
-    node = ask(daemon, _OF_ASSET, key={"path": table.split(".")})["assetNodeOrError"]
+    node = ask(daemon, _OF_ASSET, key={"path": [table]})["assetNodeOrError"]
     shown = _by_status(node["assetPartitionStatuses"]["ranges"])
     assert len(shown.get("FAILED", ())) == node["partitionStats"]["numFailed"]
     return shown
@@ -58,7 +58,7 @@ def newest_of_check(daemon: Daemon, table: str, check: str) -> dict[str, Any]:
 
 
 def _check(daemon: Daemon, table: str, check: str) -> dict[str, Any]:
-    node = ask(daemon, _OF_CHECKS, key={"path": table.split(".")})["assetNodeOrError"]
+    node = ask(daemon, _OF_CHECKS, key={"path": [table]})["assetNodeOrError"]
     [found] = [found for found in node["assetChecksOrError"]["checks"] if found["name"] == check]
     return dict(found)
 

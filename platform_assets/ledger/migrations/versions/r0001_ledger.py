@@ -25,6 +25,7 @@ def upgrade() -> None:
         sa.Column("git_commit", sa.Text),
         sa.Column("as_user", sa.Text, nullable=False, server_default=""),
         sa.Column("on_host", sa.Text, nullable=False, server_default=""),
+        sa.Column("decides", sa.Text, nullable=False, server_default=""),
         sa.UniqueConstraint("release", name="uq_ledger_publications_release"),
     )
     op.create_table(
@@ -38,6 +39,7 @@ def upgrade() -> None:
         sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.Column("files", sa.BigInteger, nullable=False),
         sa.Column("figures", sa.JSON, nullable=False),
+        sa.Column("warnings", sa.JSON),
         sa.Column("reads", sa.JSON, nullable=False),
         sa.Column("code_version", sa.Text, nullable=False),
         sa.Column("seconds", sa.Double, nullable=False),

@@ -1,0 +1,229 @@
+"""What a refresh is about to do, and what it leaves alone: looked up once, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import typer
+
+from platform_assets.cli.console import EXIT_LOOK, console, print_json, say
+from platform_assets.cli.files_view import growing_lines, print_left, refused_json
+from platform_assets.cli.held_view import held_json, print_held
+from platform_assets.cli.plan_view import (
+    bereft_lines,
+    blocked_lines,
+    estimate_line,
+    intake_lines,
+    plan_grid,
+    plan_json,
+    protected_lines,
+)
+from platform_assets.cli.rollback_view import ended_json, may_end_lines
+from platform_assets.engine.ingest.refused_files import refused_files
+from platform_assets.engine.pending import Delivered, delivered
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.snapshot import LakeSnapshot
+from platform_assets.engine.state.planner import plan_steps
+from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
+from platform_assets.engine.state.scoped_plan import scoped_plan
+from platform_assets.errors import PlatformError
+from platform_assets.operations.lineage.ended_rollbacks import (
+    EndedRollback,
+    ending_rollbacks,
+    standing_rollbacks,
+)
+from platform_assets.operations.lineage.held_days import HeldDay, held_days
+from platform_assets.operations.stages.inspect import opened_stage, stage_basis, without_other_code
+from platform_assets.operations.stages.store import checked_stage, stage_names
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.selection import Request, wanted_days
+from platform_assets.records.history import ArrivalRecord, Hold
+from platform_assets.sources.landing import Problem
+from platform_assets.words import counted
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What lies ahead of a refresh.
+
+    Args:
+        request: what is asked for.
+        stage: that is computed into; None to publish.
+        plan: that is shown, and executed.
+        release: over which it was made.
+        raw: tables that it takes deliveries for.
+        stood: holds of before.
+        held: days of the request that the plan does not try again.
+        ending: rollbacks that the plan ends.
+        landed: what lies in the landing area.
+        refused: files that lie there refused.
+    """
+
+    request: Request
+    stage: str | None
+    plan: Plan
+    release: int
+    raw: frozenset[str]
+    stood: tuple[Hold, ...]
+    held: tuple[HeldDay, ...]
+    ending: tuple[EndedRollback, ...]
+    landed: Delivered
+    refused: tuple[ArrivalRecord, ...]
+
+    @property
+    def scope_json(self) -> dict[str, Any]:
+        """Keys of which alone rows are computed, if so."""
+        return {"only": self.request.keys.texts} if self.request.keys else {}
+
+    def print(self, platform: Platform, *, explain: bool) -> None:
+        """What it is going to do; of days that it publishes, what is held is told once it is done."""
+        if self.request.keys:
+            which = f"rows of {self.request.keys}; the others are carried over, and estimates are of whole days"
+            say("[bold]only[/]", which)
+        is_told_now = explain or self.plan.is_empty or self.stage
+        is_complete = not (self.landed.problems or self.refused)
+        _print_plan(self.plan, self.held if is_told_now else (), self.landed, is_complete=is_complete)
+        if explain and not self.stage:
+            _print_rollbacks(platform, self.plan, self.ending)
+
+    def end(self, *, as_json: bool, explain: bool) -> None:
+        """Where nothing is computed: what there is to tell besides.
+
+        Raises:
+            typer.Exit: something needs a look.
+        """
+        if as_json:
+            ends = {"rollbacks_ending": [ended_json(rollback) for rollback in self.ending]}
+            left = left_json(self.landed.problems, self.landed.growing, self.refused)
+            held = [held_json(day) for day in self.held]
+            print_json({"plan": plan_json(self.plan), "held": held} | ends | self.scope_json | left)
+        else:
+            print_left(self.landed.problems, self.refused)
+        if self.landed.problems or ((self.refused or self.plan.blocked or self.held) and not explain):
+            raise typer.Exit(EXIT_LOOK)
+
+
+def look_ahead(platform: Platform, request: Request, stage: str | None) -> Ahead:
+    """Plan what is asked for.
+
+    Raises:
+        NotReadyError: days are named that read a day never loaded.
+        PlatformError: a table cannot take what is computed for it, or there is no such stage to go on with.
+    """
+    refuse_what_tables_cannot_take(platform, request)
+    snapshot = _basis(platform, stage)
+    raw, holds = _raw_tables(platform, request), snapshot.holds()
+    landed = Delivered() if stage else delivered(platform, raw)
+    refused = () if stage else refused_of(platform, raw)
+    if request.keys is None:
+        plan = plan_steps(platform, request, landed.intakes, snapshot)
+    else:
+        plan = scoped_plan(snapshot, request, request.keys)
+    if request.tables and request.days is not None and not plan.intakes:
+        _refuse_blocked(plan)
+    steps = {step.table: step.days for step in plan.steps}
+    return Ahead(
+        request=request,
+        stage=stage,
+        plan=plan,
+        release=snapshot.number,
+        raw=raw,
+        stood=() if stage else holds,
+        held=_left_alone(platform, holds, request, plan),
+        ending=() if stage else ending_rollbacks(platform, steps),
+        landed=landed,
+        refused=refused,
+    )
+
+
+class NotReadyError(PlatformError):
+    """Days were asked for that read a day never loaded."""
+
+
+def refused_of(platform: Platform, raw: Collection[str]) -> tuple[ArrivalRecord, ...]:
+    """Files of some tables that lie there refused, and wait to be repaired or taken away."""
+    return tuple(file for file in refused_files(platform).there if file.table in raw)
+
+
+def left_json(
+    problems: Sequence[Problem], growing: Sequence[Problem], refused: Sequence[ArrivalRecord]
+) -> dict[str, Any]:
+    """What lies in the landing area and is in no table; nothing of what there is none of."""
+    landing = [asdict(problem) for problem in (*problems, *growing)]
+    there = {"landing": landing, "refused_files": refused_json(refused)}
+    return {name: files for name, files in there.items() if files}
+
+
+def _basis(platform: Platform, stage: str | None) -> LakeSnapshot:
+    """What the plan looks at: the release, or the stage as it can be gone on with."""
+    if stage is None or checked_stage(stage) not in stage_names(platform.lake):
+        return LakeSnapshot.now(platform)
+    return stage_basis(platform, without_other_code(platform, opened_stage(platform, stage)))
+
+
+def _raw_tables(platform: Platform, request: Request) -> frozenset[str]:
+    """Those that a refresh of what is asked for takes deliveries for."""
+    wanted = wanted_days(platform.catalogue, request, platform.calendar)
+    return frozenset(contract.name for contract in platform.catalogue if contract.source and wanted.get(contract.name))
+
+
+def _refuse_blocked(plan: Plan) -> None:
+    """Days named one by one are wanted: that they read what was never loaded is no plan."""
+    if line := next(blocked_lines(plan, are_there=False), None):
+        raise NotReadyError(
+            f"Cannot be computed: {line}.", "Deliver its rows, or declare the day closed, or leave it out of --days."
+        )
+
+
+def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, plan: Plan) -> tuple[HeldDay, ...]:
+    """Held days of the request that the plan does not try again."""
+    planned = {(step.table, day) for step in plan.steps for day in step.days}
+    asked = [hold for hold in holds if request.has_table(hold.table) and request.has_day(hold.day)]
+    return held_days(platform, [hold for hold in asked if (hold.table, hold.day) not in planned])
+
+
+def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> None:
+    """Which rollbacks the plan ends, or may."""
+    for rollback in ending:
+        say("[yellow]look[/]", rollback.sentence)
+    if plan.intakes:
+        known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
+        made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
+        standing = [
+            rollback
+            for rollback in standing_rollbacks(platform, made)
+            if (rollback.table, rollback.rollback.publication) not in known
+        ]
+        for line in may_end_lines(platform.catalogue, plan.intakes, standing):
+            say("[yellow]look[/]", line)
+
+
+def _print_plan(plan: Plan, held: Collection[HeldDay], landed: Delivered, *, is_complete: bool) -> None:
+    """What a refresh is going to do.
+
+    Args:
+        is_complete: whether everything that is in the landing area was taken or is about to be.
+    """
+    print_held(held, in_short=True)
+    for line in growing_lines(landed.growing):
+        say("[yellow]not taken yet[/]", line)
+    for line in blocked_lines(plan):
+        say("[yellow]cannot be computed[/]", line)
+    for line in bereft_lines(plan):
+        say("[yellow]out of date[/]", line)
+    for line in intake_lines(plan.intakes):
+        say("[bold]take[/]", line)
+    for line in protected_lines(plan.waiting):
+        say("[yellow]protected[/]", line)
+    if plan.steps:
+        console.print(plan_grid(plan))
+        console.print(f"{counted(plan.days, 'day')} in all: {estimate_line(plan)}", highlight=False, soft_wrap=True)
+    elif not (held or plan.intakes or plan.blocked or plan.bereft):
+        if not is_complete:
+            console.print("No day is stale, and no file waits that can be taken.")
+        elif landed.growing:
+            console.print("[green]Nothing to do yet:[/] no day is stale and no other file waits.")
+        else:
+            console.print("[green]Nothing to do:[/] no day is stale and no file waits.")

@@ -1,0 +1,35 @@
+"""How it looks that a rollback ended, or is about to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from platform_assets.contracts import Catalogue
+from platform_assets.planning.plan import Intake
+
+if TYPE_CHECKING:
+    from platform_assets.operations.lineage.ended_rollbacks import EndedRollback
+
+
+def may_end_lines(
+    catalogue: Catalogue, intakes: Collection[Intake], standing: Iterable[EndedRollback]
+) -> Iterator[str]:
+    """Rollbacks that end if what waits for a raw table touches their days: which it touches, nobody knows yet."""
+    for rollback in standing:
+        made_from = catalogue.with_inputs([rollback.table])
+        if waits := [intake.table for intake in intakes if intake.table in made_from]:
+            it = "it" if len(rollback.days) == 1 else "one of them"
+            yield f"{rollback.name} ends if what is taken for {' or '.join(waits)} touches {it}"
+
+
+def ended_json(rollback: EndedRollback) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "table": rollback.table,
+        "days": list(rollback.days),
+        "rollback": rollback.rollback.publication,
+        "release": rollback.rollback.release,
+        "files": list(rollback.files),
+        "ended_by": rollback.by.publication if rollback.by else None,
+    }

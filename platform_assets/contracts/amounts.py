@@ -1,0 +1,17 @@
+"""Amounts: the columns of a table whose sums say what a change of its content comes to."""
+
+from __future__ import annotations
+
+from platform_assets.contracts.table import Contract
+
+
+def amounts(contract: Contract) -> tuple[str, ...]:
+    """Columns whose sums tell something: decimals and whole numbers that neither name a thing nor are sensitive."""
+    return tuple(
+        column.name
+        for column in contract.columns
+        if column.type.startswith(("decimal", "int", "long"))
+        and column.name not in contract.key
+        and not column.name.endswith("_id")
+        and not column.sensitive
+    )

@@ -1,0 +1,273 @@
+"""Files in an object store, by whatever protocol it speaks: S3, Azure's blobs, or Google's.
+
+A store keeps what it acknowledged, so there is nothing to wait for; a folder is nothing but a beginning of names. What
+it has to be able to do is a *conditional write*: a file written if there is none has exactly one winner. Credentials
+and endpoints come from the environment, by the names that the store's own tools use (`AWS_ACCESS_KEY_ID`, …).
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from secrets import token_hex
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotFoundError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import from_url
+
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.storage.location import Entry, Location, about_to_appear
+from platform_assets.places import OBJECT_STORES
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+    from pyarrow.fs import FileSystem
+
+_PART_BYTES = 8 * 1024 * 1024
+_CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]+)</Message>")
+_NOT_ALLOWED = (PermissionDeniedError, UnauthenticatedError)
+
+
+@dataclass(frozen=True, order=True)
+class Stored(Location):
+    """A file or a folder of a bucket, named by a URL such as `s3://bucket/lake/gold`."""
+
+    @classmethod
+    def of(cls, url: str) -> Self:
+        """What a person or a library names.
+
+        Raises:
+            LakeError: it is a URL of something else, or of no bucket.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in OBJECT_STORES or not parts.netloc:
+            known = " or ".join(f"{scheme}://bucket/folder" for scheme in OBJECT_STORES)
+            raise LakeError(
+                f"A lake cannot lie in {url}.", f"Name a folder of this machine or {known} in PLATFORM_LAKE."
+            )
+        return cls(url.rstrip("/"))
+
+    @property
+    def parent(self) -> Self:
+        bucket, path = self._parts
+        return type(self)(f"{bucket}/{path.rpartition('/')[0]}".rstrip("/"))
+
+    def exists(self) -> bool:
+        return self.size() is not None or next(self._listed(), None) is not None
+
+    def size(self) -> int | None:
+        seen = self._head()
+        return None if seen is None else int(seen["size"])
+
+    def written(self) -> datetime:
+        seen = self._head()
+        times = [seen["last_modified"]] if seen else [each["last_modified"] for each in self._listed()]
+        if not times:
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
+        return max(times).astimezone(UTC)
+
+    def read(self, last: int | None = None) -> bytes | None:
+        with self._told():
+            try:
+                if last is None:
+                    return bytes(obstore.get(self._client, self._path).bytes())
+                size = self.size()
+                if not size or not last:
+                    return None if size is None else b""
+                return bytes(obstore.get_range(self._client, self._path, start=max(size - last, 0), end=size))
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def names(self) -> list[str]:
+        with self._told():
+            listed = obstore.list_with_delimiter(self._client, self._prefix)
+        paths = [*listed["common_prefixes"], *(each["path"] for each in listed["objects"])]
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
+
+    def folders(self) -> list[Self]:
+        with self._told():
+            listed = obstore.list_with_delimiter(self._client, self._prefix)
+        return [self / path.rstrip("/").rpartition("/")[2] for path in sorted(listed["common_prefixes"])]
+
+    def files(self) -> dict[str, Entry]:
+        return {
+            each["path"].removeprefix(f"{self._path}/"): Entry(int(each["size"]), each["last_modified"].astimezone(UTC))
+            for each in self._listed()
+        }
+
+    def now(self) -> datetime:
+        probe = self / f".{token_hex(8)}.now"
+        try:
+            probe.replace(b"")
+            return probe.written()
+        finally:
+            probe.remove()
+
+    def write_new(self, content: bytes) -> bool:
+        try:
+            self._put(content, "create")
+        except (AlreadyExistsError, FileExistsError):
+            return False
+        return True
+
+    def replace(self, content: bytes) -> None:
+        self._put(content, "overwrite")
+
+    def ensure_writable(self) -> None:
+        self.write_new(b"")
+
+    def write_in_place(self, content: bytes) -> None:
+        self.replace(content)
+
+    def write_pieces(self, pieces: Iterable[bytes]) -> None:
+        self.receive(pieces)
+
+    def receive(self, pieces: Iterable[bytes]) -> None:
+        with self._told():
+            obstore.put(self._client, self._path, iter(pieces), chunk_size=_PART_BYTES)
+
+    def replace_if_held(self, content: bytes, still_held: Callable[[], None], draft: Self) -> bool:
+        # Nothing can be renamed here. Whoever has taken the lock since has removed the draft, which is looked for at
+        # the last moment; and if he has written this file, it is another version than the one that may be replaced.
+        draft.replace(content)
+        seen = self._head()
+        try:
+            still_held()
+            if not draft.exists():
+                return False
+            self._put(content, "create" if seen is None else {"e_tag": seen["e_tag"]})
+        except (AlreadyExistsError, FileExistsError, PreconditionError):
+            return False
+        finally:
+            draft.remove(durable=False)
+        return True
+
+    def copy_to(self, target: Location) -> None:
+        with self._told():
+            try:
+                if isinstance(target, Stored) and target._parts[0] == self._parts[0]:
+                    obstore.copy(self._client, self._path, target._path)
+                    return
+                content = obstore.get(self._client, self._path)
+            except (NotFoundError, FileNotFoundError):
+                raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address) from None
+            target.receive(bytes(piece) for piece in content.stream(min_chunk_size=_PART_BYTES))
+
+    def remove(self, *, durable: bool = True) -> None:
+        paths = [self._path, *(each["path"] for each in self._listed())]
+        # Not every store forgives that there was nothing
+        with self._told(), suppress(NotFoundError, FileNotFoundError):
+            obstore.delete(self._client, paths)
+
+    def make(self) -> None:
+        """Nothing: a folder is there as soon as something lies in it."""
+
+    def tidy(self) -> None:
+        """Nothing: a folder goes with the last that lies in it."""
+
+    def sync(self) -> None:
+        """Nothing but to see that it is there: what the store has acknowledged stays."""
+        if not self.exists():
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", self.address)
+
+    def arrow(self) -> tuple[FileSystem, str]:
+        from obstore.fsspec import FsspecStore  # which most commands do without
+        from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+        url = urlsplit(self.address)
+        return PyFileSystem(FSSpecHandler(FsspecStore("s3"))), f"{url.netloc}{url.path}"
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The bucket's URL, and the name in it."""
+        url = urlsplit(self.address)
+        return f"{url.scheme}://{url.netloc}", url.path.strip("/")
+
+    @property
+    def _path(self) -> str:
+        return self._parts[1]
+
+    @property
+    def _prefix(self) -> str | None:
+        return f"{self._path}/" if self._path else None
+
+    @property
+    def _client(self) -> Client:
+        return _client_of(self._parts[0])
+
+    def _head(self) -> obstore.ObjectMeta | None:
+        if not self._path:
+            return None
+        with self._told():
+            try:
+                return obstore.head(self._client, self._path)
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def _listed(self) -> Iterator[obstore.ObjectMeta]:
+        with self._told():
+            for chunk in obstore.list(self._client, self._prefix):
+                yield from chunk
+
+    def _put(self, content: bytes, mode: obstore.PutMode) -> None:
+        about_to_appear()
+        with self._told():
+            try:
+                obstore.put(self._client, self._path, content, mode=mode, use_multipart=False)
+            except (NotFoundError, FileNotFoundError):
+                raise _no_bucket(self._parts[0]) from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What a store refuses, as an error that a person can do something about."""
+        try:
+            yield
+        except _NOT_ALLOWED as error:
+            raise LakeError(
+                f"{self.address} may not be read or written: {_said(error)}.",
+                "Set the credentials of the store (for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION), or "
+                "give them the right to list, read, write and delete there.",
+            ) from None
+        except (AlreadyExistsError, PreconditionError, NotFoundError):
+            raise
+        except BaseError as error:
+            if "NoSuchBucket" in str(error):
+                raise _no_bucket(self._parts[0]) from None
+            raise LakeError(
+                f"The object store does not answer for {self.address}: {_said(error)}.",
+                "Check that the bucket exists and that the store can be reached (for S3 AWS_ENDPOINT_URL, AWS_REGION); "
+                "then run the same again.",
+            ) from error
+
+
+def _no_bucket(bucket: str) -> LakeError:
+    return LakeError(
+        f"There is no bucket {bucket} in this object store.", "Make it first, or name another one in PLATFORM_LAKE."
+    )
+
+
+def _said(error: Exception) -> str:
+    """What a store answered, or that it did not, without the request and its times."""
+    text = " ".join(str(error).partition("Debug source:")[0].split())
+    if code := _CODE.search(text):
+        return f"the store says {code[1]}" + (f": {said[1].rstrip('.')}" if (said := _MESSAGE.search(text)) else "")
+    return text.rpartition(" - ")[2].rstrip(".") or type(error).__name__
+
+
+@cache
+def _client_of(bucket: str) -> Client:
+    return from_url(bucket)

@@ -1,0 +1,37 @@
+"""What an object store has to be able to do, tried on the store itself: nothing else tells it for sure."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+
+from platform_assets.lakehouse.errors import LakeError
+from platform_assets.lakehouse.layout import Lake
+
+
+def tried(lake: Lake) -> str:
+    """Write, read, list and delete below the lake, and see that a conditional write has one winner.
+
+    Returns:
+        Which protection holds, in words.
+
+    Raises:
+        LakeError: the store cannot be reached, does not let us, or cannot do what keeps a lake safe.
+    """
+    probe = lake.root / f"_trial/{token_hex(8)}"
+    try:
+        first, second = probe.write_new(b"1"), probe.write_new(b"2")
+        if not first or second or probe.read() != b"1":
+            raise LakeError(
+                f"The store of {lake.root} has no conditional writes: of two that write a new file, both did.",
+                "Keep the lake in a store that has them (Amazon S3, MinIO, Ceph from Squid on), or on a disk.",
+            )
+        if probe.name not in (lake.root / "_trial").names():
+            raise LakeError(
+                f"The store of {lake.root} does not list what was just written.",
+                "Keep the lake in a store that shows at once what it has acknowledged.",
+            )
+    finally:
+        probe.remove()
+    if lake.lock_url:
+        return "conditional writes, and locks in PostgreSQL"
+    return f"conditional writes; locks, which only keep this machine's processes apart, in {lake.lock_folder}"

@@ -1,0 +1,35 @@
+"""How long recomputations took, by which the next ones are priced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import func, select
+
+from platform_assets.ledger.database import Database
+from platform_assets.ledger.schema import days, publications
+from platform_assets.records.history import Timing
+
+
+class Timings:
+    """What days took, publication by publication.
+
+    Args:
+        database: with the ledger's tables.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tables: Collection[str]) -> tuple[Timing, ...]:
+        """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
+        seconds = func.sum(days.c.seconds)
+        query = select(days.c.table, func.count().label("days"), seconds.label("seconds")).join_from(days, publications)
+        query = query.where(days.c.table.in_(sorted(tables)), publications.c.kind == "recompute")
+        query = query.group_by(days.c.table, days.c.publication).having(seconds > 0).order_by(days.c.publication)
+        return tuple(Timing(**row) for row in self._database.rows(query))
+
+    def days(self, publication: str) -> dict[str, int]:
+        """How many days of each table a publication made; nothing of one that is in no release."""
+        query = select(days.c.table, func.count().label("days")).where(days.c.publication == publication)
+        return {row["table"]: row["days"] for row in self._database.rows(query.group_by(days.c.table))}

@@ -1,0 +1,123 @@
+"""Figures of staged days beside the same days of the release: taken once, and kept for as long as the record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date
+from decimal import Decimal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from platform_assets.engine.platform import Platform
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.operations.stages.compare import StagedDay, compare
+from platform_assets.planning.backfill.verdicts import Figures
+from platform_assets.planning.selection import Selection
+from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.manifest import DayContent
+
+
+class _Kept(BaseModel):
+    """Figures of one staged day, as long as the files of both sides are those that were read.
+
+    Numbers are text, since JSON knows none of as many digits.
+
+    Args:
+        files: of the staged day.
+        base: of the same day of the release.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    day: date
+    files: tuple[str, ...]
+    base: tuple[str, ...]
+    rows: tuple[int, int]
+    keys: tuple[int, int]
+    sums: dict[str, tuple[str, str]]
+
+    @property
+    def figures(self) -> Figures:
+        """As gates look at them."""
+        sums = {name: (Decimal(before), Decimal(after)) for name, (before, after) in self.sums.items()}
+        return Figures(self.table, self.day, self.rows, self.keys, sums)
+
+
+class _KeptDays(BaseModel):
+    """All that is kept of one backfill."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days: tuple[_Kept, ...]
+
+
+def staged_figures(
+    platform: Platform, stage: OpenStage, name: str, tables: Collection[str], progress: OnProgress = no_progress
+) -> tuple[Figures, ...]:
+    """The figures of all staged days of some tables; only days that were staged since are read.
+
+    Args:
+        platform: as it is now.
+        stage: of the backfill.
+        name: of the plan.
+        tables: whose days are looked at.
+        progress: told before every day that is read.
+    """
+    kept = _read(platform.lake, name)
+    known = {(one.table, one.day): one for one in kept.days} if kept else {}
+    found: list[_Kept] = []
+    for table in sorted(tables):
+        contents = stage.staged.of(table)
+        there = [one for day, content in contents.items() if _is_of(one := known.get((table, day)), content)]
+        new = frozenset(contents).difference(one.day for one in there if one)
+        found += [one for one in there if one]
+        if new:
+            only = Selection(frozenset({table}), new)
+            found += [_kept(day, contents) for day in compare(platform, stage, only, progress)]
+    if found != list(known.values()):
+        found.sort(key=lambda one: (one.table, one.day))
+        content = _KeptDays(days=tuple(found))
+        _file(platform.lake, name).replace(content.model_dump_json().encode())
+    return tuple(one.figures for one in found)
+
+
+def kept_figures(lake: Lake, name: str) -> tuple[Figures, ...]:
+    """What the gates of a backfill looked at last, also once its stage is gone; nothing where there were none."""
+    kept = _read(lake, name)
+    return tuple(one.figures for one in kept.days) if kept else ()
+
+
+def _is_of(kept: _Kept | None, content: DayContent) -> bool:
+    return kept is not None and (kept.files, kept.base) == (_paths(content), content.base)
+
+
+def _paths(content: DayContent) -> tuple[str, ...]:
+    return tuple(file.path for file in content.files)
+
+
+def _kept(day: StagedDay, contents: Mapping[date, DayContent]) -> _Kept:
+    return _Kept(
+        table=day.table,
+        day=day.day,
+        files=_paths(contents[day.day]),
+        base=contents[day.day].base,
+        rows=day.rows,
+        keys=day.keys or day.rows,
+        sums={name: (str(before), str(after)) for name, (before, after) in day.sums.items()},
+    )
+
+
+def _read(lake: Lake, name: str) -> _KeptDays | None:
+    """What is kept; None where there is nothing, or it cannot be read: then the days are read again."""
+    content = _file(lake, name).read()
+    try:
+        return _KeptDays.model_validate_json(content) if content is not None else None
+    except ValidationError:
+        return None
+
+
+def _file(lake: Lake, name: str) -> Location:
+    return lake.plans_path / f"{name}.figures"

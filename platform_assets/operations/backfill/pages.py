@@ -1,0 +1,158 @@
+"""Backfills as pages of Markdown: one to be looked at before it is approved, one to be kept of what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import TYPE_CHECKING
+
+from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.price import Price
+from platform_assets.planning.key_scope import shown_keys
+from platform_assets.planning.windows import which
+from platform_assets.visible import as_code
+from platform_assets.words import counted, lasting, size
+
+if TYPE_CHECKING:
+    from platform_assets.engine.platform import Platform
+
+
+def backfill_markdown(backfill: Backfill) -> list[str]:
+    """What a plan comes to, as the lines of a comment of a pull request."""
+    file = backfill.file
+    lines = [f"## Backfill {file.name}", "", as_code(file.reason), ""]
+    lines += ["| table | days | why | which |", "| --- | ---: | --- | --- |"]
+    for step in backfill.plan.steps:
+        for reasons, days in step.by_reasons.items():
+            lines.append(f"| {step.table} | {len(days):,} | {', '.join(reasons)} | {which(days)} |")
+    lines += ["", "| rollout | days of tables |", "| ---: | --- |"]
+    for rolled in backfill.steps:
+        of = ", ".join(f"{table} {len(days):,}" for table, days in rolled.days.items())
+        lines.append(f"| {rolled.share} % | {of} |")
+    lines += ["", *(f"- {line}" for line in facts(backfill))]
+    for obstacle in backfill.obstacles:
+        lines.append(f"- **{'in the way' if obstacle.blocks else 'mind'}**: {obstacle.what} {obstacle.todo}")
+    return [*lines, "", f"Hash `{backfill.hash}`, over release {backfill.release}."]
+
+
+def record_markdown(platform: Platform, record: BackfillRecord, most_days: int | None = None) -> list[str]:
+    """A page to keep: why, who, what, before and after per table, what happened, and how to do it again.
+
+    Args:
+        platform: as it is now.
+        record: what became of it.
+        most_days: that are named one by one; all by default.
+    """
+    file = record.file
+    lines = [f"# Plan {record.name}: {record.state}", "", as_code(file.reason), "", f"Owner {as_code(file.owner)}."]
+    if record.release is not None:
+        lines.append(f"Release {record.release}, publication `{record.publication}`: {days_told(record)}.")
+    if file.only is not None:
+        lines.append(f"Only rows of {as_code(shown_keys(file.only))}; the others were carried over.")
+    if file.override_protected is not None:
+        override = file.override_protected
+        lines.append(f"Protected days of {override.days} were computed all the same: {as_code(override.reason)}.")
+    lines += ["", "| rollout | table | days |", "| ---: | --- | --- |"]
+    for step in record.steps:
+        for table, days in step.days.items():
+            lines.append(f"| {step.share} % | {table} | {len(days):,}: {which(days)} |")
+    published = platform.ledger.publication(record.publication) if record.publication else None
+    if published:
+        lines += [
+            "",
+            "| table | day | rows before | rows | digest before | digest |",
+            "| --- | --- | ---: | ---: | --- | --- |",
+        ]
+        among: dict[str, list[date]] = {}
+        for day in published.days[:most_days]:
+            among.setdefault(day.table, []).append(day.day)
+        histories = {table: platform.ledger.histories(table, days) for table, days in among.items()}
+        for day in published.days[:most_days]:
+            earlier = [one for one in histories[day.table][day.day] if one.publication < day.publication]
+            before = max(earlier, key=lambda one: one.publication, default=None)
+            was = (f"{before.rows:,}", before.digest) if before else ("", "")
+            lines.append(f"| {day.table} | {day.day} | {was[0]} | {day.rows:,} | `{was[1]}` | `{day.digest}` |")
+        if more := len(published.days) - len(published.days[:most_days]):
+            lines += ["", f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."]
+    lines += [
+        "",
+        f"Explained {record.explained_seconds:,.1f} s, took {record.seconds:,.1f} s; {size(record.bytes)} staged.",
+    ]
+    lines += ["", f"Runs: {', '.join(map(as_code, record.runs))}."] if record.runs else []
+    lines += ["", "| when | what | who |", "| --- | --- | --- |"]
+    for event in record.events:
+        lines.append(
+            f"| {event.at:%Y-%m-%d %H:%M:%S} | {as_code(event.what)} | {as_code(event.who) if event.who else ''} |"
+        )
+    return [*lines, "", f"Hash `{record.hash}`. `platform-assets plan replay {record.name}` computes all of it again."]
+
+
+def facts(backfill: Backfill) -> Iterator[str]:
+    """What somebody wants to know besides the days, in sentences."""
+    yield f"About {_cost(backfill.price)}."
+    yield from _only(backfill)
+    for table, days in backfill.up_to_date.items():
+        yield f"Not computed: {counted(len(days), 'day')} of {table} ({which(days)}), up to date."
+    if backfill.exposed:
+        yield f"Stale afterwards, because they read it: {', '.join(backfill.exposed)}."
+    gates = [
+        f"{gate.table} {gate.metric}{f' of {gate.column}' if gate.column else ''} within {gate.tolerance_percent} %"
+        for gate in backfill.file.gates
+    ]
+    yield f"Gates besides those of the contracts: {'; '.join(gates) or 'none'}."
+    consent = backfill.consent
+    if consent.needed:
+        given = f"{len(consent.given)} given ({', '.join(consent.given)})" if consent.given else "none given"
+        yield f"Needs {counted(consent.needed, 'approval')}, because {' and '.join(consent.because)}; {given}."
+
+
+def standing(record: BackfillRecord) -> str:
+    """Where a backfill stands, in a line."""
+    shown = f" in release {record.release}" if record.release is not None else f" at {staged_share(record)} %"
+    left = max(record.explained_seconds - record.seconds, 0)
+    time = f"{record.seconds:,.0f} s computed" + ("" if record.release is not None else f", about {left:,.0f} s left")
+    return f"{record.state}{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
+
+
+def days_told(record: BackfillRecord) -> str:
+    """How many days it is about; once it is published, those that it left alone apart."""
+    if not record.left_alone:
+        return f"{counted(record.days, 'day')} of tables"
+    return f"{counted(record.days - record.left_alone, 'day')} of tables, {record.left_alone:,} more left as they were"
+
+
+def staged_share(record: BackfillRecord) -> int:
+    """Percent of the named days that are staged and have passed their gates."""
+    return record.steps[record.done - 1].share if record.done else 0
+
+
+def _only(backfill: Backfill) -> Iterator[str]:
+    if backfill.file.only is None:
+        return
+    yield (
+        f"Only rows of {shown_keys(backfill.file.only)}; the others are carried over. Time and size are those of whole "
+        "days, the most that it can take: files are written whole, and gates read all of a day."
+    )
+    for found in backfill.narrowed:
+        yield (
+            f"Of {found.table} that is {found.rows:,} of {counted(found.of, 'row')} ({found.percent:.1f} %) of "
+            f"{counted(found.days, 'day')} that were looked at; {found.of - found.rows:,} are not computed."
+        )
+    yield "Where the others may be made of other data or code by now, a day stays stale until it is computed whole."
+
+
+def _cost(cost: Price) -> str:
+    parts = [f"{counted(cost.rows, 'row')}, {size(cost.bytes)}, {lasting(cost.seconds)}"]
+    if cost.between:
+        parts.append(f"between {lasting(cost.between[0])} and {lasting(cost.between[1])} in four of five cases")
+    if cost.core_hours:
+        parts.append(f"{cost.core_hours:,.2f} core-hours")
+    if cost.money is not None:
+        parts.append(f"{cost.money:,} in money")
+    if not cost.seconds:
+        return "; ".join(parts)
+    start = f"{lasting(cost.overhead.start_s)} to start and {lasting(cost.overhead.job_s)} for each job of it"
+    runs = cost.overhead.runs
+    by = f"by {counted(runs, 'backfill')} of before" if runs else "assumed, until there are some of before"
+    return f"{'; '.join(parts)} ({start}, {by})"

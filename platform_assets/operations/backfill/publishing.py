@@ -1,0 +1,87 @@
+"""What a backfill staged becomes one release, whoever dies in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.failpoints import failpoint
+from platform_assets.operations.backfill.overruled import refuse_overruled
+from platform_assets.operations.backfill.pages import days_told
+from platform_assets.operations.backfill.record import STAGE
+from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, publication_by, why_of
+from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.backfill.staging import judge, refuse_failed
+from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.words import counted
+
+
+def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
+    """Show everything in one release; whoever died in between finds what the dead one published.
+
+    What others published meanwhile is computed in first, and that the gates have not seen: they are asked again.
+
+    Args:
+        sitting: works on it.
+        report: told what happened, in sentences.
+
+    Raises:
+        StoppedError: there is nothing to publish, or days that the plan does not come to; it would overrule what was
+            decided since it began; or what others published meanwhile makes of it what a gate refuses.
+    """
+    platform, file = sitting.platform, sitting.record.file
+    if sitting.record.state == "published":
+        return
+    stage = STAGE + file.name
+
+    def look(now: OpenStage, failed: Mapping[str, Mapping[date, str]]) -> None:
+        refuse_failed(sitting, failed, 100)
+        judge(sitting, 100, report, now)
+
+    if sitting.record.state != "publishing":
+        sitting.keep(sitting.record.told("publishing", state="publishing"))
+    failpoint("plan.publishing")
+    if opened := stage_of(platform, file.name):
+        if publication_by(platform, sitting.record) is None:
+            _refuse_strangers(sitting, opened)
+            refuse_overruled(sitting)
+        author = replace(sitting.author, run=sitting.record.run, why=why_of(file))
+        allowed = file.override_protected.named() if file.override_protected else frozenset()
+        with keys_stay_apart(sitting):
+            publish_stage(platform, sitting.spark, author, stage, sitting.progress, look, allowed)
+    failpoint("plan.published")
+    newest = publication_by(platform, sitting.record)
+    if newest is None:
+        sitting.record = sitting.record.model_copy(update={"done": 0})
+        raise sitting.stop(
+            "no day came out another one and good, so there is nothing to publish",
+            f"Apply it again to compute it anew, or `platform-assets plan cancel {file.name}`.",
+        )
+    published = platform.ledger.publication(newest.publication)
+    days = {(day.table, day.day) for day in published.days} if published else set()
+    record = sitting.record.model_copy(
+        update={
+            "release": newest.release,
+            "publication": newest.publication,
+            "published_days": len(days & sitting.record.planned),
+        }
+    )
+    what = f"published in release {newest.release}: {days_told(record)}"
+    sitting.keep(record.told(what, state="published"))
+    report(f"{what[0].upper()}{what[1:]}.")
+
+
+def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:
+    """Days that somebody else staged there were never explained, nor looked at by the gates."""
+    names = sitting.platform.catalogue.names
+    strange = [(table, day) for table, days in stage.staged.days.items() if table in names for day in days]
+    strange = sorted(set(strange) - sitting.record.planned)
+    if strange:
+        table, day = strange[0]
+        raise sitting.stop(
+            f"its stage holds {counted(len(strange), 'day')} that it does not come to, first {table} {day}: somebody "
+            "computed them there",
+            f"`platform-assets plan cancel {sitting.record.name}`, and apply it again.",
+        )

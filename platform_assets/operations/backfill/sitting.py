@@ -1,0 +1,186 @@
+"""One sitting of a backfill: from its start, or from where the last one ended, until it ends or is ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.locks import plan_lock
+from platform_assets.operations.backfill.explain import cores_of, explain
+from platform_assets.operations.backfill.record import (
+    OVER,
+    BackfillRecord,
+    find_record,
+    is_paused,
+    write_record,
+)
+from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.pace import may_compute, spent
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.key_scope import ScopeError
+from platform_assets.progress import OnProgress, no_progress
+from platform_assets.records.history import PublicationRecord
+from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.words import counted
+
+
+class BackfillError(PlatformError):
+    """A backfill cannot begin, or not go on."""
+
+
+class StoppedError(BackfillError):
+    """A backfill stands still: what is staged stays, readers see nothing of it, and it can be gone on with."""
+
+
+@dataclass
+class Sitting:
+    """What works on a backfill, and how far it is.
+
+    Args:
+        platform: as it was at the start.
+        spark: gives the session; not called where there is nothing to compute.
+        author: who works.
+        record: what became of the backfill so far.
+        progress: told after every batch.
+    """
+
+    platform: Platform
+    spark: SparkOnDemand
+    author: Author
+    record: BackfillRecord
+    progress: OnProgress
+
+    def keep(self, record: BackfillRecord) -> None:
+        """Write down where it stands."""
+        self.record = record
+        write_record(self.platform.lake, record)
+
+    def stop(self, what: str, todo: str, lines: Sequence[str] = (), state: str = "stopped") -> StoppedError:
+        """Write down why it stands still."""
+        self.keep(self.record.told(what, state=state))
+        return StoppedError(f"The plan {self.record.name} stopped: {what}", todo, lines)
+
+
+@contextmanager
+def sitting_over(
+    platform: Platform, spark: SparkOnDemand, file: PlanFile, author: Author, progress: OnProgress = no_progress
+) -> Iterator[Sitting]:
+    """Begin a backfill, or go on with it; nobody else works on it meanwhile.
+
+    Raises:
+        BackfillError: something is in the way, an approval is missing, or it was applied before.
+        LockTimeoutError: somebody else works on it.
+    """
+    platform.sync()
+    with plan_lock(platform.lake, file.name):
+        sitting = Sitting(platform, spark, author, _begun(platform, file, author), progress)
+        sitting.keep(sitting.record.worked_on_by(author.run))
+        yield sitting
+
+
+def stop_if_paused(sitting: Sitting) -> None:
+    """Stand still where somebody asked for it.
+
+    Raises:
+        StoppedError: somebody did.
+    """
+    name = sitting.record.name
+    if is_paused(sitting.platform.lake, name):
+        todo = f"`platform-assets plan resume {name}`, then apply it again."
+        raise sitting.stop("somebody paused it", todo, state="paused")
+
+
+def may_go_on(sitting: Sitting) -> None:
+    """Stand still where the backfill may compute no further now.
+
+    Raises:
+        StoppedError: somebody paused it, it is outside of its hours, or a budget is used up.
+    """
+    file, record = sitting.record.file, sitting.record
+    stop_if_paused(sitting)
+    if not may_compute(file.service, datetime.now(UTC)):
+        raise sitting.stop(
+            f"it may only compute within {file.service.hours} UTC", "Apply it again then.", state="paused"
+        )
+    if used := spent(file.budget, record.seconds, record.bytes, cores_of(sitting.platform)):
+        raise sitting.stop(
+            used, "Raise the budget in the file, have that approved where it is asked for, and apply it again."
+        )
+
+
+@contextmanager
+def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
+    """Stand still where the rest of a day cannot stay as it is, beside the rows of some keys.
+
+    Raises:
+        StoppedError: so it is.
+    """
+    try:
+        yield
+    except ScopeError as error:
+        todo = f"`platform-assets plan cancel {sitting.record.name}`, and apply it again, or without `only`."
+        raise sitting.stop(error.what, todo) from error
+
+
+def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
+    """The publication that a backfill made, also where whoever made it died before it could say so."""
+    platform.settle()
+    published = [head for head in platform.ledger.heads("recompute") if head.run == record.run]
+    return max(published, key=lambda head: head.release, default=None)
+
+
+def why_of(file: PlanFile) -> str:
+    """What is kept with all that a plan publishes."""
+    return f"plan {file.name}: {file.reason}"
+
+
+def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord:
+    """The record to go on with: of this very plan as it was begun, or a new one."""
+    before = find_record(platform.lake, file.name)
+    if before and before.wants_proof:
+        return before
+    if before and before.state in OVER and before.state != "cancelled":
+        raise BackfillError(
+            f"The plan {file.name} was applied before: {before.state}"
+            + (f" in release {before.release}." if before.release is not None else "."),
+            "Give another plan another name.",
+        )
+    if before and before.state != "cancelled":
+        if before.file == file and before.versions_hold(platform.versions):
+            return before
+        if before.state == "publishing" and publication_by(platform, before):
+            return before
+    if (before is None or before.state == "cancelled") and (stage := stage_of(platform, file.name)):
+        raise BackfillError(
+            f"The stage {stage.name} is there already, and not by this plan.",
+            f"Drop it with `platform-assets stage drop {stage.name}`, and apply the plan again.",
+        )
+    backfill = explain(platform, file)
+    _refuse(backfill)
+    record = BackfillRecord.new(backfill)
+    if before:
+        kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
+        if before.state != "cancelled":
+            kept["looked_at"] = before.looked_at
+        record = record.model_copy(update=kept)
+    record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who)
+    write_record(platform.lake, record)
+    return record
+
+
+def _refuse(backfill: Backfill) -> None:
+    name = backfill.file.name
+    if backfill.blocking:
+        first, *more = backfill.blocking
+        raise BackfillError(f"The plan {name} cannot begin: {first.what}", first.todo, [one.what for one in more])
+    if not backfill.consent.is_there:
+        raise BackfillError(
+            f"The plan {name} needs {counted(backfill.consent.needed, 'approval')} of {backfill.hash} and has "
+            f"{len(backfill.consent.given)}, because {' and '.join(backfill.consent.because)}.",
+            f"Ask somebody to run `platform-assets plan approve FILE --hash {backfill.hash} --reason … --by …`.",
+        )

@@ -1,0 +1,112 @@
+"""The rollout: what of a step is not staged yet is computed, and all that is staged held against the gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+
+from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.failpoints import failpoint
+from platform_assets.operations.backfill.figures import staged_figures
+from platform_assets.operations.backfill.jobs import Jobs
+from platform_assets.operations.backfill.overruled import refuse_overruled
+from platform_assets.operations.backfill.record import STAGE, RecordedStep
+from platform_assets.operations.backfill.sitting import Sitting, publication_by, stop_if_paused
+from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.stages.inspect import without_other_code
+from platform_assets.planning.backfill.verdicts import judged
+from platform_assets.words import counted
+
+
+def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
+    """Stage a backfill step by step, each held against its gates before the next begins.
+
+    Args:
+        sitting: works on it; begins after the last step that passed.
+        report: told what happened, in sentences.
+
+    Raises:
+        StoppedError: a gate failed, it may compute no further now, it would overrule what was decided since it began,
+            or somebody paused it; the next sitting goes on.
+    """
+    record = sitting.record
+    if record.state == "published" or (record.state == "publishing" and publication_by(sitting.platform, record)):
+        return
+    refuse_overruled(sitting)
+    if record.done:
+        report(f"Goes on after {record.steps[record.done - 1].share} %.")
+    jobs = Jobs(sitting, report)
+    for number, step in enumerate(record.steps, 1):
+        # What passed may be gone: a stage is dropped by people, erasures and whoever restores a backup.
+        computed = _stage(sitting, step, jobs)
+        if computed or number > record.done:
+            judge(sitting, step.share, report)
+        if number > record.done:
+            sitting.keep(sitting.record.told(f"{step.share} % staged, gates passed", done=number, state="staging"))
+            failpoint("plan.step_done")
+    stop_if_paused(sitting)
+
+
+def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> bool:
+    """Compute what of a step is not staged yet; returns whether that was anything."""
+    platform = sitting.platform
+    staged = stage_of(platform, sitting.record.name)
+    there = without_other_code(platform, staged).staged.days if staged else {}
+    left = {table: tuple(frozenset(days).difference(there.get(table, ()))) for table, days in step.days.items()}
+    if not any(left.values()):
+        return False
+    done = jobs.compute(left)
+    failpoint("plan.staged")
+    failed: dict[str, dict[date, str]] = {}
+    for one in done:
+        failed.setdefault(one.table, {}).update(one.not_published)
+    refuse_failed(sitting, failed, step.share)
+    return bool(done)
+
+
+def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:
+    """Stand still where days did not pass the gates of their contract: a plan is published whole.
+
+    Raises:
+        StoppedError: there are any.
+    """
+    lines = [f"{table} {day}: {why}" for table, days in failed.items() for day, why in sorted(days.items())]
+    if lines:
+        raise sitting.stop(
+            f"{counted(len(lines), 'day')} did not pass the gates of their contract at {share} %",
+            "Mend the code and apply the plan again. What it reads is as it was when it began: after other data, "
+            f"`platform-assets plan cancel {sitting.record.name}` first.",
+            lines[:10],
+        )
+
+
+def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: OpenStage | None = None) -> None:
+    """Hold all that is staged so far against the gates of the file.
+
+    Args:
+        sitting: works on it.
+        share: percent of the named days that are staged.
+        report: told what each gate says.
+        stage: with what is staged; as it is kept by default.
+
+    Raises:
+        StoppedError: a gate failed.
+    """
+    file = sitting.record.file
+    stage = stage or stage_of(sitting.platform, file.name)
+    if stage is None or not file.gates:
+        return
+    tables = {gate.table for gate in file.gates}
+    figures = staged_figures(sitting.platform, stage, file.name, tables, sitting.progress)
+    verdicts = judged(file.gates, figures)
+    for verdict in verdicts:
+        report(f"{share} %: {verdict.sentence}: {'passed' if verdict.passed else 'failed'}.")
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    if failed:
+        raise sitting.stop(
+            f"at {share} % {counted(len(failed), 'gate')} of the plan failed: {failed[0].sentence}",
+            f"Look with `platform-assets stage compare {STAGE}{file.name}`. Mend the code or the tolerance and apply "
+            "the plan again; what it reads is as it was when it began, so after other data, or to give it up, "
+            f"`platform-assets plan cancel {file.name}`. Readers see nothing of it.",
+            [line for verdict in failed for line in (verdict.sentence, *verdict.worst)],
+        )

@@ -1,0 +1,71 @@
+"""Where a backfill stands, and what it waits for: a process, a person, its hours, a budget, a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from platform_assets.engine.platform import Platform
+from platform_assets.lakehouse.locks import plan_holder, publish_holder
+from platform_assets.operations.backfill.explain import cores_of, explain
+from platform_assets.operations.backfill.overruled import overruled
+from platform_assets.operations.backfill.record import OVER, BackfillRecord, is_paused
+from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.pace import may_compute, spent
+from platform_assets.planning.backfill.standing import Standing
+from platform_assets.words import counted
+
+
+def is_at_work(platform: Platform, record: BackfillRecord) -> bool:
+    """Whether a process applies it now."""
+    return record.state not in OVER and bool(plan_holder(platform.lake, record.name))
+
+
+def waits_for(platform: Platform, record: BackfillRecord) -> tuple[str, ...]:
+    """What has to happen before a backfill goes on, as sentences; nothing of one that is over or at work."""
+    return () if record.state in OVER else tuple(_waits(platform, record))
+
+
+def waits_to_begin(backfill: Backfill) -> tuple[str, ...]:
+    """What has to happen before a plan that was never applied can be."""
+    waits = [f"{obstacle.what} {obstacle.todo}" for obstacle in backfill.blocking]
+    consent = backfill.consent
+    if not consent.is_there:
+        missing = counted(consent.needed - len(consent.given), "approval")
+        waits.append(f"It waits for {missing} of {backfill.hash}, because {' and '.join(consent.because)}.")
+    return tuple(waits)
+
+
+def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
+    """How far it is, by its record and what lies in its stage."""
+    stage = stage_of(platform, record.name)
+    staged = stage.staged.days if stage else {}
+    current = record.steps[record.done].days if record.done < len(record.steps) else {}
+    done = sum(len(days) for step in record.steps[: record.done] for days in step.days.values())
+    done += sum(len(set(days).intersection(staged.get(table, ()))) for table, days in current.items())
+    hourly, cores = record.file.budget.price_per_core_hour, cores_of(platform)
+    money = None if hourly is None or cores is None else Decimal(record.seconds) * cores * hourly / 3600
+    return Standing(done, record.days, record.seconds, record.explained_seconds, record.bytes, money)
+
+
+def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:
+    lake, file = platform.lake, record.file
+    if worker := plan_holder(lake, record.name):
+        publisher = publish_holder(lake) if record.state == "publishing" else ""
+        if publisher not in ("", worker):
+            yield f"It waits for the publish lock, which {publisher} holds."
+        return
+    if is_paused(lake, record.name):
+        yield f"Somebody paused it: `platform-assets plan resume {record.name}`."
+    if not may_compute(file.service, datetime.now(UTC)):
+        yield f"It waits for its hours, {file.service.hours} UTC."
+    if used := spent(file.budget, record.seconds, record.bytes, cores_of(platform)):
+        yield f"It waits for more of a budget: {used}."
+    if record.state != "publishing" and not record.versions_hold(platform.versions):
+        yield "Code or a contract is another one than when it began: it is explained anew."
+        yield from waits_to_begin(explain(platform, file))
+    for decided in overruled(platform, record):
+        yield f"It would overrule what was decided since: {decided.what}. {decided.todo}"
+    yield "Nobody applies it now: `platform-assets plan apply FILE` goes on."

@@ -1,0 +1,132 @@
+"""What a change of published days comes to: sums of their amounts before and after, read from their files. No JVM."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from platform_assets.contracts import DAY
+from platform_assets.contracts.amounts import amounts
+from platform_assets.engine.platform import Platform
+from platform_assets.errors import PlatformError
+from platform_assets.lakehouse.reading import row_reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Amount = int | Decimal
+Sums = Mapping[str, Amount]
+
+MOST_BYTES = 256 * 2**20
+"""Of files that are read for one answer; a person waits for it."""
+
+
+class Shown(NamedTuple):
+    """A day as a release shows it.
+
+    Args:
+        release: its number.
+        bytes: of the day's files.
+    """
+
+    release: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class AmountChanges:
+    """The amounts of days that became something else.
+
+    Args:
+        by_day: sums before and after of each table's day, by column; None on a side on which there is no such day.
+        unread: tables whose amounts are not told, with the reason.
+    """
+
+    by_day: Mapping[tuple[str, date], tuple[Sums | None, Sums | None]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, table: str, days: Collection[date]) -> dict[str, tuple[Amount | None, Amount | None]]:
+        """The amounts of some days of a table that differ, before and after; None where none of them is there."""
+        sides = [
+            [sums for day in days if (sums := self.by_day.get((table, day), (None, None))[side]) is not None]
+            for side in (0, 1)
+        ]
+        names = dict.fromkeys(name for side in sides for sums in side for name in sums)
+        totals = {name: (_total(name, sides[0]), _total(name, sides[1])) for name in names}
+        return {name: pair for name, pair in totals.items() if pair[0] != pair[1]}
+
+
+def amount_changes(
+    platform: Platform, days: Mapping[tuple[str, date], tuple[Shown | None, Shown | None]]
+) -> AmountChanges:
+    """Sum the amounts of silver and gold days before and after, as far as their files are there and are not too large.
+
+    Raw tables are added to and have each version of a row, so their sums would say nothing.
+
+    Args:
+        days: each as it was shown and as it is shown, by table and day; None where it is not there.
+    """
+    by_table: defaultdict[str, dict[date, tuple[Shown | None, Shown | None]]] = defaultdict(dict)
+    for (table, day), pair in sorted(days.items()):
+        if table in platform.catalogue.names and platform.catalogue[table].inputs:
+            by_table[table][day] = pair
+    left = MOST_BYTES
+    by_day: dict[tuple[str, date], tuple[Sums | None, Sums | None]] = {}
+    unread: dict[str, str] = {}
+    for table, pairs in by_table.items():
+        names = amounts(platform.catalogue[table])
+        size = sum(shown.bytes for pair in pairs.values() for shown in pair if shown)
+        if not names:
+            continue
+        if size > left:
+            unread[table] = f"{size / 2**20:,.0f} MiB would have to be read; of fewer tables or days they are told"
+            continue
+        left -= size
+        try:
+            before, after = (
+                _sums(platform, table, names, {day: shown for day, pair in pairs.items() if (shown := pair[side])})
+                for side in (0, 1)
+            )
+        except PlatformError as error:
+            unread[table] = error.what
+            continue
+        by_day |= {(table, day): (before.get(day), after.get(day)) for day in pairs}
+    return AmountChanges(by_day, unread)
+
+
+def _sums(
+    platform: Platform, table: str, names: Collection[str], shown: Mapping[date, Shown]
+) -> dict[date, dict[str, Amount]]:
+    """The sums of each day; of one without rows they are nothing."""
+    sums: dict[date, dict[str, Amount]] = {}
+    by_release: defaultdict[int, list[date]] = defaultdict(list)
+    for day, at in shown.items():
+        sums[day] = {}
+        if at.bytes:
+            by_release[at.release].append(day)
+    for release, days in by_release.items():
+        with row_reader(platform.lake, table, [DAY, *names], release, days) as batches:
+            for batch in batches:
+                if batch.num_rows:
+                    of_day = sums[batch.column(DAY)[0].as_py()]  # a file has one
+                    for name in names:
+                        if name in batch.schema.names:
+                            of_day[name] = of_day.get(name, 0) + _sum(batch.column(name))
+    return sums
+
+
+def _sum(values: pa.Array) -> Amount:
+    """Whole numbers are summed as decimals: the sum of longs need not be a long."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(values.type):
+        return values.sum().as_py() or 0
+    return int(values.cast(pa.decimal128(38, 0)).sum().as_py() or 0)
+
+
+def _total(name: str, sides: Collection[Sums]) -> Amount | None:
+    return sum(sums.get(name, 0) for sums in sides) if sides else None

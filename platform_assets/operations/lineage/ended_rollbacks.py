@@ -1,0 +1,173 @@
+"""Rollbacks that end because what their days are made from is another one: which, and which files did it.
+
+A rollback holds its days until then, so one row that has nothing to do with it ends it. Whoever put the days back has
+to hear of that, before it happens where a plan is shown, and after it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from platform_assets.engine.platform import Platform
+from platform_assets.operations.lineage.new_since import NewSince
+from platform_assets.planning.rollback import TableDay
+from platform_assets.planning.windows import which
+from platform_assets.records.history import COMPACTION, ERASURE, ROLL_BACK, DayRecord, Hold, PublicationRecord
+from platform_assets.words import counted
+
+_LOOKED_AT = 10
+"""Days of a rollback of which files are looked for: that opens files of raw days."""
+
+_SHOWN = 3
+"""Files that are named."""
+
+
+@dataclass(frozen=True)
+class EndedRollback:
+    """What becomes, or became, of days that were rolled back.
+
+    Args:
+        table: of the days.
+        days: oldest first.
+        rollback: that had put them back.
+        files: that are new since then in what they are made from, newest first.
+        by: what was published of them since; None while nothing is.
+    """
+
+    table: str
+    days: tuple[date, ...]
+    rollback: PublicationRecord
+    files: tuple[str, ...] = ()
+    by: PublicationRecord | None = None
+
+    @property
+    def name(self) -> str:
+        """Which rollback it is, of which days."""
+        made = f"release {self.rollback.release}, {self.rollback.who}: {self.rollback.why}"
+        return f"the rollback of {counted(len(self.days), 'day')} of {self.table} ({which(self.days)}; {made})"
+
+    @property
+    def sentence(self) -> str:
+        """All that is to be said."""
+        ends = "ended" if self.by else "ends once that is computed,"
+        if self.files:
+            more = f" and {counted(len(self.files) - _SHOWN, 'other file')}" if len(self.files) > _SHOWN else ""
+            it = "it" if len(self.days) == 1 else "them"
+            because = f"{', '.join(self.files[:_SHOWN])}{more} changed {it}"
+            return f"{self.name} {ends} because {because}; what it had taken back counts again"
+        if self.by:
+            return f"{self.name} ended with release {self.by.release} by {self.by.who}: {self.by.why}"
+        return f"{self.name} ends once that is computed; no file is new since"
+
+
+def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]) -> tuple[EndedRollback, ...]:
+    """Rollbacks that a plan ends.
+
+    Args:
+        platform: what to look at.
+        planned: the days that it computes, by table.
+    """
+    standing = [hold for hold in platform.ledger.holds() if hold.day in planned.get(hold.table, ())]
+    return _Past(platform).ended(_put_back(standing), computed=False) if standing else ()
+
+
+def ended_rollbacks(platform: Platform, stood: Iterable[Hold]) -> tuple[EndedRollback, ...]:
+    """Of the rollbacks that held days before, those that hold them no more because the days were computed.
+
+    Args:
+        platform: as it is now.
+        stood: what held days before.
+    """
+    gone = _put_back(stood)
+    gone -= _put_back(platform.ledger.holds()) if gone else set()
+    return _Past(platform).ended(gone, computed=True) if gone else ()
+
+
+def rollback_of(platform: Platform, table: str, day: date, *, stale: bool) -> EndedRollback | None:
+    """The rollback that ended when a day became what it is, or that ends once it is computed.
+
+    Args:
+        platform: what to look at.
+        table: of the day.
+        day: event date.
+        stale: whether the day is going to be computed.
+    """
+    stands = (table, day) in _put_back(platform.ledger.holds(table))
+    if stands and not stale:
+        return None
+    found = _Past(platform).ended({(table, day)}, computed=not stands)
+    return found[0] if found else None
+
+
+def standing_rollbacks(platform: Platform, tables: Collection[str]) -> tuple[EndedRollback, ...]:
+    """The rollbacks that hold days of some tables; what ends them is not known yet."""
+    held = {key for key in _put_back(platform.ledger.holds()) if key[0] in tables}
+    return _Past(platform).ended(held, computed=False, with_files=False) if held else ()
+
+
+def _put_back(holds: Iterable[Hold]) -> set[TableDay]:
+    return {(hold.table, hold.day) for hold in holds if hold.is_of_good_content}
+
+
+class _Past:
+    """What days were before what they are."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._rollbacks = {head.publication: head for head in platform.ledger.heads(ROLL_BACK)}
+
+    @cached_property
+    def _new(self) -> NewSince:
+        return NewSince(self._platform)
+
+    def ended(
+        self, days: Collection[TableDay], *, computed: bool, with_files: bool = True
+    ) -> tuple[EndedRollback, ...]:
+        """Those of some days that a rollback put back, together as far as the same is to be said of them.
+
+        Args:
+            days: of any tables.
+            computed: whether something else was made of them since, by what ended it; else they are as put back.
+            with_files: whether to look for files.
+        """
+        if not self._rollbacks:
+            return ()
+        ledger = self._platform.ledger
+        not_computed = {head.publication for kind in (COMPACTION, ERASURE) for head in ledger.heads(kind)}
+        by_table: dict[str, list[date]] = {}
+        for table, day in sorted(days):
+            by_table.setdefault(table, []).append(day)
+        groups: dict[tuple[str, str, str], list[DayRecord]] = {}
+        for table, of_table in by_table.items():
+            for history in ledger.histories(table, of_table).values():
+                known = [record for record in history if record.publication not in not_computed]
+                since, was = ("", known[:1]) if not computed else (known[0].publication if known else "", known[1:2])
+                if was and was[0].publication in self._rollbacks and since not in self._rollbacks:
+                    groups.setdefault((table, was[0].publication, since), []).append(was[0])
+        return tuple(
+            self._told(self._rollbacks[name], since, records, with_files=with_files)
+            for (_, name, since), records in groups.items()
+        )
+
+    def _told(
+        self, rollback: PublicationRecord, since: str, records: list[DayRecord], *, with_files: bool
+    ) -> EndedRollback:
+        by = self._platform.ledger.head(since) if since else None
+        days = tuple(sorted(record.day for record in records))
+        files = self._files(rollback, by, records[:_LOOKED_AT]) if with_files else ()
+        return EndedRollback(records[0].table, days, rollback, files, by)
+
+    def _files(
+        self, rollback: PublicationRecord, by: PublicationRecord | None, records: list[DayRecord]
+    ) -> tuple[str, ...]:
+        new = self._new
+        found: dict[str, int] = {}
+        for record in records:
+            for arrival in new.arrivals(record.table, record.day, record):
+                release = new.released(arrival.publication)
+                if release > rollback.release and (by is None or release <= by.release):
+                    found[arrival.path] = release
+        return tuple(sorted(found, key=lambda path: (-found[path], path)))

@@ -1,0 +1,216 @@
+"""The jobs `plan_explain` and `plan_apply`: reviewed plan files in Dagster, as `platform-assets plan` has them.
+
+Whoever launches one names a file in the folder of plans and types nothing of it: what was reviewed, and approved by its
+hash, is what is done. The whole rollout is one step: how many shares it has is known when it runs, and of steps that
+Dagster learns of then, each goes on after another has failed.
+"""
+
+import dagster as dg
+
+from platform_assets.operations.backfill.afterwards import prove_sample, rollback_of
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.pages import backfill_markdown, facts, standing
+from platform_assets.operations.backfill.record import read_record
+from platform_assets.operations.backfill.sitting import sitting_over
+from platform_assets.operations.backfill.staging import stage_rollout
+from platform_assets.orchestration.assets.published_days import PROVE, PUBLISH
+from platform_assets.orchestration.instance.pools import TABLES_POOL
+from platform_assets.orchestration.jobs import log_freshness
+from platform_assets.orchestration.plan_runs import (
+    ApplyConfig,
+    PlanConfig,
+    author_of,
+    gates,
+    launched_plan,
+    named_plan,
+    page_of,
+    published_before,
+    show_published,
+    stops_told,
+    tag,
+)
+from platform_assets.orchestration.resources import PlatformResource, SparkResource
+from platform_assets.orchestration.run_log import told_in_run
+from platform_assets.orchestration.shown import markdown
+from platform_assets.orchestration.told_errors import RefusedError
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.progress import OnProgress, Progress
+from platform_assets.visible import visible
+from platform_assets.words import counted
+
+_AFTER = {"after": dg.In(dg.Nothing)}
+
+
+@dg.op(name="explain", description="Work out what a plan comes to; nothing is computed or changed.")
+def _explain(context: dg.OpExecutionContext, config: PlanConfig, platform: PlatformResource) -> None:
+    with platform.open() as opened, launched_plan(opened, config) as file:
+        backfill = explain(opened, file)
+    context.add_output_metadata(_explained(context, backfill))
+    for obstacle in backfill.blocking:
+        context.log.warning(visible(f"in the way: {obstacle.what} {obstacle.todo}"))
+
+
+@dg.op(
+    name="begin",
+    description="Explain the plan and begin it, or refuse it: something is in the way, or an approval is missing.",
+    pool=TABLES_POOL,
+)
+def _begin(
+    context: dg.OpExecutionContext, config: ApplyConfig, platform: PlatformResource, spark: SparkResource
+) -> None:
+    with platform.open() as opened, launched_plan(opened, config) as file:
+        record = published_before(context, opened, file)
+        if record is None:
+            explained = _explained(context, explain(opened, file))
+            author = author_of(context, config, file)
+            with (
+                stops_told(explained),
+                sitting_over(opened, lambda: spark.spark_session, file, author) as sitting,
+            ):
+                record = sitting.record
+            context.add_output_metadata(explained)
+    tag(context, record.name, record.hash)
+    context.log.info(visible(f"{record.name}: {standing(record)}"))
+
+
+@dg.op(
+    name="stage",
+    description="Compute the plan step by step where nobody sees it, and hold each step against the gates.",
+    pool=TABLES_POOL,
+    ins=_AFTER,
+)
+def _stage(
+    context: dg.OpExecutionContext,
+    config: ApplyConfig,
+    platform: PlatformResource,
+    spark: SparkResource,
+    progress: dg.ResourceParam[OnProgress],
+) -> None:
+    said = _Said(context)
+    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+        file = named_plan(opened, config)
+        if published_before(context, opened, file):
+            return
+
+        def tell(now: Progress) -> None:
+            told(now)
+            if now.table and now.finished:
+                context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
+
+        author = author_of(context, config, file)
+        with stops_told({}, said), sitting_over(opened, lambda: spark.session(told), file, author, tell) as sitting:
+            stage_rollout(sitting, said.append)
+        context.log.info(visible(f"{file.name}: {standing(sitting.record)}"))
+    context.add_output_metadata(gates(said))
+
+
+@dg.op(
+    name=PUBLISH, description="Publish all of the plan in one release, and show its days.", pool=TABLES_POOL, ins=_AFTER
+)
+def _publish(
+    context: dg.OpExecutionContext,
+    config: ApplyConfig,
+    platform: PlatformResource,
+    spark: SparkResource,
+    progress: dg.ResourceParam[OnProgress],
+) -> None:
+    said = _Said(context)
+    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+        file = named_plan(opened, config)
+        record = published_before(context, opened, file)
+        if record is None:
+            author = author_of(context, config, file)
+            with stops_told({}, said):
+                # Not its end alone: if the file was changed since, it is another plan, and is explained and staged.
+                record = apply(opened, lambda: spark.session(told), file, author, told, said.append)
+        show_published(context, opened, record.publication, f"the plan {record.name}", told)
+        log_freshness(context, opened)
+        context.add_output_metadata(page_of(opened, record))
+
+
+@dg.op(
+    name=PROVE,
+    description="Compute a sample of the published days once more, and roll all of it back if the plan says so.",
+    pool=TABLES_POOL,
+    ins=_AFTER,
+)
+def _prove(
+    context: dg.OpExecutionContext,
+    config: ApplyConfig,
+    platform: PlatformResource,
+    spark: SparkResource,
+    progress: dg.ResourceParam[OnProgress],
+) -> None:
+    with platform.open() as opened, told_in_run(context, spark.tasks, progress) as told:
+        file = named_plan(opened, config)
+        record = read_record(opened.lake, file.name)
+        author = author_of(context, config, file)
+        record, proved = prove_sample(opened, lambda: spark.session(told), record, author, told)
+        if undone := rollback_of(opened, record):
+            show_published(context, opened, undone.publication, f"the rollback of the plan {record.name}", told)
+        page = page_of(opened, record)
+    context.log.info(visible(f"{record.name}: {record.events[-1].what}"))
+    if different := [f"{table.table} {day.day}" for table in proved for day in table.of("different")]:
+        is_undone = record.state == "rolled back"
+        todo = f"`platform-assets plan rollback {record.name} --reason … --by …` puts all of it back."
+        raise RefusedError(
+            f"Days that were computed once more came out differently: {', '.join(different)}.\n  "
+            f"{'All of it is rolled back.' if is_undone else todo}",
+            page,
+        )
+    context.add_output_metadata(page)
+
+
+class _Said(list[str]):
+    """What the gates said: kept for the page, and in the run's log at once."""
+
+    def __init__(self, context: dg.OpExecutionContext) -> None:
+        super().__init__()
+        self._log = context.log
+
+    def append(self, sentence: str) -> None:
+        """One more sentence."""
+        super().append(sentence)
+        self._log.info(visible(sentence))
+
+
+def _explained(context: dg.OpExecutionContext, backfill: Backfill) -> dict[str, dg.MetadataValue]:
+    """The whole page, and in the log what fits into a line: a page is shown there when somebody clicks at it."""
+    days = counted(backfill.plan.days, "day")
+    context.log.info(visible(f"{backfill.file.name} {backfill.hash}: {days} of tables. {' '.join(facts(backfill))}"))
+    tag(context, backfill.file.name, backfill.hash)
+    return {"plan": markdown("\n".join(backfill_markdown(backfill)))}
+
+
+@dg.config_mapping
+def _of_explain(config: PlanConfig) -> dg.RunConfig:
+    return dg.RunConfig(ops={"explain": config})
+
+
+@dg.config_mapping
+def _of_apply(config: ApplyConfig) -> dg.RunConfig:
+    return dg.RunConfig(ops=dict.fromkeys(("begin", "stage", PUBLISH, PROVE), config))
+
+
+@dg.job(
+    name="plan_explain",
+    config=_of_explain,
+    executor_def=dg.in_process_executor,
+    description="Shows what a plan comes to: days and why, order, price, what is in the way, hash. Changes nothing.",
+)
+def plan_explain_job() -> None:
+    """Without Spark, and without a place in a pool."""
+    _explain()
+
+
+@dg.job(
+    name="plan_apply",
+    config=_of_apply,
+    executor_def=dg.in_process_executor,
+    description="Stages a plan step by step behind its gates, publishes it in one release, and proves a sample. "
+    "Launched again, it goes on where it was.",
+)
+def plan_apply_job() -> None:
+    """In one Spark session; where a step fails, the next run goes on."""
+    _prove(after=_publish(after=_stage(after=_begin())))

@@ -1,0 +1,42 @@
+"""Which files that stand refused were delivered again since, in order and under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import PurePosixPath
+
+from platform_assets.contracts.landing import COMPRESSED
+from platform_assets.records.history import ArrivalRecord
+
+
+def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) -> tuple[ArrivalRecord, ...]:
+    """What took the place of a file, as far as names and counts can tell; nothing if that is not enough.
+
+    Those are later files of the same arrival date whose names go on like its own (`till-3.csv`, `till-3-again.csv` or
+    `till-3.csv.gz`), and they have to bring as many rows as were missing. A file of another date proves nothing: with
+    many sources the next day's file has the same name. Nor does one of the same name with another ending.
+
+    Args:
+        refused: of which some rows, or all, are in no table.
+        delivered: files of its table that count.
+    """
+    later = tuple(
+        other
+        for other in delivered
+        if other.publication > refused.publication
+        and PurePosixPath(other.path).parent == PurePosixPath(refused.path).parent
+        and _goes_on(other.path, refused.path)
+    )
+    missing = refused.landed - refused.taken - refused.late - refused.erased
+    return later if sum(other.taken + other.late for other in later) >= max(missing, 1) else ()
+
+
+def _goes_on(path: str, before: str) -> bool:
+    """Whether a name begins with all of another one: part-1-again with part-1, but not part-10."""
+    more = _stem(path).removeprefix(_stem(before))
+    return (more != _stem(path) and bool(more) and not more[0].isalnum()) or path == f"{before}{COMPRESSED}"
+
+
+def _stem(path: str) -> str:
+    name = PurePosixPath(path)
+    return PurePosixPath(name.stem).stem if name.suffix.lower() == COMPRESSED else name.stem

@@ -1,0 +1,66 @@
+"""A plan of some keys, as commands say it: what its tables do not promise is told with file, line and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from platform_assets.operations.backfill.files import read_plan
+from platform_assets_tests.support.cli.commands import Run, Said
+
+PLAN = """\
+name: two-stores
+reason: Their tills were set up wrong.
+owner: ada
+tables: [gold.daily_sales]
+days: {range: 2017-01-01..2017-01-03}
+downstream: false
+only:
+  store_id: [330, 337]
+"""
+
+
+@pytest.mark.parametrize("command", ["explain", "apply", "approve"])
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("daily_sales", "household_28d", "line 8, only.store_id: gold.household_28d does not promise"),
+        ("store_id: [330", "department: [MEAT", "line 8, only.department: gold.daily_sales does not promise"),
+        ("330", "some", "line 8, only.store_id: 'some' is no long"),
+        ("330", "330", "line 7, only: gold.daily_sales of 2017-01-01 reads silver.transactions"),
+    ],
+)
+def test_keys_that_cannot_be_are_told_with_line_and_field(
+    run: Run, tmp_path: Path, command: str, old: str, new: str, says: str
+) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(PLAN.replace(old, new))
+    decides = ("--hash", "0", "--reason", "looked", "--by", "bob") if command == "approve" else ()
+    said = run("plan", command, str(file), *decides)
+    assert said.code in (2, 3)
+    assert f"{file}, {says}" in " ".join(said.err.split())
+
+
+def new(run: Run, file: Path, *only: str) -> Said:
+    keys = [part for one in only for part in ("--only", one)]
+    days = ("--days", "2017-01-01", "--out", str(file))
+    return run("plan", "new", "two", "--table", "gold.daily_sales", *days, "--reason", "a", "--by", "ada", *keys)
+
+
+def test_a_new_plan_has_the_keys_that_were_named(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    made = new(run, file, 'department="MEAT, COLD",007', "store_id=330")
+    assert made.code == 0, made.err
+    plan = read_plan(file)
+    assert plan.only == {"department": ("MEAT, COLD", "007"), "store_id": ("330",)}
+    assert not plan.downstream
+
+
+@pytest.mark.parametrize(("only", "says"), [("store_id", "is not COLUMN=VALUE"), ("1=1", "only.1")])
+def test_a_new_plan_of_what_is_no_key_is_not_written(run: Run, tmp_path: Path, only: str, says: str) -> None:
+    file = tmp_path / "plan.yaml"
+    refused = new(run, file, only)
+    assert refused.code == 2
+    assert says in refused.err
+    assert not file.exists()

@@ -1,0 +1,93 @@
+"""A lake in an object store, by commands and settings alone: it holds what one on a disk does, and undoes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
+from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.world import product, sale
+
+__all__ = ["run", "state"]
+
+DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
+Digests = Mapping[str, Mapping[str, str]]
+
+
+def deliver(landing: Path, folder: str, arrival: str, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    file = landing / folder / arrival / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+
+
+def digests(place: str) -> Digests:
+    """Of every day, as its newest manifest says."""
+    lake, found = Lake.at(place), dict[str, dict[str, str]]()
+    for _, publication in published(lake):
+        for change in manifest_of(lake, publication).tables:
+            found.setdefault(change.table, {}).update(
+                {str(day): content.digest for day, content in change.days.items()}
+            )
+    return found
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
+    run: Run, state: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Loaded, corrected, rolled back, verified, copied: seven processes, five of them with a Spark of their own."""
+    landing, bucket = tmp_path / "landing", f"{object_store.url}/{uuid4().hex}/lake"
+    monkeypatch.setenv("PLATFORM_LANDING", str(landing))
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
+    disk = {"PLATFORM_STATE": str(tmp_path / "other"), "PLATFORM_LAKE": str(tmp_path / "lake")}
+    monkeypatch.setenv("PLATFORM_LAKE", bucket)
+
+    looked = run("doctor")
+    assert f"{bucket}: conditional writes" in looked.out
+
+    deliver(landing, "products", DAYS[0], "p.jsonl", [product(n, DAYS[0], "MEAT") for n in (1, 2)])
+    for day in DAYS:
+        deliver(
+            landing, "transactions", day, "t.jsonl", [sale(int(day[-2:]) * 10 + n, 1 + n % 2, day) for n in range(4)]
+        )
+    loaded = run_apart("refresh")
+    assert loaded.code == 0, loaded.err
+    first = digests(bucket)
+
+    corrected = sale(20, 1, DAYS[1], sales_value="99.00", updated_at=f"{DAYS[2]}T12:00:00Z")
+    deliver(landing, "transactions", DAYS[2], "late.jsonl", [corrected])
+    mended = run_apart("refresh")
+    assert mended.code == 0, mended.err
+    assert run_apart("refresh", **disk).code == 0
+    second = digests(bucket)
+    assert second == digests(str(tmp_path / "lake")), "a bucket holds what a disk does"
+    changed = {table: {day for day in days if days[day] != first[table][day]} for table, days in second.items()}
+    assert changed["silver.transactions"] == {DAYS[1]}
+
+    newest = run("releases", "--json").json[0]
+    undone = run("rollback", newest["publication"], "--reason", "the old figures", "--by", "zoe")
+    assert undone.code == 0, undone.err
+    rows = run("read", "silver.transactions", "--days", DAYS[1], "--format", "csv")
+    assert "99.00" not in rows.out
+    assert "99.00" in run("read", "silver.transactions", "--release", str(newest["release"]), "--format", "csv").out
+
+    proved = run_apart("verify", "gold.daily_sales", "--days", DAYS[0])
+    assert proved.code == 0, proved.err
+    audited = run("audit", "verify", "--read-all")
+    assert audited.code in (0, 1), audited.err
+    assert "damaged" not in audited.out
+    copied = run("backup", str(tmp_path / "backup"))
+    assert copied.code == 0, copied.err
+
+    assert not [path for path in object_store.folder.rglob("*") if "__magic" in path.name], "uploads are finished"
+    (state / "lake").exists() and pytest.fail("something was written to a folder instead")
+    assert not (tmp_path / "s3:").exists()

@@ -1,0 +1,102 @@
+"""The page that is kept of a plan, on paper: what it shows of days, and that none of it needs colour or a script."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from xml.etree import ElementTree
+
+from platform_assets.operations.backfill.changes import DayChange
+from platform_assets.operations.backfill.files import written
+from platform_assets.operations.backfill.html import record_html
+from platform_assets.operations.backfill.plots import before_and_after
+from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.operations.backfill.report import MadeBy, Report, TableReport
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.backfill.verdicts import Figures, judged
+from platform_assets.records.manifest import STAGED
+
+FIRST = date(2016, 12, 30)
+TABLE = "gold.tills"
+SVG = "{http://www.w3.org/2000/svg}"
+FILE = PlanFile.model_validate(
+    {
+        "name": "tills",
+        "reason": "taken twice",
+        "owner": "ada",
+        "tables": [TABLE],
+        "days": {"list": [str(FIRST)]},
+        "gates": [{"table": TABLE, "metric": "sum", "column": "paid", "tolerance_percent": 20}],
+    }
+)
+
+
+def day(number: int, rows: tuple[int | None, int], paid: tuple[str, str], *, equal: bool = False) -> DayChange:
+    its_day = FIRST + timedelta(number)
+    before = "" if rows[0] is None else "1-1-1-1-1"
+    sums = {"paid": (Decimal(paid[0]), Decimal(paid[1]))}
+    figures = Figures(TABLE, its_day, (rows[0] or 0, rows[1]), (rows[0] or 0, rows[1]), sums)
+    return DayChange(TABLE, its_day, rows, (rows[0], rows[1]), (before, before if equal else "2-2-2-2-2"), figures)
+
+
+DAYS = (
+    day(0, (10, 10), ("5.00", "5.00"), equal=True),
+    day(1, (10, 11), ("5.00", "5.00")),
+    day(2, (10, 10), ("1000.00", "1004.00")),
+    day(3, (10, 10), ("1000.00", "1000.50")),
+    day(4, (10, 10), ("100.00", "103.00")),
+    day(5, (10, 10), ("10.00", "14.00")),
+    day(6, (None, 3), ("0", "7.00")),
+)
+
+
+def page(days: tuple[DayChange, ...] = DAYS) -> str:
+    record = BackfillRecord(
+        name="tills", hash="0123456789abcdef", file=FILE, steps=({"share": 100, "days": {TABLE: [FIRST]}},), done=1
+    )
+    gates = {100: judged(FILE.gates, [one.figures for one in days if one.figures])}
+    made_by = MadeBy(TABLE, ("c0de",), ("c0f",), (), {"silver.sales": (STAGED, 4)})
+    return record_html(
+        Report(record, written(FILE), (), (TableReport(TABLE, days, "paid"),), gates, (made_by,), cores=2)
+    )
+
+
+def test_every_day_says_in_signs_how_far_it_is_from_what_it_was() -> None:
+    html = page()
+    for shade, sign, says in (
+        (0, "=", "2016-12-30: came out as it was"),
+        (1, "≠", "2016-12-31: other content, the sum of paid as before"),
+        (2, "0.4", "2017-01-01: the sum of paid 0.40 % apart"),
+        (2, "&lt;.1", "2017-01-02: the sum of paid 0.05 % apart"),
+        (3, "3.0", "2017-01-03: the sum of paid 3.00 % apart"),
+        (4, "40", "2017-01-04: the sum of paid 40.00 % apart"),
+        (4, "new", "2017-01-05: never computed before"),
+    ):
+        assert f'<td class="s{shade}" title="{says}">{sign}</td>' in html, says
+    assert html.index('scope="row">2016-12') < html.index('scope="row">2017-01')
+    assert "staged with it, 4" in html
+    assert "in no repository" in html
+    assert "<strong>passed</strong>" in html
+
+
+def test_rows_and_sums_are_plotted_where_they_moved_and_nothing_where_all_is_as_it_was() -> None:
+    html = page()
+    assert html.count("<svg ") == 2
+    assert 'aria-label="gold.tills: rows, before and after"' in html
+    assert 'aria-label="gold.tills: sum of paid, before and after"' in html
+    assert "<svg " not in page(DAYS[:1] * 3)
+
+
+def test_a_plot_tells_its_lines_apart_without_colour_and_brings_nothing_along() -> None:
+    values = {FIRST + timedelta(n): (None if n == 2 else 10 * n, 11 * n) for n in range(5)}
+    svg = before_and_after("gold.tills: <rows>", values)
+    root = ElementTree.fromstring(svg)
+    assert root.attrib["aria-label"] == "gold.tills: <rows>, before and after"
+    texts = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
+    assert {"before", "after", "gold.tills: <rows>"} <= texts, "words are words, not outlines"
+    dashes = [path.attrib.get("style", "") for path in root.iter(f"{SVG}path")]
+    assert any("stroke-dasharray" in style for style in dashes)
+    assert not {"style", "script", "image", "metadata"} & {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert svg == before_and_after("gold.tills: <rows>", values), "the same values make the same page"
+    many = {FIRST + timedelta(n): (n, n + 1) for n in range(300)}
+    assert len(before_and_after("many", many)) < 60_000

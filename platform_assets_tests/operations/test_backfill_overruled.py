@@ -1,0 +1,170 @@
+"""What people decided since a backfill began, it does not overrule: it stands still, and says what. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from platform_assets.contracts import Catalogue, Contract, Protected
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.lakehouse.errors import StageError
+from platform_assets.operations.backfill.afterwards import cancel
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.pages import record_markdown, standing
+from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
+from platform_assets.operations.backfill.sitting import StoppedError
+from platform_assets.operations.backfill.waiting import waits_for
+from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets.planning.protected_days import ProtectedDaysError
+from platform_assets.planning.reasons import Reasons
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.readings import (
+    DAY,
+    DAYS,
+    GOLD,
+    SILVER,
+    STAGED,
+    correct,
+    digest,
+    opened,
+    plan,
+    publish_all,
+    put_back,
+    stage,
+)
+
+AUTHOR = Author("apply", "a plan", "ada")
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Platform]:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        yield platform
+
+
+def begun(platform: Platform, file: PlanFile, *tables: str, digest: str = STAGED) -> None:
+    """A plan that has staged all of its days, or those of some tables, and was interrupted then."""
+    backfill = explain(platform, file)
+    write_record(platform.lake, BackfillRecord.new(backfill))
+    steps = [step for step in backfill.plan.steps if step.table in tables or not tables]
+    stage(platform, "plan-mend", {step.table: dict.fromkeys(step.days, ()) for step in steps}, digest)
+
+
+def declaring(platform: Platform, *tables: Contract) -> Platform:
+    """The same with other contracts."""
+    [domain] = platform.catalogue.domains
+    return replace(platform, catalogue=Catalogue.of([replace(domain, tables=tables)]))
+
+
+def closed(platform: Platform) -> Platform:
+    """The same with days that are protected now."""
+    raw, *others = platform.catalogue.tables
+    books = Protected(DAYS[0], DAY, DAYS[-1], "the books are closed")
+    return declaring(platform, replace(raw, protected=(books,)), *others)
+
+
+def stopped(platform: Platform, file: PlanFile) -> StoppedError:
+    """What a plan says that stands still: again when it is asked again, and nobody sees anything of it."""
+    before, said = platform.current_release(), []
+    for _ in range(2):
+        with pytest.raises(StoppedError) as error:
+            apply(platform, no_session, file, AUTHOR)
+        said.append(error.value)
+    assert platform.current_release() == before
+    record = read_record(platform.lake, file.name)
+    assert record.state == "stopped"
+    assert any("It would overrule what was decided since" in sentence for sentence in waits_for(platform, record))
+    return said[-1]
+
+
+def test_a_plan_that_overrules_nothing_is_published(platform: Platform) -> None:
+    correct(platform)
+    begun(platform, plan())
+    assert apply(platform, no_session, plan(), AUTHOR).state == "published"
+    assert digest(platform) == STAGED
+
+
+def test_days_that_turn_out_to_need_nothing_are_not_counted_as_published(platform: Platform) -> None:
+    file, said = plan(downstream=True), list[str]()
+    begun(platform, file, SILVER, digest=digest(platform))
+    before = read_record(platform.lake, file.name)
+    assert "3 days of tables, 0 B" in standing(before), "nobody knows yet"
+    record = apply(platform, no_session, file, AUTHOR, report=said.append)
+    assert (record.published_days, record.left_alone) == (1, 2), "what gold reads came out as it was"
+    assert said[-1] == f"Published in release {record.release}: 1 day of tables, 2 more left as they were."
+    assert "1 day of tables, 2 more left as they were, 0 B" in standing(record)
+    assert f"`{record.publication}`: 1 day of tables, 2 more left as they were." in "\n".join(
+        record_markdown(platform, record)
+    )
+    assert record.events[-1].what == said[-1].rstrip(".").replace("Published", "published")
+
+
+def test_days_of_a_table_that_is_declared_no_more_are_not_published(platform: Platform) -> None:
+    file = plan(downstream=True)
+    begun(platform, file)
+    left = declaring(platform, *(contract for contract in platform.catalogue if contract.name != GOLD))
+    said = stopped(left, file)
+    assert f"its stage holds 2 days of {GOLD}, which no domain here declares any more" in said.what
+    assert "plan cancel mend" in said.todo
+    with pytest.raises(StageError, match=rf"The stage plan-mend holds 2 days of {GOLD}"):
+        publish_stage(left, no_session, AUTHOR, "plan-mend")
+
+
+def test_days_that_are_protected_since_are_published_only_where_the_file_says_why(platform: Platform) -> None:
+    begun(platform, plan())
+    protecting = closed(platform)
+    said = stopped(protecting, plan())
+    assert f"1 day of {SILVER} is protected by now ({DAY}): the books are closed" in said.what
+    assert "override_protected" in said.todo
+    override = {"days": f"{DAY}..{DAY}", "reason": "the auditor asks for it"}
+    assert apply(protecting, no_session, plan(override_protected=override), AUTHOR).state == "published"
+
+
+@pytest.mark.parametrize("why", [("asked for",), ("code",), ("correction", "asked for"), ()])
+def test_a_stage_is_not_published_with_days_that_are_protected_since(platform: Platform, why: Reasons) -> None:
+    correct(platform)
+    stage(platform, "trial", {SILVER: {DAY: why, DAYS[8]: why}})
+    before, protecting = platform.current_release(), closed(platform)
+    with pytest.raises(ProtectedDaysError) as error:
+        publish_stage(protecting, no_session, AUTHOR, "trial")
+    assert f"The stage trial holds 1 day of {SILVER} that is protected by now ({DAY}): the books" in error.value.what
+    assert "stage drop trial" in error.value.todo
+    assert "override_protected" in error.value.todo
+    assert platform.current_release() == before
+    assert publish_stage(platform, no_session, AUTHOR, "trial").release, "while none of them was protected"
+
+
+def test_a_protected_day_that_came_out_as_it_was_keeps_no_stage_from_being_published(platform: Platform) -> None:
+    stage(platform, "trial", {SILVER: {DAY: ("asked for",)}}, digest(platform))
+    assert publish_stage(closed(platform), no_session, AUTHOR, "trial").not_published == {}
+
+
+def test_a_stage_is_published_where_data_of_its_protected_days_asked_for_them(platform: Platform) -> None:
+    correct(platform)
+    stage(platform, "trial", {SILVER: {DAY: ("correction",)}})
+    assert publish_stage(closed(platform), no_session, AUTHOR, "trial").days == {SILVER: (DAY,)}
+    assert digest(platform) == STAGED
+
+
+def test_a_day_that_a_person_put_back_since_is_not_brought_forward_again(platform: Platform) -> None:
+    wrong = correct(platform)
+    approved = explain(platform, plan())
+    begun(platform, plan())
+    put_back(platform, wrong)
+    said = stopped(platform, plan())
+    assert f"Zoë put 1 day of {SILVER} back since it began ({DAY}), because: it was wrong" in said.what
+    assert digest(platform) == "0-1-0-0-0"
+    stopped(platform, plan(reason="a wrong rule, and an edited file"))
+    cancel(platform, "mend", Author("", "looked again", "bob"))
+    found = explain(platform, plan())
+    assert found.hash != approved.hash, "who approved it did not know of that"
+    assert any(f"1 day of {SILVER} was put back by a person" in one.what for one in found.obstacles)
+    assert not found.blocking
+    begun(platform, plan())
+    assert apply(platform, no_session, plan(), AUTHOR).state == "published"

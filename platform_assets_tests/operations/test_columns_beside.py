@@ -1,0 +1,121 @@
+"""Two versions of days beside each other: counted as plain Python does, sensitive values never shown. No Spark."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from platform_assets.contracts import Column, Contract, Input, same_day
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
+from platform_assets.quality.masking import Masking
+from platform_assets.records.manifest import DataFile
+
+TABLE = Contract(
+    "gold.t",
+    "",
+    "",
+    (
+        Column("k", "long", "", nullable=False),
+        Column("n", "long", ""),
+        Column("f", "double", ""),
+        Column("who", "string", "", sensitive=True),
+    ),
+    ("k",),
+    inputs=(Input("silver.t", same_day()),),
+)
+SCHEMA = {"k": pl.Int64, "n": pl.Int64, "f": pl.Float64, "who": pl.String}
+Rows = Mapping[int, Mapping[str, Any]]
+values = st.fixed_dictionaries(
+    {
+        "n": st.none() | st.integers(-5, 5),
+        "f": st.none() | st.sampled_from([0.0, 0.5, -1.5, float("nan"), float("inf")]),
+        "who": st.none() | st.sampled_from(["ada", "bob"]),
+    }
+)
+rows = st.dictionaries(st.integers(0, 6), values, max_size=6)
+days = st.dictionaries(st.dates(date(2017, 1, 1), date(2017, 1, 3)), st.tuples(rows, rows), min_size=1, max_size=3)
+MASKING = Masking(b"secret")
+
+
+def written(lake: Lake, side: str, of_days: Mapping[date, Rows]) -> Files:
+    files = {}
+    for day, of_day in of_days.items():
+        name = f"{side}/event_date={day}/part-0.parquet"
+        file = Path(str(lake.table_path(TABLE.name))) / name
+        file.parent.mkdir(parents=True)
+        pl.DataFrame([{"k": key, **row} for key, row in of_day.items()], SCHEMA).write_parquet(file)
+        files[day] = (DataFile(path=name, size=file.stat().st_size, modified_ms=0, stats=""),) if of_day else ()
+    return files
+
+
+def beside(sides: Mapping[date, tuple[Rows, Rows]], most: int = 100) -> tuple[dict[str, ColumnBeside], list[Example]]:
+    with TemporaryDirectory() as folder:
+        lake = Lake.at(folder)
+        before, after = (
+            written(lake, name, {day: pair[at] for day, pair in sides.items()}) for at, name in enumerate(("a", "b"))
+        )
+        columns, examples = columns_beside(lake, TABLE, (before, after), MASKING, most)
+    return {column.name: column for column in columns}, list(examples)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))
+
+
+@settings(max_examples=80)
+@given(days)
+@example({date(2017, 1, 1): ({}, {})})
+@example({date(2017, 1, 1): ({1: {"n": None, "f": float("nan"), "who": None}},) * 2})
+def test_what_differs_is_what_plain_python_finds(sides):
+    columns, examples = beside(sides)
+    pairs = [(old[key], new[key]) for old, new in sides.values() for key in old.keys() & new.keys()]
+    for name in ("n", "f", "who"):
+        assert columns[name].changed == sum(not is_same(old[name], new[name]) for old, new in pairs)
+        for at, spread in enumerate((columns[name].before, columns[name].after)):
+            all_values = [row[name] for pair in sides.values() for row in pair[at].values()]
+            known = [value for value in all_values if value is not None]
+            if not all_values:
+                assert spread is None or spread.rows == 0
+                continue
+            assert spread is not None
+            assert (spread.rows, spread.nulls) == (len(all_values), len(all_values) - len(known))
+            if name == "n" and known:
+                assert (spread.lowest, spread.highest) == (min(known), max(known))
+                assert spread.mean is not None
+                assert abs(spread.mean - statistics.fmean(known)) < 1e-9
+                assert abs(spread.quantiles[2] - statistics.median(known)) < 1e-9
+            if name == "who":
+                assert (spread.lowest, spread.highest, spread.mean, spread.quantiles) == (None, None, None, ())
+    by_how = {how: sum(found.how == how for found in examples) for how in ("added", "removed", "changed")}
+    assert by_how == {
+        "added": sum(len(new.keys() - old.keys()) for old, new in sides.values()),
+        "removed": sum(len(old.keys() - new.keys()) for old, new in sides.values()),
+        "changed": sum(any(not is_same(old[name], new[name]) for name in old) for old, new in pairs),
+    }
+    assert not any(is_same(*pair) for found in examples for pair in found.values.values())
+    assert not any({"ada", "bob"} & set(map(str, pair)) for found in examples for pair in found.values.values())
+
+
+def test_examples_are_as_many_as_wanted_of_each_way_and_say_what_was_and_is():
+    bare = {"n": 1, "f": 0.5, "who": "ada"}
+    old = dict.fromkeys(range(8), bare)
+    new = {key: {**bare, "n": 2, "who": "bob"} for key in range(4, 12)}
+    _, examples = beside({date(2017, 1, 1): (old, new)}, most=2)
+    assert [(found.how, found.key) for found in examples] == [
+        ("added", "k 8"),
+        ("added", "k 9"),
+        ("removed", "k 0"),
+        ("removed", "k 1"),
+        ("changed", "k 4"),
+        ("changed", "k 5"),
+    ]
+    assert examples[-1].values == {"n": (1, 2), "who": (MASKING.masked("ada"), MASKING.masked("bob"))}

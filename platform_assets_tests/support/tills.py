@@ -1,0 +1,91 @@
+"""A shop with two tills whose days wrong code has computed, and plans that put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.world import MakeWorld, World
+
+DAYS = 8
+NO_RECONCILIATION = ('("till",), (Amount("paid", "sum(paid)", "sum(paid)"),)', '("till",), (Amount("n", "0", "0"),)')
+WRONG = ('F.sum("paid")', 'F.sum(F.col("paid") * 2)')
+"""The discount was taken twice, so to say."""
+
+
+def paid(day: int, till: int) -> Decimal:
+    return Decimal(10 * day + till)
+
+
+def expected(day: int) -> dict[int, Decimal]:
+    """What a till took on a day, in plain Python."""
+    return {till: paid(day, till) for till in (1, 2)}
+
+
+def nth(number: int) -> date:
+    return date(2017, 1, 1) + timedelta(number - 1)
+
+
+def plan(**fields: Any) -> PlanFile:
+    said = {
+        "name": "discount",
+        "reason": "taken twice",
+        "owner": "ada",
+        "tables": ["gold.tills"],
+        "days": {"range": f"{nth(1)}..{nth(DAYS)}"},
+        "rollout": [25, 100],
+        "gates": [
+            {"table": "gold.tills", "metric": "rows", "tolerance_percent": 0},
+            {"table": "gold.tills", "metric": "sum", "column": "paid", "tolerance_percent": 60},
+        ],
+        "afterwards": {"verify": 1},
+    }
+    return PlanFile.model_validate(said | fields)
+
+
+@dataclass
+class Shop:
+    """Eight days that the wrong code has computed."""
+
+    world: World
+    home: Path
+
+    @contextmanager
+    def on(self, *changes: tuple[str, str]) -> Iterator[Platform]:
+        """The platform with code in which some text is replaced."""
+        with (
+            importable(write_domain(self.home, contracts=(NO_RECONCILIATION,), gold=changes)),
+            self.world.open() as platform,
+        ):
+            yield platform
+
+    def apply(self, platform: Platform, file: PlanFile, **more: Any) -> BackfillRecord:
+        return apply(platform, lambda: self.world.spark, file, Author("apply", "a plan", "zoe"), **more)
+
+    def seen(self, platform: Platform, number: int) -> dict[int, Decimal]:
+        rows = self.world.rows("gold.tills", str(nth(number)))
+        return {row["till"]: row["paid"] for row in rows}
+
+
+def eight_days(make_world: MakeWorld, home: Path) -> Shop:
+    """A shop of two tills whose days the wrong code has computed."""
+    write_domain(home, contracts=(NO_RECONCILIATION,), gold=(WRONG,))
+    with importable(home):
+        world = make_world(days=DAYS, domains=PACKAGE)
+        for number in range(1, DAYS + 1):
+            rows = [
+                {"till": till, "at": f"{nth(number)}T10:00:00Z", "paid": str(paid(number, till))} for till in (1, 2)
+            ]
+            world.deliver_rows("sales", str(nth(number)), "a.jsonl", rows)
+        world.refresh()
+    return Shop(world, home)
