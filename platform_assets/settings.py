@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     spark_driver_memory: str = Field(
         default="3g", pattern=r"^[1-9]\d*[kmgtKMGT]$", description="Heap of the driver's JVM."
     )
+    spark_wait_s: float = Field(
+        default=120.0, gt=0, description="How long a cluster may take to give the first executor, in seconds."
+    )
     spark_conf: SparkConf = Field(
         default_factory=dict,
         repr=False,

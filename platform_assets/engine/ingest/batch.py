@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -17,6 +16,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
+from platform_assets.engine.ingest.copies import CopyError, copies_for_spark
 from platform_assets.engine.ingest.unreadable import untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
@@ -25,14 +25,11 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has_rows_without_day
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
-from platform_assets.records.line_copies import ENDING
 from platform_assets.records.manifest import Arrival, DayContent
-from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
-from platform_assets.sources.limits import LimitError, Limits
-from platform_assets.sources.lines import lines_of
+from platform_assets.sources.limits import Limits
 from platform_assets.sources.taking import changed_since
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
@@ -40,6 +37,7 @@ from platform_assets.spark.raw.erased import erased_rows, without_erased
 from platform_assets.spark.raw.late_rows import late_rows
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.raw.tombstones import MOST_BROADCAST
+from platform_assets.spark.session.cluster import computes_here
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.reading import read_staged
 from platform_assets.spark.tables.schemas import DEAD_LETTERS, raw_schema
@@ -121,8 +119,13 @@ def _take(
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        with _as_lines(seen, refused, folders[letters], Limits.of(platform.settings)) as copies:
-            _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
+        limits, elsewhere = Limits.of(platform.settings), not computes_here(platform.settings)
+        try:
+            with copies_for_spark(seen, refused, folders[letters], limits, of_all=elsewhere) as copies:
+                _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
+        except CopyError as error:
+            _raise_if_changed([error.file])
+            raise
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]
         taken = rejected = waiting = RawProfile()
@@ -178,7 +181,7 @@ def _stage_rows(
         like.write_in_place(described_by(contract, file.format))
         return parse(spark, [Layout(file.format, contract.column_names, (str(like),))], contract)
 
-    while parts := _parts([file for file in seen if file not in refused], seen, copies):
+    while parts := _parts([file for file in seen if file not in refused], seen):
         try:
             for part in parts:
                 stage(parsed(part), folder)
@@ -199,39 +202,13 @@ def _stage_rows(
             folder.remove(durable=False)
 
 
-def _parts(
-    files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection], copies: Mapping[LandedFile, Location]
-) -> list[list[LandedFile]]:
+def _parts(files: Sequence[LandedFile], seen: Mapping[LandedFile, Inspection]) -> list[list[LandedFile]]:
     """The files, few of them with different looks in a part: what Spark plans does not grow with their number."""
     alike: defaultdict[_Look, list[LandedFile]] = defaultdict(list)
     for file in files:
-        alike[_look(file, seen, copies)].append(file)
+        alike[_look(file, seen[file])].append(file)
     looks = iter(alike.values())
     return [[file for look in part for file in look] for part in iter(lambda: [*islice(looks, _MOST_LAYOUTS)], [])]
-
-
-@contextmanager
-def _as_lines(
-    seen: Mapping[LandedFile, Inspection], refused: Collection[LandedFile], folder: Location, limits: Limits
-) -> Iterator[dict[LandedFile, Location]]:
-    """The copies of files of which Spark can read nothing else, in a folder that is empty again afterwards.
-
-    Raises:
-        _ChangedError: a file changed since it was looked into.
-    """
-    copies: dict[LandedFile, Location] = {}
-    try:
-        for file in (file for file, inspection in seen.items() if inspection.is_read_as_lines and file not in refused):
-            copies[file] = folder / f"{len(copies)}/{file.path}{ENDING}"
-            try:
-                copies[file].write_pieces(lines_of(file, limits))
-            except (CompressionError, LimitError, *NOT_AS_LISTED):
-                _raise_if_changed([file])
-                raise
-        yield copies
-    finally:
-        if copies:
-            folder.remove(durable=False)
 
 
 def _layouts(
@@ -239,12 +216,12 @@ def _layouts(
 ) -> list[Layout]:
     alike: defaultdict[_Look, list[str]] = defaultdict(list)
     for file in files:
-        alike[_look(file, seen, copies)].append(str(copies.get(file, file.file)))
+        alike[_look(file, seen[file])].append(str(copies.get(file, file.file)))
     return [Layout(kind, columns, tuple(paths), copied) for (kind, _, columns, copied), paths in alike.items()]
 
 
-def _look(file: LandedFile, seen: Mapping[LandedFile, Inspection], copies: Collection[LandedFile]) -> _Look:
-    return file.format, seen[file].schema, seen[file].columns, file in copies
+def _look(file: LandedFile, inspection: Inspection) -> _Look:
+    return file.format, inspection.schema, inspection.columns, inspection.is_read_as_lines
 
 
 def _arrival(

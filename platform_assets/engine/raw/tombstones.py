@@ -36,6 +36,7 @@ from platform_assets.spark.raw.tombstones import tombstones
 from platform_assets.spark.raw.versions import ORDER
 from platform_assets.spark.raw.withdrawals import effective_rows
 from platform_assets.spark.session.on_demand import SparkOnDemand
+from platform_assets.spark.tables.kept import kept_frames
 from platform_assets.spark.tables.reading import read_days, read_staged
 from platform_assets.spark.tables.schemas import raw_schema
 from platform_assets.spark.tables.staging import stage
@@ -72,9 +73,11 @@ def stage_tombstones(
     if there:
         rows = read_days(spark, platform.lake.table_path(contract.name), there, raw_schema(contract), ranges(there))
         present = (effective_rows(rows) if withdrawn else rows).where(F.col("_kind") != TOMBSTONE)
-    tombstone_rows = tombstones(read_staged(spark, folder), present, contract.key, contract.moves_within_days, few=few)
-    if tombstone_rows is not None:
-        stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
+    arriving, within_days = read_staged(spark, folder), contract.moves_within_days
+    with kept_frames() as keep:
+        tombstone_rows = tombstones(arriving, present, contract.key, within_days, keep, few=few)
+        if tombstone_rows is not None:
+            stage(tombstone_rows.select(*raw_schema(contract).fieldNames()), folder)
 
 
 def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayContent]:
@@ -88,10 +91,10 @@ def settle_moves(turn: IngestTurn, spark: SparkOnDemand) -> dict[date, DayConten
     days = {day: record for day, record in snapshot.days(contract.name).items() if record.rows}
     if all(record.figures.get(COMPARED, 0) >= within_days for record in days.values()):
         return {}
-    with new_stage(platform, (contract.name,)) as (publication, folders):
+    with new_stage(platform, (contract.name,)) as (publication, folders), kept_frames() as keep:
         folder = folders[contract.name]
         raw = effective_raw_rows(platform, spark(), contract, days, snapshot)
-        tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days)
+        tombstone_rows = tombstones(raw.where(F.col("_kind") != TOMBSTONE), None, contract.key, within_days, keep)
         contents = unchanged(snapshot.files(contract.name), days)
         if tombstone_rows is not None:
             version = [DAY, *contract.key, *ORDER, "_arrival"]

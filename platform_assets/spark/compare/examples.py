@@ -15,6 +15,7 @@ from platform_assets.records.differences import EXAMPLES, Key
 from platform_assets.records.row_kinds import RECORD
 from platform_assets.spark.raw.rules import with_verdict
 from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.tables.kept import kept_frames
 
 Keys = Mapping[date, Sequence[Key]]
 """The first keys by day, in order of their values, nulls last; a day without any is missing."""
@@ -55,8 +56,9 @@ def keys_not_as_expected(
     expected = newest.toDF(DAY, *key, "_newest").where(F.col("_newest") == RECORD).withColumn("_there", F.lit(False))
     actual = _of(rows, days).select(DAY, *key, F.lit(True).alias("_there"))
     sides = expected.drop("_newest").unionByName(actual).groupBy(DAY, *key)
-    both = sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")).localCheckpoint()
-    return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
+    with kept_frames() as keep:
+        both = keep(sides.agg(F.bool_or("_there").alias("_is"), F.bool_or(~F.col("_there")).alias("_should")))
+        return _first(both.where("_should and not _is"), key), _first(both.where("_is and not _should"), key)
 
 
 def as_text(names: Iterable[str]) -> list[Column]:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from platform_assets.contracts import DAY
 from platform_assets.records.row_kinds import TOMBSTONE
 from platform_assets.spark.raw.versions import ORDER
+from platform_assets.spark.tables.kept import Keep
 
 _VERSION = (*ORDER, "_arrival")
 """What tells a version of a key from the others, and one delivery of it from another."""
@@ -21,7 +22,13 @@ MOST_BROADCAST = 500_000
 
 
 def tombstones(
-    arriving: DataFrame, present: DataFrame | None, key: Sequence[str], within_days: int, *, few: bool = False
+    arriving: DataFrame,
+    present: DataFrame | None,
+    key: Sequence[str],
+    within_days: int,
+    keep: Keep,
+    *,
+    few: bool = False,
 ) -> DataFrame | None:
     """A tombstone for every version of a key that is newer than the oldest one of another day, on that day.
 
@@ -36,6 +43,7 @@ def tombstones(
             none. Among themselves they have been compared.
         key: columns of the natural key.
         within_days: how far apart two versions of one key can lie.
+        keep: holds what is read several times, as long as the tombstones are not staged.
         few: there are at most `MOST_BROADCAST` arriving rows, so that those present need not be shuffled to be found.
 
     Returns:
@@ -50,15 +58,15 @@ def tombstones(
     on_days = versions.groupBy(*key).agg(
         F.min(DAY).alias("_first"), F.max(DAY).alias("_last"), F.bool_or("_new").alias("_any_new")
     )
-    moving = on_days.where("_any_new and _first < _last").select(*key).localCheckpoint()
+    moving = keep(on_days.where("_any_new and _first < _last").select(*key))
     count = moving.count()
     if count == 0:
         return None
     few_move = count <= MOST_BROADCAST
     lying = versions.join(F.broadcast(moving) if few_move else moving, list(key), "left_semi")
     if not few:
-        lying = lying.localCheckpoint()
-    told = _told(lying.select(DAY, *key, *_VERSION, "_new").distinct(), key, within_days).localCheckpoint()
+        lying = keep(lying)
+    told = keep(_told(lying.select(DAY, *key, *_VERSION, "_new").distinct(), key, within_days))
     winners = [row[DAY] for row in told.select(DAY).distinct().collect()]
     if not winners:
         return None

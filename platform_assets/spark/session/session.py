@@ -26,6 +26,7 @@ from platform_assets.places import is_object_store
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.settings import Settings
 from platform_assets.spark.session.class_archive import class_archive
+from platform_assets.spark.session.cluster import computes_here, wait_for_executors
 from platform_assets.spark.session.hidden import without_secrets
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
@@ -145,7 +146,13 @@ def _start(
             f"Spark does not start on {settings.spark_master}: {reason} (log: {log_file(settings)}).",
             "Check PLATFORM_SPARK_MASTER, PLATFORM_SPARK_CONF, and that PLATFORM_SPARK_DRIVER_MEMORY is free.",
         ) from cause
-    if is_local(settings) and "spark.sql.shuffle.partitions" not in settings.spark_conf:
+    if not computes_here(settings):
+        try:
+            wait_for_executors(context, settings, progress)
+        except BaseException:
+            stop_session(spark)
+            raise
+    elif "spark.sql.shuffle.partitions" not in settings.spark_conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
     return spark
 
@@ -207,7 +214,7 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
         # Hadoop sets modes by itself, whatever the process's own umask is
         "spark.hadoop.fs.permissions.umask-mode": f"{settings.access.umask:03o}",
     }
-    if is_local(settings):
+    if computes_here(settings):
         conf |= _LOCAL
         if scratch := scratch_of_jvm():
             conf["spark.local.dir"] = str(scratch)
@@ -217,11 +224,6 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
         conf |= of_s3(os.environ)
     conf |= settings.spark_conf
     return {name: value for name, value in conf.items() if name not in _OF_THE_JVM}
-
-
-def is_local(settings: Settings) -> bool:
-    """Whether driver and executors are one process on this machine."""
-    return settings.spark_master == "local" or settings.spark_master.startswith("local[")
 
 
 def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:

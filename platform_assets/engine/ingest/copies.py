@@ -1,0 +1,80 @@
+"""Copies of delivered files, where Spark cannot read these themselves.
+
+Of some text it can only read lines. And who computes elsewhere, on a cluster or behind Spark Connect, does not see the
+landing folder of this machine, but the lake; what is read there is what was looked into here, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from platform_assets.lakehouse.storage.location import Location
+from platform_assets.records.line_copies import ENDING
+from platform_assets.sources.compressed import CompressionError
+from platform_assets.sources.content import ChangedError
+from platform_assets.sources.inspect import Inspection
+from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
+from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.lines import lines_of
+
+_CHUNK = 1 << 20
+
+
+class CopyError(Exception):
+    """A file cannot be copied, since it is not what it was when it was looked into.
+
+    Args:
+        file: which one.
+    """
+
+    def __init__(self, file: LandedFile) -> None:
+        super().__init__(file.path)
+        self.file = file
+
+
+@contextmanager
+def copies_for_spark(
+    seen: Mapping[LandedFile, Inspection],
+    refused: Collection[LandedFile],
+    folder: Location,
+    limits: Limits,
+    *,
+    of_all: bool,
+) -> Iterator[dict[LandedFile, Location]]:
+    """What Spark reads instead of some files, in a folder that is empty again afterwards.
+
+    Args:
+        seen: files that were looked into.
+        refused: those of them that need no copy.
+        folder: of the lake, where nothing else lies.
+        limits: of what is in a file.
+        of_all: whether Spark can read none of the files where they lie.
+
+    Raises:
+        CopyError: a file changed since it was looked into.
+    """
+    copies: dict[LandedFile, Location] = {}
+    try:
+        for file in (file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)):
+            as_lines = seen[file].is_read_as_lines
+            copies[file] = folder / f"{len(copies)}/{file.path}{ENDING if as_lines else ''}"
+            try:
+                copies[file].write_pieces(lines_of(file, limits) if as_lines else _content(file))
+            except (CompressionError, LimitError, *NOT_AS_LISTED) as error:
+                raise CopyError(file) from error
+        yield copies
+    finally:
+        if copies:
+            folder.remove(durable=False)
+
+
+def _content(file: LandedFile) -> Iterator[bytes]:
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            yield chunk
+    if digest.hexdigest() != file.sha256:
+        raise ChangedError
