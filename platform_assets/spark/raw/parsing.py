@@ -22,6 +22,7 @@ from platform_assets.records.line_copies import ENDING, MARKED
 from platform_assets.records.row_kinds import RECORD, VOID
 from platform_assets.spark.raw.casting import cast, is_cast, lost
 from platform_assets.spark.raw.delivered_digits import with_all_digits
+from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.reading import no_rows
 from platform_assets.spark.tables.row_hash import order_hash
 from platform_assets.spark.tables.schemas import raw_schema
@@ -140,7 +141,7 @@ def _located(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
 def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
     """The contract's columns typed beside the delivered fields, which are kept as `_as_delivered_<n>`."""
     absent = [name for name in contract.column_names if name not in layout.columns]
-    frame = frame.withColumns({name: F.lit(None).cast("string") for name in absent})
+    frame = with_columns(frame, {name: F.lit(None).cast("string") for name in absent})
     types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     extra = [name for name in layout.names if name not in contract.column_names]
     rescued = F.to_json(F.struct(*map(_named, extra))) if extra else F.lit(None).cast("string")
@@ -156,7 +157,7 @@ def _typed(frame: DataFrame, layout: Layout, contract: Contract) -> DataFrame:
         "_arrival",
         "_arrival_date",
     )
-    return located.withColumns({c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
+    return with_columns(located, {c.name: F.expr(cast(given, types[c.name], c.type)) for given, c in other})
 
 
 def _to_cast(contract: Contract, types: Mapping[str, str]) -> list[tuple[int, ContractColumn]]:

@@ -16,6 +16,7 @@ from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.spark.session.settings import refuse_other_settings
+from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
 from platform_assets.spark.tables.schemas import declared_types
 
@@ -76,4 +77,4 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> Non
 def _with_one_zero(frame: DataFrame) -> DataFrame:
     """Zero for minus zero: one number, also to a digest, but not to what divides by it or makes a text of it."""
     doubles = [field.name for field in frame.schema.fields if field.dataType == DoubleType()]
-    return frame.withColumns({name: F.col(name) + F.lit(0.0) for name in doubles}) if doubles else frame
+    return with_columns(frame, {name: F.col(name) + F.lit(0.0) for name in doubles})

@@ -1,0 +1,157 @@
+"""The platform on a Spark cluster by settings alone, which shares nothing with the driver but a lake in a bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from platform_assets.lakehouse.layout import Lake
+from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets_tests.support.cli.commands import run_apart, state
+from platform_assets_tests.support.cluster import Cluster, running_cluster
+from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.world import product, sale
+
+__all__ = ["state"]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
+
+DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """One for the tests of this module; each leaves it with two workers."""
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def landing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With the deliveries of three days, in several formats, and one by a name that is no plain word."""
+    landing = tmp_path / "landing"
+    monkeypatch.setenv("PLATFORM_LANDING", str(landing))
+    monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
+    rows = [product(n, DAYS[0], "MEAT") for n in (1, 2)]
+    put(landing, f"products/{DAYS[0]}/p.jsonl", "".join(json.dumps(row, default=str) + "\n" for row in rows))
+    for day in DAYS:
+        sales = [sale(int(day[-2:]) * 10 + n, 1 + n % 2, day) for n in range(4)]
+        header, lines = ",".join(sales[0]), "".join(",".join(map(str, row.values())) + "\n" for row in sales)
+        put(landing, f"transactions/{day}/all of {day} (1).csv", f"{header}\n{lines}")
+    return landing
+
+
+@pytest.fixture
+def elsewhere(cluster: Cluster, object_store: ObjectStore) -> Mapping[str, str]:
+    """Settings by which an installation computes on the cluster."""
+    return {
+        "PLATFORM_SPARK_MASTER": cluster.master,
+        "PLATFORM_LAKE": f"{object_store.url}/{uuid4().hex}/lake",
+        "PLATFORM_SPARK_CONF": json.dumps(cluster.conf()),
+    }
+
+
+def put(landing: Path, path: str, text: str) -> None:
+    file = landing / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def digests(place: str) -> Mapping[str, Mapping[str, str]]:
+    """Of every day, as its newest manifest says."""
+    lake, newest = Lake.at(place), dict[str, dict[str, str]]()
+    for _, publication in published(lake):
+        for change in manifest_of(lake, publication).tables:
+            newest.setdefault(change.table, {}).update(
+                {str(day): content.digest for day, content in change.days.items()}
+            )
+    return newest
+
+
+@pytest.fixture
+def alone(tmp_path: Path, landing: Path, state: Path) -> Mapping[str, Mapping[str, str]]:
+    """What one machine makes of the same deliveries."""
+    place = tmp_path / "alone"
+    ended = run_apart("refresh", PLATFORM_STATE=str(place), PLATFORM_LAKE=str(place / "lake"))
+    assert ended.code == 0, ended.err
+    return digests(str(place / "lake"))
+
+
+def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200"} | environment
+    return subprocess.Popen(
+        [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
+        env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def wait_for(what: Path, pattern: str, process: subprocess.Popen[str]) -> None:
+    """Until something lies in the bucket."""
+    until = time.monotonic() + 240
+    while not any(what.rglob(pattern)):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until, f"no {pattern} in {what}"
+        time.sleep(0.05)
+
+
+def folder_of(store: ObjectStore, settings: Mapping[str, str]) -> Path:
+    return store.folder / settings["PLATFORM_LAKE"].removeprefix(f"{store.url}/")
+
+
+def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
+    cluster: Cluster,
+    elsewhere: Mapping[str, str],
+    alone: Mapping[str, Mapping[str, str]],
+    object_store: ObjectStore,
+) -> None:
+    lake = folder_of(object_store, elsewhere)
+    process = start("refresh", environment=elsewhere)
+    wait_for(lake, "raw/transactions/**/*.parquet", process)
+    assert cluster.kill_executors(), "there was one to end"
+    wait_for(lake, "silver/**/*.parquet", process)
+    cluster.kill("first")
+    said, _ = process.communicate(timeout=400)
+    cluster.start_worker("third")
+    assert process.returncode == 0, said
+    assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+
+
+def test_a_driver_that_is_killed_loses_nothing(
+    elsewhere: Mapping[str, str],
+    alone: Mapping[str, Mapping[str, str]],
+    object_store: ObjectStore,
+) -> None:
+    process = start("refresh", environment=elsewhere)
+    wait_for(folder_of(object_store, elsewhere), "silver/**/*.parquet", process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    again = run_apart("refresh", **elsewhere)
+    assert again.code == 0, again.err
+    assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+
+
+def test_a_worker_without_room_is_told_before_any_work(
+    elsewhere: Mapping[str, str], landing: Path, state: Path
+) -> None:
+    greedy = json.loads(elsewhere["PLATFORM_SPARK_CONF"]) | {"spark.executor.memory": "900g"}
+    settings = {**elsewhere, "PLATFORM_SPARK_CONF": json.dumps(greedy), "PLATFORM_SPARK_WAIT_S": "3"}
+    said = run_apart("refresh", **settings)
+    assert said.code == 3
+    assert "gave no executor within 3 seconds" in said.err
+    assert "spark.executor.memory" in said.err
+    assert digests(elsewhere["PLATFORM_LAKE"]) == {}
+
+
+def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landing: Path, state: Path) -> None:
+    said = run_apart("refresh", **{**elsewhere, "PLATFORM_SPARK_MASTER": "spark://127.0.0.1:1"})
+    assert said.code == 3
+    assert "Spark does not start on spark://127.0.0.1:1" in said.err
+    assert "PLATFORM_SPARK_MASTER" in said.err

@@ -1,0 +1,153 @@
+"""A real Spark cluster for tests: a standalone master and two workers on this machine, from the installed PySpark.
+
+Workers belong to another user where that is possible, so that they and the driver share nothing but the lake: neither
+the landing folder, nor the state, nor Spark's own folders can be read by both.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyspark
+
+from platform_assets_tests.support.other_user import NOBODY
+
+HOME = Path(pyspark.__file__).parent
+_ANSWERS_WITHIN_S = 60
+_OF_ALL = {"spark.authenticate": "true", "spark.authenticate.secret": "a-secret-of-tests"}
+_PYTHON = "/usr/bin/python3"
+"""One that every user may start; for functions of ours that run on workers it has the version of the driver's."""
+
+
+@dataclass
+class Cluster:
+    """A running master with its workers.
+
+    Args:
+        master: its URL.
+        folder: of its logs, and of what workers write.
+    """
+
+    master: str
+    folder: Path
+    _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def conf(self, **more: str) -> Mapping[str, str]:
+        """What a driver says to Spark: executors as small as they can be, at this machine's own address."""
+        return {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.executor.memory": "600m",
+            "spark.executor.cores": "1",
+            "spark.ui.enabled": "false",
+        } | {**_OF_ALL, **more}
+
+    def start(self, name: str, *command: str) -> None:
+        """One of Spark's own programs, in a folder of its own."""
+        own = self.folder / name
+        own.mkdir(mode=0o777)
+        own.chmod(0o777)
+        user = NOBODY if is_readable_to_all(HOME) else None
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self._started[name] = subprocess.Popen(
+                [HOME / "bin" / "spark-class", *command],
+                cwd=own,
+                env={
+                    "PATH": os.environ["PATH"],
+                    "JAVA_HOME": os.environ.get("JAVA_HOME", ""),
+                    "HOME": str(own),
+                    "SPARK_HOME": str(HOME),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_LOCAL_DIRS": str(own),
+                    "SPARK_DAEMON_MEMORY": "128m",
+                    "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in _OF_ALL.items()),
+                    "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+                    "PYSPARK_PYTHON": _PYTHON,
+                },
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+            )
+
+    def start_worker(self, name: str) -> None:
+        """A worker with room for one executor."""
+        given = ("--cores", "1", "--memory", "700m", "--host", "127.0.0.1", "--webui-port", "0")
+        work = str(self.folder / name / "work")
+        self.start(name, "org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
+
+    def kill(self, name: str) -> None:
+        """End a program and all that it started, as if its machine were gone."""
+        process = self._started.pop(name)
+        for pid in (*self._children(process.pid), process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+    def kill_executors(self) -> int:
+        """End every executor that runs now; their workers start others. Returns how many there were."""
+        executors = [pid for process in self._started.values() for pid in self._children(process.pid)]
+        for pid in executors:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return len(executors)
+
+    def stop(self) -> None:
+        """All of it."""
+        for name in list(self._started):
+            self.kill(name)
+
+    @staticmethod
+    def _children(pid: int) -> list[int]:
+        children: list[int] = []
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with suppress(OSError):
+                children += map(int, (task / "children").read_text().split())
+        return [grandchild for child in children for grandchild in Cluster._children(child)] + children
+
+
+def is_readable_to_all(folder: Path) -> bool:
+    """Whether another user can read it, as root can find out."""
+    if os.geteuid() != 0:
+        return False
+    return all(place.stat().st_mode & 0o005 == 0o005 for place in (folder, *folder.parents))
+
+
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """Start a master and two workers, and stop them again."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o777)
+        cluster = Cluster(f"spark://127.0.0.1:{port}", Path(name))
+        try:
+            master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+            cluster.start("master", "org.apache.spark.deploy.master.Master", *master)
+            _wait(port)
+            for worker in ("first", "second"):
+                cluster.start_worker(worker)
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def _wait(port: int) -> None:
+    deadline = time.monotonic() + _ANSWERS_WITHIN_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"no Spark master at port {port}")
