@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from platform_assets.cli.app import COMMANDS, build
 from platform_assets_tests.support.cli.commands import TABLE
-from platform_assets_tests.support.cli.probe import PROBE
+from platform_assets_tests.support.cli.probe import PROBE, threads_asked_of_numpy
 
 COMPUTE = {"check", "demo", "up", "verify", "withdraw"}
 """Commands that start Spark or Dagster whatever is asked of them, or have no other use."""
@@ -74,6 +74,12 @@ def test_a_command_that_only_reads_imports_neither_dagster_nor_pyspark(published
     )
     assert ended.returncode in (0, 1), ended.stderr
     assert ended.stderr.splitlines()[-1].split()[1:] == sorted(allowed)
+
+
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("chosen", ["", "2"])
+def test_numpy_starts_no_threads_where_rows_are_read_unless_somebody_chose_so(chosen: str) -> None:
+    assert threads_asked_of_numpy("read", TABLE, chosen=chosen) == f"asked {chosen or '1'} left {chosen}"
 
 
 def test_the_help_of_a_command_imports_neither_sql_nor_arrow() -> None:

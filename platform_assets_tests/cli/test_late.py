@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from platform_assets_tests.support.cli.commands import Run, run, state
+from platform_assets_tests.support.cli.probe import threads_asked_of_numpy
 from platform_assets_tests.support.history import GOODS
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World, product
@@ -44,6 +45,11 @@ def test_rows_are_listed_with_how_late_or_how_far_ahead_they_came(run: Run) -> N
     assert "1 row waits till the day comes" in shown
     states = {row["day"]: (row["state"], row["days_late"]) for row in run("late", "list", "--json").json}
     assert states == {"2016-01-03": ("waiting", 366), "2018-01-03": ("ahead", -365)}
+
+
+@pytest.mark.usefixtures("world")
+def test_numpy_starts_no_threads_where_what_waits_is_read() -> None:
+    assert threads_asked_of_numpy("late", "list") == "asked 1 left "
 
 
 @pytest.mark.usefixtures("world")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.console import (
     UsageError,
     console,
@@ -46,7 +47,7 @@ def list_late(
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     from platform_assets.engine.late.queue import late_queue
 
-    with platform_to_look() as platform:
+    with platform_to_look() as platform, without_arithmetic():
         if table is not None:
             table = platform.catalogue[table].name
         queue = [rows for rows in late_queue(platform) if table in (None, rows.table)]

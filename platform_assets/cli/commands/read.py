@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.console import parse_days
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
@@ -37,6 +38,6 @@ def read(
     }
     title = f"{table}{f' on {days}' if days else ''}"
     head = {"table": table, "release": shown.number} if as_json else None
-    print_rows(
-        title, Rows(lake.table_path(table), snapshot.schema_string, files), limit, format, head, guard=guard_formulas
-    )
+    rows = Rows(lake.table_path(table), snapshot.schema_string, files)
+    with without_arithmetic():
+        print_rows(title, rows, limit, format, head, guard=guard_formulas)

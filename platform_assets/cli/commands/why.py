@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.commands.why_tree import origin_tree
 from platform_assets.cli.console import EXIT_LOOK, console, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.files_view import not_taken_lines
@@ -53,7 +54,7 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
-    with platform_to_look() as platform:
+    with platform_to_look() as platform, without_arithmetic():
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
         keeping = _keeping(explanation)
