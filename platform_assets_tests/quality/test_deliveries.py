@@ -44,8 +44,8 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
     assert contract.numbers["rows waiting"] == 1_200
     [finding] = contract.findings
     assert finding.message.endswith(
-        "of refused rows: deliver them again in order, as a-again.csv beside transactions/2017-05-02/a.csv, or take that "
-        "file out with `platform-assets withdraw transactions/2017-05-02/a.csv`"
+        "of refused rows: deliver them again in order, as a-again.csv beside transactions/2017-05-02/a.csv, or take "
+        "that file out with `platform-assets withdraw transactions/2017-05-02/a.csv`"
     )
     assert finding.expected == "every file and row as declared, at most 90 days after its day and 366 before it"
     assert finding.examples == (

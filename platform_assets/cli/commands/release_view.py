@@ -115,7 +115,7 @@ def _print_changes(changes: Sequence[DayDifference], amounts: AmountChanges, lim
     print_amounts(amounts, {table: [change.day for change in of_it] for table, of_it in by_table.items()})
     figures = [_figures(change, amounts) for change in changes[:limit]]
     # A column of nothing, or of the same in every row, would only ask what it is for.
-    last = ("figures",) if any(figures) else ()
+    last: tuple[str, ...] = ("figures",) if any(figures) else ()
     last += ("by releases",) if len({change.releases for change in changes}) > 1 else ()
     grid = new_grid("Day by day", ("table", "day", "rows", *last), ("rows",), ("table", "day", *last))
     for change, counted_anew in zip(changes, figures, strict=False):
