@@ -9,8 +9,12 @@ import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import published
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.lineage import amount_changes
 from platform_assets.operations.opening import open_platform
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run
 from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
@@ -89,6 +93,33 @@ def test_a_rollback_tells_them_before_it_is_done_and_after(run: Run, sold: Lake)
         assert "sum of cents 3,299 → 1,199" in said.out
     [change] = run("rollback", "--to", "1", "--dry-run", "--json").json["days"]
     assert change["sums"]["cents"] == {"before": 1199, "after": 3299}
+
+
+def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sold: Lake, tmp_path: Path) -> None:
+    days = {"list": [str(day(0)), str(day(1))]}
+    file = PlanFile.model_validate(
+        {"name": "mend", "reason": "a test", "owner": "ada", "tables": [SALES], "days": days}
+    )
+    with open_platform(load_settings()) as platform:
+        record = BackfillRecord.new(explain(platform, file)).model_copy(update={"state": "published"})
+        for release, publication in published(sold, after=-1):
+            done = record.model_copy(update={"release": release, "publication": publication})
+            write_record(sold, done.model_copy(update={"name": f"mend-{release}"}))
+    page = tmp_path / "record.html"
+    told = run("plan", "report", "mend-1", "--html", str(page)).out
+    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 |" in run("plan", "report", "mend-1").out
+    assert f"| {SALES} | 1 | 1 | 2 | 3 |" in run("plan", "report", "mend-1").out
+    html = page.read_text()
+    assert '<td>price</td><td class="n">11.99</td><td class="n">32.99</td>' in html, told
+    assert "othing changed" not in html
+    publish(sold, staged_manifest(sold, {SALES: {day(1): [("b", 299), ("c", 1_000), ("d", 2_000)]}}))
+    with open_platform(load_settings()) as platform:
+        [(release, publication)] = published(sold, after=1)
+        again = {"name": "again", "release": release, "publication": publication}
+        write_record(sold, record.model_copy(update=again))
+    assert "Nothing changed: 1 day of tables came out as they were." in run("plan", "report", "again").out
+    run("plan", "report", "again", "--html", str(page))
+    assert "Nothing changed: all its days came out as they were." in page.read_text()
 
 
 def test_of_a_day_that_was_not_there_before_all_is_new(run: Run, sold: Lake) -> None:
