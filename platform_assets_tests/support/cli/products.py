@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import date
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ def publish_on_paper(
     days: dict[date, DayContent],
     publication: str = "",
     author: Author = A_TEST,
-    arrivals: Collection[Arrival] = (),
+    arrivals: Sequence[Arrival] = (),
     **values: object,
 ) -> None:
     """A publication of days as they are given, and of the arrivals that they came with."""
@@ -61,7 +61,7 @@ def computed(platform: Platform, table: str) -> dict[date, DayContent]:
     return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
 
 
-def deliver(settings: Settings, day: date, rows: int, arrival: str = "", arrivals: Collection[Arrival] = ()) -> None:
+def deliver(settings: Settings, day: date, rows: int, arrival: str = "", arrivals: Sequence[Arrival] = ()) -> None:
     """So many rows in all for a raw day, of which only the file they came from is written down."""
     publication = new_publication()
     path = f"{publication}/event_date={day}/part-0.parquet"
