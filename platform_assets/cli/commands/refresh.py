@@ -12,7 +12,7 @@ import typer
 
 from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
 from platform_assets.cli.commands.refresh_view import outcome_of
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.keys import parse_keys
 from platform_assets.cli.options import AsJson, Days, Only
@@ -20,7 +20,7 @@ from platform_assets.cli.plan_view import (
     plan_json,
 )
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import ended_json
+from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand
 from platform_assets.cli.told_files import print_left_anew
 from platform_assets.contracts import Catalogue
@@ -98,7 +98,7 @@ def refresh(
             console.print(f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute.")
         outcome.print({(day.hold.table, str(day.hold.day)) for day in after.held})
         for rollback in after.ended:
-            say("[yellow]look[/]", rollback.sentence)
+            print_ended(rollback)
         print_held(after.held, in_short=True)
         print_left_anew(platform.settings.state, after.problems, refused, told)
     if outcome.wants_a_look or after.held or after.problems or refused:

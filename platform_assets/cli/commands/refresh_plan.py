@@ -21,7 +21,7 @@ from platform_assets.cli.plan_view import (
     plan_json,
     protected_lines,
 )
-from platform_assets.cli.rollback_view import ended_json, may_end_lines
+from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
 from platform_assets.cli.told_files import print_left_anew
 from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import Delivered, delivered
@@ -194,7 +194,7 @@ def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, p
 def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> None:
     """Which rollbacks the plan ends, or may."""
     for rollback in ending:
-        say("[yellow]look[/]", rollback.sentence)
+        print_ended(rollback)
     if plan.intakes:
         known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
         made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])
