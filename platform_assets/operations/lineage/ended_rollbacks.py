@@ -71,7 +71,8 @@ class EndedRollback:
         if self.files:
             return f"{self.name} {ends} because {_named(self.files)} changed {it}; what it had taken back counts again"
         if self.withdrawn:
-            return f"{self.name} {ends} because {_gone(self.withdrawn)}; what it had taken back and was not withdrawn counts again"
+            rest = "what it had taken back and was not withdrawn counts again"
+            return f"{self.name} {ends} because {_gone(self.withdrawn)}; {rest}"
         if self.by:
             return f"{self.name} ended with release {self.by.release} by {self.by.who}: {self.by.why}"
         return f"{self.name} ends once that is computed; no file is new since"
