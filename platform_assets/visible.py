@@ -8,6 +8,7 @@ where Markdown is understood, `as_chat` for a message to a chat. The command lin
 from __future__ import annotations
 
 import re
+import shlex
 
 _UNSEEN = (
     r"\x00-\x1f\x7f-\x9f"  # controls: what a terminal takes for commands, and line breaks
@@ -58,3 +59,9 @@ def _written_out(character: str) -> str:
     if code <= 0x7F:
         return _SHORT.get(character, f"\\x{code:02x}")
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def for_shell(text: str) -> str:
+    """Text for a shell, also where it would act on a terminal: then as the escapes that shells read as well."""
+    plain = text.replace("\\", "\\\\").replace("'", "\\'")
+    return shlex.quote(text) if visible(text) == text else f"$'{visible(plain)}'"

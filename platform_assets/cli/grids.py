@@ -42,8 +42,8 @@ class _Column:
 class Grid:
     """A table whose numbers and names are never cut.
 
-    Where its columns do not fit side by side, the first has a line of its own with the others below; where those do not
-    fit either, all stand one below another.
+    Where its columns do not fit side by side, the first has a line of its own with the others below, once for rows in
+    turn that have the same, and all but numbers may be folded; where that does not do, all stand one below another.
 
     Args:
         title: above it, in Rich's markup.
@@ -71,30 +71,43 @@ class Grid:
         def side_by_side(row: Sequence[Text]) -> Iterator[Segment]:
             yield from _lines(console, columns, row, widths, _MARGIN)
 
+        above = ""
+
         def below_the_first(row: Sequence[Text]) -> Iterator[Segment]:
-            yield from _lines(console, columns[:1], row[:1], [width - _MARGIN], _MARGIN)
+            nonlocal above
+            if row[0].plain != above:
+                yield from _lines(console, columns[:1], row[:1], [width - _MARGIN], _MARGIN)
+            above = row[0].plain
             yield from _lines(console, columns[1:], row[1:], widths, _INDENT)
 
         if widths := _fitted(columns, rows, width - _MARGIN):
             yield from _headed(columns, rows, side_by_side, _taken(widths))
-        elif columns[0].name and (widths := _fitted(columns[1:], [row[1:] for row in rows], width - _INDENT)):
+        elif columns[0].name and (
+            widths := _fitted(columns[1:], others := [row[1:] for row in rows], width - _INDENT)
+            or _fitted(columns[1:], others, width - _INDENT, fold=True)
+        ):
             yield from _headed(columns, rows, below_the_first, _INDENT - _MARGIN + _taken(widths))
         else:
             yield from _upright(console, columns, rows, width)
 
 
 class Entries:
-    """A list without headings: of each entry its number, and beside it what there is to say of it."""
+    """A list without headings: of each entry its number or name, and beside it what there is to say of it.
 
-    def __init__(self) -> None:
+    Args:
+        are_named: whether they have names, which are aligned at the left.
+    """
+
+    def __init__(self, *, are_named: bool = False) -> None:
         self._entries: list[tuple[str, str]] = []
+        self._first = _Column("", is_right=not are_named, is_whole=True)
 
     def add(self, number: str, *lines: str) -> None:
         """An entry, its lines in Rich's markup."""
         self._entries.append((number, "\n".join(lines)))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        columns = [_Column("", True, True), _Column("", False, False)]
+        columns = [self._first, _Column("", False, False)]
         first = max((len(number) for number, _ in self._entries), default=0)
         widths = [first, max(options.max_width - first - _BETWEEN, 1)]
         for number, lines in self._entries:
@@ -114,15 +127,22 @@ def new_grid(title: str, names: Iterable[str], right: Collection[str] = (), whol
     return Grid(title, [_Column(name, name in right, name in whole or name in right) for name in names])
 
 
-def _fitted(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int]:
-    """The width of each column, with which all fit side by side into so many characters; none where they do not."""
+def _fitted(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int, *, fold: bool = False) -> list[int]:
+    """The width of each column, with which all fit side by side into so many characters; none where they do not.
+
+    Args:
+        columns: from left to right.
+        rows: of them.
+        width: characters.
+        fold: whether all but numbers may be folded between words.
+    """
     least: list[int] = []
     most: list[int] = []
     for number, column in enumerate(columns):
         texts = [column.name, *(row[number].plain for row in rows)]
         most.append(max(cell_len(line) for text in texts for line in text.split("\n")))
         longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
-        least.append(most[-1] if column.is_whole else min(longest, _LONGEST_WORD))
+        least.append(most[-1] if column.is_right or (column.is_whole and not fold) else min(longest, _LONGEST_WORD))
     left = width - _taken(least)
     if left < 0:
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from platform_assets.cli.console import say
 from platform_assets.contracts import Catalogue
 from platform_assets.planning.plan import Intake
 
@@ -23,6 +24,11 @@ def may_end_lines(
             yield f"{rollback.name} ends if what is taken for {' or '.join(waits)} touches {it}"
 
 
+def print_ended(rollback: EndedRollback) -> None:
+    """That a rollback ends or ended; only a note where what it was about was withdrawn."""
+    say("[bold]note[/]" if rollback.is_done else "[yellow]look[/]", rollback.sentence)
+
+
 def ended_json(rollback: EndedRollback) -> dict[str, Any]:
     """The same for programs."""
     return {
@@ -31,5 +37,6 @@ def ended_json(rollback: EndedRollback) -> dict[str, Any]:
         "rollback": rollback.rollback.publication,
         "release": rollback.rollback.release,
         "files": list(rollback.files),
+        "withdrawn": list(rollback.withdrawn),
         "ended_by": rollback.by.publication if rollback.by else None,
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from platform_assets.contracts.columns import Column
 from platform_assets.contracts.table import Contract
 
 
 def amounts(contract: Contract) -> tuple[str, ...]:
-    """Columns whose sums tell something: decimals and whole numbers that neither name a thing nor are sensitive."""
+    """Columns whose sums tell something: additive decimals and whole numbers, neither names of things nor sensitive."""
     return tuple(
         column.name
         for column in contract.columns
@@ -14,4 +15,14 @@ def amounts(contract: Contract) -> tuple[str, ...]:
         and column.name not in contract.key
         and not column.name.endswith("_id")
         and not column.sensitive
+        and column.additive
     )
+
+
+def why_no_sum(column: Column) -> str | None:
+    """Why a column cannot be summed though somebody names it; None where it can."""
+    if not column.additive:
+        return "its contract declares it additive=False"
+    if not column.type.startswith(("decimal", "int", "long", "double")):
+        return f"it is a {column.type}"
+    return None

@@ -38,6 +38,8 @@ class Column:
         made_from: columns it is computed from, as `<layer>.<table>.<column>`, for the lineage people look at. Left out
             where a column of an input only keeps its name.
         may_be_absent: files of a raw table may lack it, and it is null in their rows; no file may lack any other.
+        additive: False for a non-additive measure, as a temperature, price, rate or share: its sum over rows says
+            nothing, so none is shown anywhere. Keys, names that end in `_id` and sensitive columns are never summed.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Column:
     sensitive: bool = False
     made_from: tuple[str, ...] = ()
     may_be_absent: bool = False
+    additive: bool = True
 
     def __post_init__(self) -> None:
         check_declaration(self, f"The column {self.name!r}", self._problems)

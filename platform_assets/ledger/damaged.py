@@ -26,6 +26,7 @@ _HEADER = b"SQLite format 3\0"
 _OF_PEOPLE = (
     schema.decisions,
     schema.holds,
+    schema.ended_holds,
     schema.told_held,
     schema.told_runs,
     schema.told_heads,

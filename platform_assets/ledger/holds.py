@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from datetime import UTC, date, datetime
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, bindparam, insert, literal, select
 
 from platform_assets.failpoints import failpoint
 from platform_assets.ledger.queries import Row, delete_each, insert_all, made_last_by
 from platform_assets.ledger.refused import with_columns, without_columns
-from platform_assets.ledger.schema import days, holds
+from platform_assets.ledger.schema import days, ended_holds, holds
 from platform_assets.planning.rollback import TableDay, back_again
 from platform_assets.records.code_version import Version
+from platform_assets.records.ended_hold import EndedHold
 from platform_assets.records.history import ROLL_BACK, Hold, PublicationRecord
 from platform_assets.records.refused import Attempt
 
 _KEY = [column.name for column in holds.primary_key]
+
+
+def end(connection: Connection, keys: Sequence[Row]) -> None:
+    """Lift the holds that have the values of one of the keys, all of which name the same columns.
+
+    What ended stays on record of its day, and holds nothing.
+    """
+    if not keys:
+        return
+    matches = [holds.c[name] == bindparam(f"key_{name}") for name in keys[0]]
+    names = [column.name for column in holds.columns]
+    now = literal(datetime.now(UTC), ended_holds.c.ended_at.type)
+    kept = select(*(holds.c[name] for name in names), now).where(*matches)
+    bound = [{f"key_{name}": value for name, value in key.items()} for key in keys]
+    connection.execute(insert(ended_holds).from_select([*names, "ended_at"], kept), bound)
+    delete_each(connection, holds, keys)
+
+
+def lift_read(connection: Connection, read: Iterable[Hold]) -> None:
+    """Lift exactly these holds, as somebody read them."""
+    key = [*_KEY, "created_at"]
+    end(connection, [{name: row[name] for name in key} for row in map(with_columns, read)])
+
+
+def ended_of_day(table: str, day: date) -> Select[Any]:
+    """The holds of a day that ended, in the order in which they did."""
+    ended = ended_holds.c
+    asked = select(*(ended[column.name] for column in holds.columns), ended.ended_at)
+    return asked.where(ended.table == table, ended.day == day).order_by(ended.id)
+
+
+def to_ended(row: Mapping[Any, Any]) -> EndedHold:
+    """What one of its rows is of."""
+    fields = without_columns(row)
+    return EndedHold(ended_at=fields.pop("ended_at"), hold=Hold(**fields))
 
 
 def renew(connection: Connection, given: Iterable[Hold]) -> None:
@@ -41,8 +79,8 @@ def hold_put_back(connection: Connection, rollback: PublicationRecord, among: Co
     kept = {key: refused for key, refused in rollback.refuses.items() if key in among and key in last}
     by_people = [{"table": table, "day": day, "gate": ROLL_BACK} for table, day in kept]
     by_anybody = [{"table": table, "day": day} for (table, day), refused in kept.items() if not refused]
-    delete_each(connection, holds, by_people)
-    delete_each(connection, holds, by_anybody)
+    end(connection, by_people)
+    end(connection, by_anybody)
     reason = f"rolled back by {rollback.who}: {rollback.why}"
     renew(
         connection,
@@ -80,7 +118,7 @@ def drop_contradicted(connection: Connection, touched: Set[TableDay], published:
             tried = [hold.refused for hold in of_it if isinstance(hold.refused, Attempt)]
             again = back_again(tried, fingerprint, Version(*made_by)) if fingerprint else ()
             gone += [hold for hold in of_it if hold.refused in again]
-    delete_each(connection, holds, [_key(with_columns(hold)) for hold in gone])
+    end(connection, [_key(with_columns(hold)) for hold in gone])
     return tuple(hold for hold in gone if hold.is_of_good_content)
 
 

@@ -15,17 +15,18 @@ from platform_assets.ledger import queries, schema
 from platform_assets.ledger.database import Database, copied_database, open_database
 from platform_assets.ledger.decisions import D, append, chain_head, decided, entries
 from platform_assets.ledger.errors import LedgerError
-from platform_assets.ledger.holds import renew
+from platform_assets.ledger.holds import ended_of_day, lift_read, renew, to_ended
 from platform_assets.ledger.indexing import index
 from platform_assets.ledger.notes import Notes
 from platform_assets.ledger.outbox import Outbox
-from platform_assets.ledger.queries import delete_each, insert_new, to_arrival, to_day
-from platform_assets.ledger.refused import with_columns, without_columns
+from platform_assets.ledger.queries import insert_new, to_arrival, to_day
+from platform_assets.ledger.refused import without_columns
 from platform_assets.ledger.timings import Timings
 from platform_assets.planning.fingerprints import View
 from platform_assets.planning.reasons import Revision
 from platform_assets.records.chain import Entry, Head
 from platform_assets.records.decisions import Decision
+from platform_assets.records.ended_hold import EndedHold
 from platform_assets.records.history import ArrivalRecord, DayFigures, DayMark, DayRecord, Hold, PublicationRecord
 
 
@@ -116,8 +117,8 @@ class Ledger:
         with self._database.writing() as connection:
             held = connection.execute(select(schema.holds)).mappings() if lift else ()
             lifted = tuple(Hold(**without_columns(row)) for row in held)
-            if lifted:
-                connection.execute(delete(schema.holds))
+            for table in (schema.holds, schema.ended_holds) if lift else ():
+                connection.execute(delete(table))
             return (*lifted, *index(connection, forget, records).lifted)
 
     def indexed(self) -> dict[str, int]:
@@ -277,10 +278,12 @@ class Ledger:
 
         The days are then stale if their input says so.
         """
-        key = [*(column.name for column in schema.holds.primary_key), "created_at"]
         with self._database.writing() as connection:
-            rows = map(with_columns, holds)
-            delete_each(connection, schema.holds, [{name: row[name] for name in key} for row in rows])
+            lift_read(connection, holds)
+
+    def ended_holds(self, table: str, day: date) -> tuple[EndedHold, ...]:
+        """What a day was held for and is no longer, in the order in which it ended."""
+        return tuple(map(to_ended, self._database.rows(ended_of_day(table, day))))
 
     def holds(self, table: str | None = None) -> tuple[Hold, ...]:
         """What is held, by table and day, oldest first."""

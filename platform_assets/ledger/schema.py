@@ -171,6 +171,16 @@ holds = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
+ended_holds = Table(
+    "ledger_ended_holds",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    # As they were when they ended.
+    *(Column(column.name, column.type, nullable=False) for column in holds.columns),
+    Column("ended_at", UtcDateTime, nullable=False),
+    Index("ix_ledger_ended_holds_table_day", "table", "day"),
+)
+
 
 decisions = Table(
     "ledger_decisions",

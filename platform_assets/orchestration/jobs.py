@@ -82,7 +82,7 @@ def refresh_tables(
         for table, days in result.struck.items():
             context.log.info(f"{table}: {counted(len(days), 'day')} struck: {result.why_struck}")
         for rollback in ended_rollbacks(opened, stood):
-            context.log.warning(visible(rollback.sentence))
+            (context.log.info if rollback.is_done else context.log.warning)(visible(rollback.sentence))
         if result.by_people:
             context.log.warning(describe_by_people(result.by_people))
         log_freshness(context, opened)

@@ -38,7 +38,7 @@ class LateRows:
         arrival_date: when it arrived.
         day: of the rows.
         rows: how many.
-        amounts: sum of every decimal column.
+        amounts: sum of every decimal among the amounts of the contract.
         state: whether they wait for a decision, or being ahead for their day, were refused by a person, or their
             arrival was withdrawn.
         decided: who refused them and why.

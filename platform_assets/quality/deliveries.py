@@ -8,6 +8,7 @@ from datetime import date
 
 from platform_assets.contracts import Contract
 from platform_assets.quality.findings import Checked, Finding, Numbers, checked
+from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
 
@@ -66,11 +67,13 @@ def _contract(contract: Contract, day: date, arrivals: Collection[Arrival]) -> C
         if arrival.refused
     ]
     examples += [f"{arrival.path}: {counted(arrival.late, 'row', 'wait')}" for arrival in arrivals if arrival.late]
+    in_part = [arrival for arrival in arrivals if arrival.refused and not arrival.reason]
+    todo = f"; of refused rows: {remedy(in_part)}" if in_part else ""
     finding = Finding(
         check="contract",
         day=day,
         severity="warn",
-        message=f"{contract.name}, delivered on {day}: {summary}; first {examples[0]}",
+        message=f"{contract.name}, delivered on {day}: {summary}; first {examples[0]}{todo}",
         expected=f"every file and row as declared, at most {contract.restatement_window_days} days after its day and "
         f"{contract.ahead_days} before it" + (", and none of a day that is protected" if contract.protected else ""),
         actual=summary,

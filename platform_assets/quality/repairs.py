@@ -7,6 +7,9 @@ from pathlib import PurePosixPath
 
 from platform_assets.contracts.landing import COMPRESSED
 from platform_assets.records.history import ArrivalRecord
+from platform_assets.records.manifest import Arrival
+from platform_assets.visible import for_shell
+from platform_assets.words import counted
 
 
 def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) -> tuple[ArrivalRecord, ...]:
@@ -29,6 +32,22 @@ def repaired_by(refused: ArrivalRecord, delivered: Collection[ArrivalRecord]) ->
     )
     missing = refused.landed - refused.taken - refused.late - refused.erased
     return later if sum(other.taken + other.late for other in later) >= max(missing, 1) else ()
+
+
+def remedy(refused: Collection[Arrival]) -> str:
+    """What to do about rows that were refused of files of which others were taken, with one of the files as an example.
+
+    Args:
+        refused: files, at least one.
+    """
+    path = max(refused, key=lambda file: file.refused).path
+    stem = _stem(path)
+    again = f"{stem}-again{PurePosixPath(path).name.removeprefix(stem)}"
+    others = f" (and {counted(len(refused) - 1, 'other file')} likewise)" if len(refused) > 1 else ""
+    return (
+        f"deliver them again in order, as {again} beside {path}{others}, or take that file out with "
+        f"`platform-assets withdraw {for_shell(path)}`"
+    )
 
 
 def _goes_on(path: str, before: str) -> bool:

@@ -9,11 +9,15 @@ import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
+from platform_assets.lakehouse.releases import published
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.record import BackfillRecord, write_record
 from platform_assets.operations.lineage import amount_changes
 from platform_assets.operations.opening import open_platform
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.own_domain import PACKAGE, importable, write_domain
+from platform_assets_tests.support.own_domain import PACKAGE, forget, importable, write_domain
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import SALES, day, staged_manifest
 
@@ -55,23 +59,74 @@ def test_a_difference_tells_the_amounts_that_differ(run: Run, sold: Lake) -> Non
     [back] = run("release", "diff", "1", "0", "--json").json["changes"]
     assert back["sums"]["cents"] == dict(zip(("after", "before"), change["sums"]["cents"].values(), strict=True))
     text = run("release", "diff", "0", "1").out
-    assert "cents 1,199 → 3,299" in text
+    assert "sum of cents 1,199 → 3,299" in text
     assert text.count("price ") == 2, "of the table and of its day"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_release_and_a_difference_are_grids_at_any_width_with_rows_and_amounts(
+    run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    [change] = run("release", "show", "--json").json["changes"]
+    assert change["sums"]["price"] == {"before": "11.99", "after": "32.99"}
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for command in (["show"], ["diff", "0"]):
+        lines = run("release", *command).out.splitlines()
+        assert max(map(len, lines)) <= columns
+        assert next(line.split() for line in lines if " price " in line)[-4:] == ["price", "11.99", "32.99", "+21.00"]
+        assert len([line for line in lines if "2 → 3" in line]) == 3, "of the table, of its day, in all"
+        assert sum(set(line.strip()) == {"─"} for line in lines) >= 3, "no column stands upright"
+
+
+def test_a_measure_that_is_not_additive_is_summed_nowhere(run: Run, sold: Lake, tmp_path: Path) -> None:
+    contracts = tmp_path / PACKAGE / "contracts.py"
+    contracts.write_text(contracts.read_text().replace('"Of it."', '"Of it.", additive=False'))
+    forget()
+    for command in (["release", "diff", "0", "1"], ["rollback", "--to", "0", "--dry-run"]):
+        said = run(*command)
+        assert ("sum of price" in said.out, "cents" in said.out, said.err) == (True, False, "")
 
 
 def test_a_rollback_tells_them_before_it_is_done_and_after(run: Run, sold: Lake) -> None:
     for more in (["--dry-run"], ["--reason", "a wrong price"]):
         said = run("rollback", "--to", "0", *more)
-        assert "cents 3,299 → 1,199" in said.out
+        assert "sum of cents 3,299 → 1,199" in said.out
     [change] = run("rollback", "--to", "1", "--dry-run", "--json").json["days"]
     assert change["sums"]["cents"] == {"before": 1199, "after": 3299}
+
+
+def test_the_report_of_a_plan_tells_them_and_where_nothing_changed(run: Run, sold: Lake, tmp_path: Path) -> None:
+    days = {"list": [str(day(0)), str(day(1))]}
+    file = PlanFile.model_validate(
+        {"name": "mend", "reason": "a test", "owner": "ada", "tables": [SALES], "days": days}
+    )
+    with open_platform(load_settings()) as platform:
+        record = BackfillRecord.new(explain(platform, file)).model_copy(update={"state": "published"})
+        for release, publication in published(sold, after=-1):
+            done = record.model_copy(update={"release": release, "publication": publication})
+            write_record(sold, done.model_copy(update={"name": f"mend-{release}"}))
+    page = tmp_path / "record.html"
+    told = run("plan", "report", "mend-1", "--html", str(page)).out
+    assert f"| {SALES} | price | 11.99 | 32.99 | +21.00 |" in run("plan", "report", "mend-1").out
+    assert f"| {SALES} | 1 | 1 | 2 | 3 |" in run("plan", "report", "mend-1").out
+    html = page.read_text()
+    assert '<td>price</td><td class="n">11.99</td><td class="n">32.99</td>' in html, told
+    assert "othing changed" not in html
+    publish(sold, staged_manifest(sold, {SALES: {day(1): [("b", 299), ("c", 1_000), ("d", 2_000)]}}))
+    with open_platform(load_settings()) as platform:
+        [(release, publication)] = published(sold, after=1)
+        again = {"name": "again", "release": release, "publication": publication}
+        write_record(sold, record.model_copy(update=again))
+    assert "Nothing changed: 1 day of tables came out as they were." in run("plan", "report", "again").out
+    run("plan", "report", "again", "--html", str(page))
+    assert "Nothing changed: all its days came out as they were." in page.read_text()
 
 
 def test_of_a_day_that_was_not_there_before_all_is_new(run: Run, sold: Lake) -> None:
     publish(sold, staged_manifest(sold, {SALES: {day(2): [("z", 5)]}}))
     [change] = run("release", "diff", "1", "2", "--json").json["changes"]
     assert change["sums"]["cents"] == {"before": None, "after": 5}
-    assert "cents not there → 5" in run("release", "diff", "1", "2").out
+    assert "sum of cents not there → 5" in run("release", "diff", "1", "2").out
 
 
 def test_what_cannot_be_read_or_is_too_much_is_said(run: Run, sold: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,11 @@ from platform_assets.lakehouse.delta import commits
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import publish
 from platform_assets.operations.opening import open_platform
+from platform_assets.records.history import Hold
+from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings, load_settings
 from platform_assets_tests.support.cli.commands import TABLE, Run
-from platform_assets_tests.support.cli.products import SILVER
+from platform_assets_tests.support.cli.products import SILVER, computed
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.shelf import day, rows_of, staged_manifest
 
@@ -129,3 +131,18 @@ def test_a_lake_that_was_moved_works_on(
     assert run("read", TABLE, "--format", "csv").out == before
     more(load_settings())
     assert run("audit", "verify").code == 0
+
+
+def test_the_life_of_a_day_has_its_holds_also_once_they_ended(run: Run, products: Settings) -> None:
+    with open_platform(products) as platform:
+        refused = Attempt(computed(platform, SILVER)[DAY].fingerprint, platform.version(SILVER))
+        held = Hold(SILVER, DAY, refused, "volume", "too few rows", "a run", datetime.now(UTC))
+        platform.ledger.hold([held])
+        assert "held by volume, run a run: too few rows" in run("audit", "show", SILVER, str(DAY)).out
+        platform.ledger.drop([held])
+        assert platform.ledger.holds() == ()
+    *_, was, over = run("audit", "show", SILVER, str(DAY)).out.strip().splitlines()
+    assert was.endswith("held by volume, run a run: too few rows")
+    assert f"held no longer by volume, as since {held.created_at:%Y-%m-%d %H:%M:%S} UTC" in over
+    *_, hold, ended = run("audit", "show", SILVER, str(DAY), "--json").json
+    assert (hold["event"], ended["event"], ended["reason"]) == ("hold", "hold ended", "too few rows")

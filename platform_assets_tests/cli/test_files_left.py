@@ -92,6 +92,35 @@ def test_files_that_were_replaced_are_told_once_by_refresh_and_one_by_one_on_dem
     assert (done.code, "Nothing to do" in done.out) == (0, True)
 
 
+def test_what_one_refresh_told_the_next_ones_count_and_what_is_new_they_tell_in_full(
+    run: Run, products: Settings
+) -> None:
+    def told() -> list[str]:
+        said = run("refresh", SILVER)
+        assert said.code == 1, "it waits for a person all the same"
+        return [line for line in said.out.splitlines() if "status --files" in line or FOLDER in line]
+
+    stay(products, delivered("bad.csv", 0, reason="lacks the column 'id'"))
+    replaced = lies_there(products, "a.csv")
+    take(products, delivered("a.csv"))
+    assert [FOLDER in line for line in told()] == [True, True, False], "refused, not taken, in all 2 files"
+    as_before = "not taken 2 files as an earlier refresh told: `platform-assets status --files` lists each"
+    [line] = told()
+    assert line.startswith(as_before)
+    assert len(run("refresh", SILVER, "--json").json["landing"]) == 1
+    assert sum(FOLDER in line for line in run("status").out.splitlines()) == 2, "status tells all"
+    lies_there(products, "notes.txt")
+    new, line = told()
+    assert f"{FOLDER}/notes.txt has the unknown ending" in new
+    assert line.startswith(as_before)
+    replaced.write_text("something else again")
+    os.utime(replaced, (time.time() - 60,) * 2)
+    (products.state / "told.json").write_text("{[")
+    assert sum(FOLDER in line for line in told()) == 3, "what is remembered can be lost"
+    [line] = told()
+    assert line.startswith("not taken 3 files as")
+
+
 def test_a_replaced_file_of_a_day_is_told_by_why(run: Run, products: Settings) -> None:
     for name in ("good.csv", "other.csv"):
         arrive(products, name, 2)

@@ -70,6 +70,23 @@ def test_where_columns_do_not_fit_the_first_stands_above_the_others() -> None:
     ]
 
 
+def test_rows_in_turn_of_one_first_value_have_it_above_them_once() -> None:
+    grid = new_grid("Days", ("table", "day", "figures"), whole=("table", "day", "figures"))
+    for day in ("2017-05-30", "2017-05-31"):
+        grid.add_row("gold.daily_sales", day, "sum of net 1 → 2")
+    grid.add_row("gold.weekly_sales", "2017-05-31", "sum of net 1 → 2")
+
+    def shown(width: int) -> list[str]:
+        out = StringIO()
+        Console(file=out, width=width).print(grid)
+        return [line.strip() for line in out.getvalue().splitlines()[5:]]
+
+    day = "2017-05-30  sum of net 1 → 2"
+    later = day.replace("-30", "-31")
+    assert shown(34) == ["gold.daily_sales", day, later, "gold.weekly_sales", later, ""]
+    assert shown(28)[:3] == ["gold.daily_sales", "2017-05-30  sum of net 1", "→ 2"], "folded rather than upright"
+
+
 def test_narrow_terminals_get_a_line_for_each_value_that_there_is() -> None:
     lines = printed(24, ROWS[1:]).splitlines()
     assert lines == ["Tables", "table   gold.daily_sales", "newest  2017-05-30", "rows    87,544", ""]

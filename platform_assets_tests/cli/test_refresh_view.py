@@ -45,7 +45,13 @@ def test_what_was_refused_is_said_and_wants_a_look(capsys: pytest.CaptureFixture
     outcome.print()
     said = " ".join(capsys.readouterr().out.split())
     assert "refused sales/2017-01-01/0.csv.gz (and 611 other files likewise) has the unknown ending '.gz'" in said
-    assert "refused 2 of 10 rows delivered for raw.sales: `platform-assets read refused.sales` shows them" in said
+    assert (
+        "refused 2 of 10 rows delivered for raw.sales: `platform-assets read refused.sales` shows them; deliver" in said
+    )
+    assert (
+        "deliver them again in order, as a-again.csv beside sales/2017-01-01/a.csv, or take that file out with" in said
+    )
+    assert "`platform-assets withdraw sales/2017-01-01/a.csv`" in said
     assert "2 files taken. Done in 1.0 s." in said
     assert len(outcome.json()["refused_files"]) == 612
 

@@ -10,10 +10,11 @@ import pytest
 from platform_assets.operations.lineage.ended_rollbacks import ended_rollbacks
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
+from platform_assets.records.manifest import Arrival
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.cli.products import DAY, SILVER, arrive, compute, computed
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, arrive, compute, computed, deliver
 
 
 @pytest.fixture
@@ -58,6 +59,41 @@ def test_a_file_that_ends_a_rollback_is_named_by_the_plan_and_by_why_before_and_
     assert run("why", SILVER, str(DAY), "--json").json["rollback_ended"]["files"] == [other]
     compute(put_back)
     assert "rollback" not in run("why", SILVER, str(DAY)).out, "what came after that is no news of it"
+
+
+def withdraw(settings: Settings, path: str, still_there: str) -> None:
+    """A file taken out again, as a publication has it: its rows, or those of another, still lie in the raw day."""
+    gone = Arrival(
+        table=RAW, path=f"w/{path}", arrival_date=DAY, size=1, sha256="w", modified_ns=1, kind="withdrawal", origin=path
+    )
+    deliver(settings, DAY, 4, still_there, [gone])
+
+
+def test_what_was_rolled_back_and_then_withdrawn_is_a_note_and_no_warning(run: Run, put_back: Settings) -> None:
+    bad = f"products/{DAY}/bad.csv"
+    withdraw(put_back, bad, bad)
+    said = words(run("refresh", "--explain").out)
+    assert f"note {bad} was withdrawn, so {NAME} is no longer needed: its days are computed without it" in said
+    assert "look" not in said
+    assert run("refresh", "--explain", "--json").json["rollbacks_ending"][0]["withdrawn"] == [bad]
+    with open_platform(put_back) as platform:
+        stood = platform.ledger.holds()
+        compute(put_back)
+        platform.ledger.drop(stood)
+        [ended] = ended_rollbacks(platform, stood)
+    assert ended.is_done
+    assert "is no longer" not in ended.sentence
+    assert "was no longer needed: its days were computed without it" in words(run("why", SILVER, str(DAY)).out)
+
+
+def test_where_another_file_was_withdrawn_what_was_rolled_back_counts_again(run: Run, put_back: Settings) -> None:
+    good = f"products/{DAY}/good.csv"
+    withdraw(put_back, good, f"products/{DAY}/bad.csv")
+    said = words(run("refresh", "--explain").out)
+    assert f"look {NAME} ends once that is computed" in said, "the file that was rolled back lies there and counts"
+    withdraw(put_back, good, good)
+    said = words(run("refresh", "--explain").out)
+    assert f"look {NAME} ends once that is computed, because {good} was withdrawn; what it had" in said
 
 
 def test_files_that_wait_may_end_a_rollback(run: Run, put_back: Settings) -> None:

@@ -206,8 +206,9 @@ def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdraw
     assert named == {"path": many.path, "landed": 100, "refused": 11}
     out = run("status").out
     assert (
-        f"refused {many.path}: 11 of its 100 rows were refused: `platform-assets read refused.products` shows them"
-        in out
+        f"refused {many.path}: 11 of its 100 rows were refused: `platform-assets read refused.products` shows them; "
+        f"deliver them again in order, as [many]-again.csv beside {many.path}, or take that file out "
+        f"with `platform-assets withdraw '{many.path}'`" in out
     )
     assert few.path not in out
     taken_back = Arrival(

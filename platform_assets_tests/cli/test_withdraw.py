@@ -8,7 +8,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.records.manifest import Arrival
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.cli.products import DAY, RAW, publish_arrivals
+from platform_assets_tests.support.cli.products import DAY, RAW, SILVER, compute, deliver, publish_arrivals
 
 FOLDER = f"products/{DAY}"
 ODD = "a[1]*.csv"
@@ -43,10 +43,32 @@ def test_several_arrivals_are_taken_out_by_one_publication(run: Run, files: Sett
     assert len(set(gone.values())) == 1
 
 
+def test_a_dry_run_names_the_days_that_change_and_those_that_are_stale_through_them(
+    run: Run, products: Settings
+) -> None:
+    path = f"{FOLDER}/a.csv"
+    deliver(products, DAY, 5, path, [came(path).model_copy(update={"landed": 5, "taken": 5})])
+    compute(products)
+    [would] = run("withdraw", path, "--dry-run", "--json").json
+    assert (would["days"], would["stale"]) == ([str(DAY)], {SILVER: [str(DAY)]})
+    said = run("withdraw", path, "--dry-run").out
+    changes, stale = said[said.index("Days that it changes") :].split("Stale through it, at most")
+    assert f"{RAW}     1  {DAY}" in changes
+    assert f"{SILVER}     1  {DAY}" in stale
+    assert "Nothing was changed: this was a dry run." in stale
+    assert withdrawals(products) == {}
+
+
 def test_a_pattern_is_of_files_of_one_folder_that_count(run: Run, files: Settings) -> None:
     would = run("withdraw", f"{FOLDER}/*.csv", "--dry-run", "--json").json
     assert would == [
-        {"table": RAW, "arrivals": [f"{FOLDER}/{name}" for name in sorted(("a.csv", "b.csv", ODD))], "rows": 0}
+        {
+            "table": RAW,
+            "arrivals": [f"{FOLDER}/{name}" for name in sorted(("a.csv", "b.csv", ODD))],
+            "rows": 0,
+            "days": [],
+            "stale": {},
+        }
     ]
     assert withdrawals(files) == {}
     assert run("withdraw", f"{FOLDER}/*.csv", "--reason", "bad").code == 0

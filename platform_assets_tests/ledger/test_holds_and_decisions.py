@@ -41,6 +41,9 @@ def test_exactly_the_holds_that_somebody_has_read_are_lifted(ledger: Ledger) -> 
     read = [hold(nth(0)), hold(nth(9))]
     ledger.drop(read)
     assert set(ledger.holds()) == {elsewhere, hold(nth(0), gate="conservation"), hold(nth(1))}
+    [ended] = ledger.ended_holds(TABLE, nth(0))
+    assert (ended.hold, ended.ended_at > ended.hold.created_at) == (hold(nth(0)), True)
+    assert ledger.ended_holds(TABLE, nth(9)) == (), "it was none"
     ledger.drop([])
     assert len(ledger.holds()) == 3
 

@@ -54,6 +54,8 @@ def kinds(events: tuple[Event, ...]) -> list[str]:
         else event.decision.kind
         if isinstance(event, Decided)
         else f"held by {event.hold.gate}"
+        if isinstance(event, Held)
+        else f"held no longer by {event.ended.hold.gate}"
         for event in events
     ]
 

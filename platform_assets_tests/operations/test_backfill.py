@@ -161,6 +161,10 @@ def test_what_cannot_be_is_refused_before_any_work(shop: Shop) -> None:
                 {"gates": [{"table": "gold.tills", "metric": "sum", "column": "pay", "tolerance_percent": 1}]},
                 "gates.0.column: gold.tills has no column 'pay'",
             ),
+            (
+                {"gates": [{"table": "silver.sales", "metric": "sum", "column": "at", "tolerance_percent": 1}]},
+                r"gates.0.column: silver.sales.at cannot be summed: it is a timestamp[^@]* as paid, or use",
+            ),
         ):
             with pytest.raises((PlanFileError, PlatformError), match=says):
                 shop.apply(platform, plan(**wrong))

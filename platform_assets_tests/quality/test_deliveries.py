@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
+
 from platform_assets.domains.retail.contracts import RAW_TRANSACTIONS
 from platform_assets.quality.deliveries import delivery_checks
+from platform_assets.quality.repairs import remedy, repaired_by
+from platform_assets.records.history import ArrivalRecord
 from platform_assets.records.manifest import Arrival
 
 DAY = date(2017, 5, 2)
@@ -39,9 +43,24 @@ def test_late_rows_are_told_and_counted_apart_from_refused_ones() -> None:
     assert "1 of 1,205 rows refused, 1,200 rows wait in the late queue" in contract.sentence
     assert contract.numbers["rows waiting"] == 1_200
     [finding] = contract.findings
+    assert finding.message.endswith(
+        "of refused rows: deliver them again in order, as a-again.csv beside transactions/2017-05-02/a.csv, or take "
+        "that file out with `platform-assets withdraw transactions/2017-05-02/a.csv`"
+    )
     assert finding.expected == "every file and row as declared, at most 90 days after its day and 366 before it"
     assert finding.examples == (
         "transactions/2017-05-02/a.csv: 1 of 4 rows",
         "transactions/2017-05-02/b.csv: 1,200 rows wait",
     )
     assert conservation.sentence == "1,205 rows landed = 4 in raw + 1 refused + 1,200 in the late queue"
+
+
+@pytest.mark.parametrize(
+    ("name", "again"), [("a.csv", "a-again.csv"), ("a b.csv.gz", "a b-again.csv.gz"), ("a.1.jsonl", "a.1-again.jsonl")]
+)
+def test_rows_delivered_again_as_it_is_advised_repair_the_file(name: str, again: str) -> None:
+    refused = ArrivalRecord(**vars(arrival(name, taken=1, refused=2)), publication="1")
+    assert f"as {again} beside" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
+    assert "(and 1 other file likewise)" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
+    later = ArrivalRecord(**vars(arrival(again, taken=2)), publication="2")
+    assert repaired_by(refused, [later]) == (later,)

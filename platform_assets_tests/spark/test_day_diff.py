@@ -74,10 +74,11 @@ def test_what_a_correction_changed_is_told_where_amounts_are_too_large_for_a_sum
 
 def test_only_columns_that_measure_are_summed() -> None:
     assert amounts(DAILY_SALES) == ("lines", "baskets", "units", "gross", "discounts", "net")
-    assert amounts(HOUSEHOLD_28D) == ("spend", "trips", "recency_days")
+    assert amounts(HOUSEHOLD_28D) == ("spend", "trips"), "days since the latest trip are declared not additive"
     sums = amounts(SILVER_TRANSACTIONS)
     assert "household_id" not in sums
     assert "store_id" not in sums
+    assert "week" not in sums
     assert {"quantity", "net_amount"} <= set(sums)
 
 

@@ -131,7 +131,7 @@ def _print(queue: Sequence[LateRows]) -> None:
     for rows in queue:
         state = f"{rows.state} by {rows.decided}" if rows.decided else rows.state
         state += f"; its day is protected: {rows.protected}" if rows.protected else ""
-        amounts = "\n".join(f"{name} {amount:,}" for name, amount in rows.amounts.items() if amount)
+        amounts = "\n".join(f"sum of {name} {amount:,}" for name, amount in rows.amounts.items() if amount)
         grid.add_row(
             rows.table, str(rows.day), _came(rows), escape(rows.arrival), f"{rows.rows:,}", amounts, escape(state)
         )

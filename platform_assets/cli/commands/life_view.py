@@ -31,10 +31,12 @@ def print_life(table: str, day: date, events: Sequence[Event]) -> None:
 
 def life_json(event: Event) -> dict[str, Any]:
     """An event as a JSON object; `event` says what it is."""
-    from platform_assets.operations.lineage.day_history import Decided, Held
+    from platform_assets.operations.lineage.day_history import Decided, Held, Lifted
 
     if isinstance(event, Held):
         return {"event": "hold", **asdict(event.hold)}
+    if isinstance(event, Lifted):
+        return {"event": "hold ended", "ended_at": event.ended.ended_at, **asdict(event.ended.hold)}
     if isinstance(event, Decided):
         return {"event": event.decision.kind, **asdict(event.decision)}
     head, record = event.head, event.record
@@ -69,9 +71,13 @@ _OF_A_DAY = (
 
 def _lines(event: Event) -> Iterator[str]:
     """What happened, in a sentence, and then a line for every detail."""
-    from platform_assets.operations.lineage.day_history import Decided, Held
+    from platform_assets.operations.lineage.day_history import Decided, Held, Lifted
 
-    if isinstance(event, Held):
+    if isinstance(event, Lifted):
+        hold = event.ended.hold
+        yield "held no longer"
+        yield f"by {hold.gate}, as since {hold.created_at:%Y-%m-%d %H:%M:%S} UTC"
+    elif isinstance(event, Held):
         yield "held"
         yield f"by {event.hold.gate}, run {event.hold.run}: {event.hold.reason}"
     elif isinstance(event, Decided):

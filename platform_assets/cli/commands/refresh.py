@@ -12,8 +12,7 @@ import typer
 
 from platform_assets.cli.commands.refresh_plan import Ahead, left_json, look_ahead, refused_of
 from platform_assets.cli.commands.refresh_view import outcome_of
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
-from platform_assets.cli.files_view import print_left
+from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.keys import parse_keys
 from platform_assets.cli.options import AsJson, Days, Only
@@ -21,8 +20,9 @@ from platform_assets.cli.plan_view import (
     plan_json,
 )
 from platform_assets.cli.progress import telling
-from platform_assets.cli.rollback_view import ended_json
+from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.told_files import print_left_anew
 from platform_assets.contracts import Catalogue
 from platform_assets.engine.functions import refuse_wrong_functions
 from platform_assets.engine.ingest.listing import each_once
@@ -76,7 +76,7 @@ def refresh(
         if not as_json:
             ahead.print(platform, explain=explain)
         if explain or ahead.plan.is_empty:
-            ahead.end(as_json=as_json, explain=explain)
+            ahead.end(platform.settings.state, as_json=as_json, explain=explain)
             return
         keys = [f"only {request.keys}"] if request.keys else []
         why = " ".join(["refresh", *(tables or []), *([days] if days else []), *keys])
@@ -85,6 +85,7 @@ def refresh(
         after = _after(platform, ahead, author, result)
     outcome = outcome_of(result, time.monotonic() - started, stage, after.others)
     refused = tuple(file for file in after.refused if file.path not in outcome.refused_files)
+    told = tuple(file for file in after.refused if file.path in outcome.refused_files)
     anew = result.plan if result.plan is not ahead.plan else None
     if as_json:
         planned_anew = {"planned_anew": plan_json(anew)} if anew else {}
@@ -97,9 +98,9 @@ def refresh(
             console.print(f"Planned anew once the files were taken: {counted(anew.days, 'day')} to recompute.")
         outcome.print({(day.hold.table, str(day.hold.day)) for day in after.held})
         for rollback in after.ended:
-            say("[yellow]look[/]", rollback.sentence)
+            print_ended(rollback)
         print_held(after.held, in_short=True)
-        print_left(after.problems, refused)
+        print_left_anew(platform.settings.state, after.problems, refused, told)
     if outcome.wants_a_look or after.held or after.problems or refused:
         raise typer.Exit(EXIT_LOOK)
 

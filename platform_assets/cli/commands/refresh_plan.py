@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from platform_assets.cli.console import EXIT_LOOK, console, print_json, say
-from platform_assets.cli.files_view import growing_lines, print_left, refused_json
+from platform_assets.cli.files_view import growing_lines, refused_json
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.plan_view import (
     bereft_lines,
@@ -20,7 +21,8 @@ from platform_assets.cli.plan_view import (
     plan_json,
     protected_lines,
 )
-from platform_assets.cli.rollback_view import ended_json, may_end_lines
+from platform_assets.cli.rollback_view import ended_json, may_end_lines, print_ended
+from platform_assets.cli.told_files import print_left_anew
 from platform_assets.engine.ingest.refused_files import refused_files
 from platform_assets.engine.pending import Delivered, delivered
 from platform_assets.engine.platform import Platform
@@ -88,8 +90,13 @@ class Ahead:
         if explain and not self.stage:
             _print_rollbacks(platform, self.plan, self.ending)
 
-    def end(self, *, as_json: bool, explain: bool) -> None:
+    def end(self, state: Path, *, as_json: bool, explain: bool) -> None:
         """Where nothing is computed: what there is to tell besides.
+
+        Args:
+            state: the folder of the installation.
+            as_json: for programs.
+            explain: whether nothing was to be started.
 
         Raises:
             typer.Exit: something needs a look.
@@ -100,7 +107,7 @@ class Ahead:
             held = [held_json(day) for day in self.held]
             print_json({"plan": plan_json(self.plan), "held": held} | ends | self.scope_json | left)
         else:
-            print_left(self.landed.problems, self.refused)
+            print_left_anew(state, self.landed.problems, self.refused)
         if self.landed.problems or ((self.refused or self.plan.blocked or self.held) and not explain):
             raise typer.Exit(EXIT_LOOK)
 
@@ -187,7 +194,7 @@ def _left_alone(platform: Platform, holds: Collection[Hold], request: Request, p
 def _print_rollbacks(platform: Platform, plan: Plan, ending: Collection[EndedRollback]) -> None:
     """Which rollbacks the plan ends, or may."""
     for rollback in ending:
-        say("[yellow]look[/]", rollback.sentence)
+        print_ended(rollback)
     if plan.intakes:
         known = {(rollback.table, rollback.rollback.publication) for rollback in ending}
         made = platform.catalogue.with_dependants([intake.table for intake in plan.intakes])

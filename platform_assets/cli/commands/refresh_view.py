@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from platform_assets.cli.console import console, say
 from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
 from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.quality.repairs import remedy
+from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Outcome:
         left: days that were not published, by table, with the reason.
         files: taken.
         refused_files: not one row of which was taken, with the reason.
-        refused_rows: of files of which others were taken, by raw table.
+        refused_in: files of which some rows were refused and others taken, by raw table.
         delivered_rows: of all files of which any were taken, by raw table.
         late_rows: that wait in a late queue since, by raw table.
         warnings: what gates found of days that were published all the same, by table, the newest day first.
@@ -45,7 +47,7 @@ class Outcome:
     left: list[tuple[str, str, str]]
     files: int
     refused_files: dict[str, str]
-    refused_rows: dict[str, int]
+    refused_in: dict[str, list[Arrival]]
     delivered_rows: dict[str, int]
     late_rows: dict[str, int]
     warnings: tuple[DayWarning, ...]
@@ -55,9 +57,14 @@ class Outcome:
     others: tuple[PublishedMeanwhile, ...] = ()
 
     @property
+    def refused_rows(self) -> dict[str, int]:
+        """Of files of which others were taken, by raw table."""
+        return {table: sum(file.refused for file in files) for table, files in self.refused_in.items()}
+
+    @property
     def wants_a_look(self) -> bool:
         """Whether something was left that a person should look at."""
-        return bool(self.left or self.refused_files or self.refused_rows)
+        return bool(self.left or self.refused_files or self.refused_in)
 
     def json(self) -> dict[str, Any]:
         """The document of `--json`."""
@@ -111,7 +118,7 @@ class Outcome:
             say(
                 "[red]refused[/]",
                 f"{rows:,} of {counted(self.delivered_rows[table], 'row')} delivered for {table}: "
-                f"`platform-assets read {refused_table(table)}` shows them",
+                f"`platform-assets read {refused_table(table)}` shows them; {remedy(self.refused_in[table])}",
             )
         for table, rows in self.late_rows.items():
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
@@ -146,10 +153,12 @@ def outcome_of(
         (done.table, str(day), reason) for done in result.steps for day, reason in sorted(done.not_published.items())
     ]
     arrivals = [arrival for done in result.ingests for arrival in done.arrivals]
-    refused_rows, delivered_rows, late_rows = Counter[str](), Counter[str](), Counter[str]()
+    refused_in: defaultdict[str, list[Arrival]] = defaultdict(list)
+    delivered_rows, late_rows = Counter[str](), Counter[str]()
     for arrival in arrivals:
         if arrival.reason is None:
-            refused_rows[arrival.table] += arrival.refused
+            if arrival.refused:
+                refused_in[arrival.table].append(arrival)
             late_rows[arrival.table] += arrival.late
             delivered_rows[arrival.table] += arrival.landed
     return Outcome(
@@ -159,7 +168,7 @@ def outcome_of(
         left=left,
         files=sum(arrival.reason is None for arrival in arrivals),
         refused_files={arrival.path: arrival.reason for arrival in arrivals if arrival.reason is not None},
-        refused_rows={table: rows for table, rows in refused_rows.items() if rows},
+        refused_in=dict(refused_in),
         delivered_rows=dict(delivered_rows),
         late_rows={table: rows for table, rows in late_rows.items() if rows},
         warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),

@@ -27,8 +27,8 @@ WhichOrNow = Annotated[str | None, typer.Argument(help=f"{_NAMED}; the current o
 
 @app.command()
 def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """Show what a release changed, why and by whom, and the version of every table that it shows."""
-    from platform_assets.operations.lineage.release_diff import changed_days
+    """Show what a release changed, in rows and amounts, why and by whom, and the version of every table it shows."""
+    from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
     from platform_assets.operations.pins import pinned_releases
 
     with opened_platform() as platform:
@@ -41,6 +41,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
             return
         before = release_of(platform.lake, release.number - 1) if release.number else Release()
         changes = changed_days(platform, before, release)
+        amounts = changed_amounts(platform, before, release, changes)
         made = platform.ledger.publication(
             next(name for name, number in platform.ledger.indexed().items() if number == release.number)
         )
@@ -49,9 +50,9 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
         pin = pinned_releases(platform, as_far_as_readable=True).get(release.number)
         paths = {table: str(platform.lake.table_path(table)) for table in release.versions}
     if as_json:
-        print_json(release_json(release, made, changes, pin, paths, is_current=is_current))
+        print_json(release_json(release, made, changes, amounts, pin, paths, is_current=is_current))
     else:
-        print_release(release, made, changes, pin, limit, is_current=is_current)
+        print_release(release, made, changes, amounts, pin, limit, is_current=is_current)
 
 
 @app.command()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from platform_assets.cli.amounts_view import became, print_unread, sums_json, sums_shown
+from platform_assets.cli.amounts_view import became, print_amounts, sums_json, sums_shown
 from platform_assets.cli.console import console, escape
-from platform_assets.cli.grids import new_grid
+from platform_assets.cli.grids import Entries, new_grid
 from platform_assets.lakehouse.releases import Release
 from platform_assets.planning.windows import which
 from platform_assets.records.decisions import signed
@@ -28,6 +29,7 @@ def print_release(
     release: Release,
     made: PublicationRecord,
     changes: Sequence[DayDifference],
+    amounts: AmountChanges,
     pin: Pin | None,
     limit: int,
     *,
@@ -39,34 +41,37 @@ def print_release(
     facts = {
         "release": f"{release.number}{', the current one' if is_current else ''}",
         "pin": described(pin) if pin else "",
-        "what": f"{made.what}, publication {made.publication}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
-        "by": f"{signed(made.who, made.as_user, made.on_host)}, run {made.run}",
+        "what": f"{made.what}, {made.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "by": signed(made.who, made.as_user, made.on_host),
         "why": made.why,
+        "run": made.run,
+        "publication": made.publication,
         "commit": made.git_commit or "",
     }
+    entries = Entries(are_named=True)
     for name, text in facts.items():
         if text:
-            console.print(f"[bold]{name:8}[/] {escape(text)}", highlight=False, soft_wrap=True)
-    for arrival in made.arrivals[:_FILES_SHOWN]:
-        text = f"{arrival.kind} {arrival.path}: {counted(arrival.taken, 'row')} taken, {arrival.refused:,} refused"
-        console.print(f"[bold]arrival [/] {escape(text)}", highlight=False, soft_wrap=True)
-    if len(made.arrivals) > _FILES_SHOWN:
-        console.print(f"         and {len(made.arrivals) - _FILES_SHOWN:,} more: --json")
+            entries.add(name, escape(text))
+    if made.arrivals:
+        entries.add("arrivals", *map(escape, _arrivals(made)))
+    console.print(entries)
     console.print()
-    _print_changes(
-        changes, limit, f"What differs from release {release.number - 1}" if release.number else "First content"
-    )
+    title = f"What differs from release {release.number - 1}" if release.number else "First content"
+    if changes:
+        _print_changes(changes, amounts, limit, title)
+    else:
+        console.print("No day differs from the release before.")
     same = {(day.table, day.day) for day in made.days} - {(change.table, change.day) for change in changes}
     if same:
         tables = sorted({table for table, _ in same})
         shown = "; ".join(f"{table} {which([day for name, day in same if name == table])}" for table in tables)
-        console.print(f"Published with the content they had: {shown}", highlight=False, soft_wrap=True)
+        console.print(escape(f"Published with the content they had: {shown}"), highlight=False)
     grid = new_grid("Versions it shows", ("table", "version"), right=("version",))
     for table, version in release.versions.items():
         grid.add_row(table, str(version))
     console.print(grid)
     if changes:
-        console.print(_in_all(changes), highlight=False, soft_wrap=True)
+        console.print(_in_all(changes), highlight=False)
 
 
 def print_diff(
@@ -81,39 +86,42 @@ def print_diff(
     if not changes:
         console.print(f"Releases {before.number} and {after.number} show the same there.", highlight=False)
         return
-    _print_changes(changes, limit, f"From release {before.number} to {after.number}", amounts)
-    print_unread(amounts)
-    grid = new_grid("Made by", ("release", "publication", "kind", "by", "run", "why"), right=("release",))
+    _print_changes(changes, amounts, limit, f"From release {before.number} to {after.number}")
+    console.print("Made by", style="table.title")
+    entries = Entries()
     for head in heads:
-        cells = (str(head.release), head.publication, head.what, head.who, head.run, head.why)
-        grid.add_row(*map(escape, cells))
-    console.print(grid)
+        said = (f"{head.what} by {head.who}: {head.why}", f"publication {head.publication}, run {head.run}")
+        entries.add(str(head.release), *map(escape, said))
+    console.print(entries)
+    console.print()
+    console.print(_in_all(changes), highlight=False)
 
 
-def _print_changes(
-    changes: Sequence[DayDifference], limit: int, title: str, amounts: AmountChanges | None = None
-) -> None:
-    if not changes:
-        console.print("No day differs from the release before.")
-        return
-    counts = ("days", "rows", "bytes")
-    named = ("amounts",) if amounts and amounts.by_day else ()
-    sums = new_grid(title, ("table", "days", "which", "rows", "bytes", *named), right=counts, whole=("table", *named))
-    for table in sorted({change.table for change in changes}):
-        of_it = [change for change in changes if change.table == table]
-        rows, stored = became(*_total(of_it, _rows)), became(*_total(of_it, _bytes), size)
-        days = [change.day for change in of_it]
-        told = [sums_shown(amounts.of(table, days))] if amounts and named else []
-        sums.add_row(table, f"{len(of_it):,}", which(days), rows, stored, *told)
+def _arrivals(made: PublicationRecord) -> Iterator[str]:
+    for arrival in made.arrivals[:_FILES_SHOWN]:
+        yield f"{arrival.kind} {arrival.path}: {counted(arrival.taken, 'row')} taken, {arrival.refused:,} refused"
+    if len(made.arrivals) > _FILES_SHOWN:
+        yield f"and {len(made.arrivals) - _FILES_SHOWN:,} more: --json"
+
+
+def _print_changes(changes: Sequence[DayDifference], amounts: AmountChanges, limit: int, title: str) -> None:
+    by_table: defaultdict[str, list[DayDifference]] = defaultdict(list)
+    for change in changes:
+        by_table[change.table].append(change)
+    sums = new_grid(title, ("table", "days", "which", "rows"), right=("days", "rows"), whole=("table",))
+    for table, of_it in by_table.items():
+        sums.add_row(table, f"{len(of_it):,}", which([one.day for one in of_it]), became(*_total(of_it, _rows)))
     console.print(sums)
+    print_amounts(amounts, {table: [change.day for change in of_it] for table, of_it in by_table.items()})
     figures = [_figures(change, amounts) for change in changes[:limit]]
-    # Of most corrections none differs, and a column of nothing would only ask what it is for.
-    last = ("figures", "by releases") if any(figures) else ("by releases",)
-    grid = new_grid("Day by day", ("table", "day", "rows", "bytes", *last), ("rows", "bytes"), last)
+    # A column of nothing, or of the same in every row, would only ask what it is for.
+    last: tuple[str, ...] = ("figures",) if any(figures) else ()
+    last += ("by releases",) if len({change.releases for change in changes}) > 1 else ()
+    grid = new_grid("Day by day", ("table", "day", "rows", *last), ("rows",), ("table", "day", *last))
     for change, counted_anew in zip(changes, figures, strict=False):
-        cells = [change.table, str(change.day), became(*_total([change], _rows))]
-        cells += [became(*_total([change], _bytes), size), *([counted_anew] if any(figures) else [])]
-        grid.add_row(*cells, ", ".join(map(str, change.releases)))
+        by = ", ".join(map(str, change.releases))
+        cells = {"figures": counted_anew, "by releases": by}
+        grid.add_row(change.table, str(change.day), became(*_total([change], _rows)), *(cells[name] for name in last))
     console.print(grid)
     if len(changes) > limit:
         console.print(
@@ -127,11 +135,10 @@ def _in_all(changes: Collection[DayDifference]) -> str:
     return f"In all {of}; rows {became(*_total(changes, _rows))}, bytes {became(*_total(changes, _bytes), size)}"
 
 
-def _figures(change: DayDifference, amounts: AmountChanges | None) -> str:
+def _figures(change: DayDifference, amounts: AmountChanges) -> str:
     """The sums of a day that differ, then what was counted."""
-    moved = amounts.of(change.table, [change.day]) if amounts else {}
     counts = [f"{name} {became(*pair)}" for name, pair in change.figures.items() if any(pair)]
-    return "\n".join(filter(None, [sums_shown(moved), *counts]))
+    return "\n".join(filter(None, [sums_shown(amounts.of(change.table, [change.day])), *counts]))
 
 
 def _total(changes: Collection[DayDifference], count: Callable[[DayRecord], int]) -> tuple[int | None, int | None]:
@@ -145,6 +152,7 @@ def release_json(
     release: Release,
     made: PublicationRecord,
     changes: Sequence[DayDifference],
+    amounts: AmountChanges,
     pin: Pin | None,
     paths: Mapping[str, str],
     *,
@@ -157,7 +165,8 @@ def release_json(
         "current": is_current,
         "pin": pin_json(pin) if pin else None,
         "tables": {table: {"version": version, "path": paths[table]} for table, version in release.versions.items()},
-        "changes": [_change_json(change) for change in changes],
+        "changes": _changes_json(changes, amounts),
+        "amounts_not_told": dict(amounts.unread),
         "arrivals": [{name: getattr(arrival, name) for name in names} for arrival in made.arrivals],
     }
 
@@ -173,9 +182,7 @@ def diff_json(
     return {
         "before": before.number,
         "after": after.number,
-        "changes": [
-            _change_json(change) | {"sums": sums_json(amounts.of(change.table, [change.day]))} for change in changes
-        ],
+        "changes": _changes_json(changes, amounts),
         "amounts_not_told": dict(amounts.unread),
         "publications": [publication_json(head) for head in heads],
     }
@@ -192,14 +199,18 @@ def pin_json(pin: Pin) -> dict[str, Any]:
     return vars(pin) | {"name": pin.name or None}
 
 
-def _change_json(change: DayDifference) -> dict[str, Any]:
-    return {
-        "table": change.table,
-        "day": change.day,
-        "before": _day_json(change.before),
-        "after": _day_json(change.after),
-        "releases": list(change.releases),
-    }
+def _changes_json(changes: Sequence[DayDifference], amounts: AmountChanges) -> list[dict[str, Any]]:
+    return [
+        {
+            "table": change.table,
+            "day": change.day,
+            "before": _day_json(change.before),
+            "after": _day_json(change.after),
+            "releases": list(change.releases),
+            "sums": sums_json(amounts.of(change.table, [change.day])),
+        }
+        for change in changes
+    ]
 
 
 def _day_json(day: DayRecord | None) -> dict[str, Any] | None:

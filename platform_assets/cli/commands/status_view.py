@@ -15,6 +15,7 @@ from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.planning.windows import between
+from platform_assets.quality.repairs import remedy
 from platform_assets.records.history import DayRecord
 from platform_assets.records.manifest import Arrival
 from platform_assets.records.outbox import MessageState
@@ -240,7 +241,7 @@ def _print_outbox(known: Status) -> None:
 
 def _in_large_part(file: Arrival) -> str:
     rows = f"{file.refused:,} of its {counted(file.landed, 'row')} {'was' if file.refused == 1 else 'were'} refused"
-    return f"{file.path}: {rows}: `platform-assets read {refused_table(file.table)}` shows them"
+    return f"{file.path}: {rows}: `platform-assets read {refused_table(file.table)}` shows them; {remedy([file])}"
 
 
 def _alarm(count: int) -> str:

@@ -16,7 +16,7 @@ from platform_assets.cli.files_view import not_taken_lines
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause
-from platform_assets.cli.rollback_view import ended_json
+from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.warned_view import print_warned_day, warned_json
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
@@ -104,7 +104,7 @@ def _print(explanation: Explanation, told: _Told, *, diff: bool) -> None:
 
 def _print_rollback(told: _Told) -> None:
     if told.ended:
-        say("[yellow]look[/]", told.ended.sentence)
+        print_ended(told.ended)
 
 
 def _keeping(explanation: Explanation) -> set[tuple[str, date]]:

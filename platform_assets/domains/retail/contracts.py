@@ -47,7 +47,7 @@ _LINE = (
     Column("retail_disc", MONEY, "Dollars of discount through the loyalty card."),
     Column("coupon_disc", MONEY, "Dollars of discount through manufacturers' coupons."),
     Column("coupon_match_disc", MONEY, "Dollars with which the retailer matched coupons."),
-    Column("week", "int", "Week of the year, 1 to 53."),
+    Column("week", "int", "Week of the year, 1 to 53.", additive=False),
     Column(
         "transaction_timestamp",
         "timestamp",
@@ -259,6 +259,7 @@ HOUSEHOLD_28D = Contract(
             "int",
             "Days since its latest trip, 0 to 27.",
             nullable=False,
+            additive=False,
         ),
     ),
     key=("household_id",),

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.amounts import amounts
 from platform_assets.contracts.protected import why_protected
 from platform_assets.engine.day_contents import AHEAD
 from platform_assets.engine.platform import Author, Platform
@@ -165,7 +166,7 @@ def _queue(
         return []
     decisions = _decisions(platform) if decisions is None else decisions
     gone = platform.ledger.withdrawn(contract.name)
-    names = [column.name for column in contract.columns if column.type.startswith("decimal")]
+    names = [name for name in amounts(contract) if contract.column(name).digits]
     with row_reader(platform.lake, table, ("_arrival", "_arrival_date", DAY, *names), release) as rows:
         queued = list(added_up(contract.name, rows, names))
     queue = (_with_state(_with_protection(rows, contract), decisions, gone) for rows in queued)

@@ -13,6 +13,7 @@ from platform_assets.contracts import Contract
 from platform_assets.engine.day_contents import appended_change
 from platform_assets.engine.erasures import erased_of_arrivals
 from platform_assets.engine.late.named_arrivals import WithdrawalError, taken
+from platform_assets.engine.late.reached_days import published_with
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.raw.tombstones import effective_raw_rows, reach_of_moves
@@ -132,7 +133,7 @@ def _stage_markers(
 ) -> dict[str, int]:
     """Stage what takes some arrivals back, and return how many rows of each count no more."""
     paths = [part.path for part in parts]
-    days = _published_with(platform, contract.name, parts)
+    days = published_with(platform, contract.name, parts)
     found = taken_back(effective_raw_rows(platform, spark, contract, days, snapshot), paths)
     counts: dict[str, int] = {}
     for (_, path), rows in found.items():
@@ -149,12 +150,6 @@ def _stage_markers(
     raw = effective_raw_rows(platform, spark, contract, wide, snapshot)
     stage(withdrawals(raw, paths, raw_schema(contract)), folder)
     return counts
-
-
-def _published_with(platform: Platform, table: str, parts: Collection[ArrivalRecord]) -> set[date]:
-    """Days of a raw table that were published together with some arrivals: all that may hold rows of them."""
-    made = [platform.ledger.publication(name) for name in {part.publication for part in parts}]
-    return {day.day for record in made if record is not None for day in record.days if day.table == table}
 
 
 def _arrival(part: ArrivalRecord, publication: str, rows: int) -> Arrival:

@@ -11,6 +11,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.figures import kept_figures
 from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.lineage.amount_changes import AmountChanges, Shown, amount_changes
 from platform_assets.planning.backfill.verdicts import Figures, difference_percent
 from platform_assets.records.history import DayRecord
 
@@ -72,6 +73,30 @@ def day_changes(platform: Platform, record: BackfillRecord) -> tuple[DayChange, 
             )
         )
     return tuple(changes)
+
+
+def changed_amounts(platform: Platform, record: BackfillRecord, changes: Iterable[DayChange]) -> AmountChanges:
+    """What the days of a backfill come to, before and after; nothing while it is not published.
+
+    Args:
+        platform: as it is now.
+        record: of the backfill.
+        changes: of its days.
+    """
+    if record.release is None:
+        return AmountChanges()
+    before, after = record.release - 1, record.release
+    return amount_changes(
+        platform,
+        {
+            (one.table, one.day): (
+                None if one.is_new else Shown(before, one.bytes[0] or 0),
+                Shown(after, one.bytes[1]),
+            )
+            for one in changes
+            if not one.is_equal
+        },
+    )
 
 
 @dataclass(frozen=True)

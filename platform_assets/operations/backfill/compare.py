@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
 
+from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.reading import resolve
@@ -196,6 +197,10 @@ def _beside(
     platform: Platform, table: str, sides: tuple[Files, Files], code: tuple[tuple[str, ...], str], most: int
 ) -> TableBeside:
     contract = platform.catalogue[table]
-    days = tuple(compared(platform, table, day, contract.key, sides[0][day], sides[1][day]) for day in sorted(sides[0]))
+    summed = amounts(contract)
+    days = tuple(
+        compared(platform.lake, table, day, contract.key, summed, (sides[0][day], sides[1][day]))
+        for day in sorted(sides[0])
+    )
     columns, examples = columns_beside(platform.lake, contract, sides, platform.masking, most)
     return TableBeside(table, code, days, columns, examples)

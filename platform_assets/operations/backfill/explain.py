@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
+from platform_assets.contracts.amounts import amounts, why_no_sum
 from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -123,6 +124,13 @@ def _refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
             raise PlanFieldError(
                 f"{gate.table} has no column {gate.column!r}.",
                 f"Name one of {', '.join(columns)}.",
+                ("gates", number, "column"),
+            )
+        if gate.column is not None and (why := why_no_sum(platform.catalogue[gate.table].column(gate.column))):
+            summed = ", ".join(amounts(platform.catalogue[gate.table]))
+            raise PlanFieldError(
+                f"{gate.table}.{gate.column} cannot be summed: {why}.",
+                f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} the metric rows or keys.",
                 ("gates", number, "column"),
             )
 

@@ -55,7 +55,11 @@ class _KeptDays(BaseModel):
 
 
 def staged_figures(
-    platform: Platform, stage: OpenStage, name: str, tables: Collection[str], progress: OnProgress = no_progress
+    platform: Platform,
+    stage: OpenStage,
+    name: str,
+    tables: Mapping[str, Collection[str]],
+    progress: OnProgress = no_progress,
 ) -> tuple[Figures, ...]:
     """The figures of all staged days of some tables; only days that were staged since are read.
 
@@ -63,7 +67,7 @@ def staged_figures(
         platform: as it is now.
         stage: of the backfill.
         name: of the plan.
-        tables: whose days are looked at.
+        tables: whose days are looked at, with the columns whose sums gates ask for.
         progress: told before every day that is read.
     """
     kept = _read(platform.lake, name)
@@ -71,12 +75,14 @@ def staged_figures(
     found: list[_Kept] = []
     for table in sorted(tables):
         contents = stage.staged.of(table)
-        there = [one for day, content in contents.items() if _is_of(one := known.get((table, day)), content)]
+        there = [
+            one for day, content in contents.items() if _is_of(one := known.get((table, day)), content, tables[table])
+        ]
         new = frozenset(contents).difference(one.day for one in there if one)
         found += [one for one in there if one]
         if new:
             only = Selection(frozenset({table}), new)
-            found += [_kept(day, contents) for day in compare(platform, stage, only, progress)]
+            found += [_kept(day, contents) for day in compare(platform, stage, only, progress, tables)]
     if found != list(known.values()):
         found.sort(key=lambda one: (one.table, one.day))
         content = _KeptDays(days=tuple(found))
@@ -90,8 +96,13 @@ def kept_figures(lake: Lake, name: str) -> tuple[Figures, ...]:
     return tuple(one.figures for one in kept.days) if kept else ()
 
 
-def _is_of(kept: _Kept | None, content: DayContent) -> bool:
-    return kept is not None and (kept.files, kept.base) == (_paths(content), content.base)
+def _is_of(kept: _Kept | None, content: DayContent, summed: Collection[str]) -> bool:
+    """Whether figures are those of a staged day; a gate that is newer may ask for a sum that they do not have."""
+    return (
+        kept is not None
+        and (kept.files, kept.base) == (_paths(content), content.base)
+        and kept.sums.keys() >= set(summed)
+    )
 
 
 def _paths(content: DayContent) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from platform_assets.operations.backfill.changes import DayChange, changed_amounts, day_changes
 from platform_assets.operations.backfill.record import BackfillRecord
+from platform_assets.operations.lineage.amount_changes import AmountChanges
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.price import Price
 from platform_assets.planning.key_scope import shown_keys
@@ -57,24 +58,7 @@ def record_markdown(platform: Platform, record: BackfillRecord, most_days: int |
     for step in record.steps:
         for table, days in step.days.items():
             lines.append(f"| {step.share} % | {table} | {len(days):,}: {which(days)} |")
-    published = platform.ledger.publication(record.publication) if record.publication else None
-    if published:
-        lines += [
-            "",
-            "| table | day | rows before | rows | digest before | digest |",
-            "| --- | --- | ---: | ---: | --- | --- |",
-        ]
-        among: dict[str, list[date]] = {}
-        for day in published.days[:most_days]:
-            among.setdefault(day.table, []).append(day.day)
-        histories = {table: platform.ledger.histories(table, days) for table, days in among.items()}
-        for day in published.days[:most_days]:
-            earlier = [one for one in histories[day.table][day.day] if one.publication < day.publication]
-            before = max(earlier, key=lambda one: one.publication, default=None)
-            was = (f"{before.rows:,}", before.digest) if before else ("", "")
-            lines.append(f"| {day.table} | {day.day} | {was[0]} | {day.rows:,} | `{was[1]}` | `{day.digest}` |")
-        if more := len(published.days) - len(published.days[:most_days]):
-            lines += ["", f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."]
+    lines += _before_and_after(platform, record, most_days)
     lines += [
         "",
         f"Explained {record.explained_seconds:,.1f} s, took {record.seconds:,.1f} s; {size(record.bytes)} staged.",
@@ -86,6 +70,52 @@ def record_markdown(platform: Platform, record: BackfillRecord, most_days: int |
             f"| {event.at:%Y-%m-%d %H:%M:%S} | {as_code(event.what)} | {as_code(event.who) if event.who else ''} |"
         )
     return [*lines, "", f"Hash `{record.hash}`. `platform-assets plan replay {record.name}` computes all of it again."]
+
+
+def _before_and_after(platform: Platform, record: BackfillRecord, most_days: int | None) -> Iterator[str]:
+    """Per table rows and amounts, then day by day; while it is not published, as it is staged."""
+    changes = day_changes(platform, record)
+    if not changes:
+        return
+    by_table: dict[str, list[DayChange]] = {}
+    for change in changes:
+        by_table.setdefault(change.table, []).append(change)
+    yield ""
+    if all(change.is_equal for change in changes):
+        yield f"Nothing changed: {counted(len(changes), 'day')} of tables came out as they were."
+        yield ""
+    yield "| table | days | of these changed | rows before | rows after |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for table, of_it in by_table.items():
+        changed = sum(not change.is_equal for change in of_it)
+        before, after = sum(change.rows[0] or 0 for change in of_it), sum(change.rows[1] for change in of_it)
+        yield f"| {table} | {len(of_it):,} | {changed or 'nothing changed'} | {before:,} | {after:,} |"
+    yield from _amounts(changed_amounts(platform, record, changes), by_table)
+    yield ""
+    yield "| table | day | rows before | rows | digest before | digest |"
+    yield "| --- | --- | ---: | ---: | --- | --- |"
+    for change in changes[:most_days]:
+        was = ("", "") if change.is_new else (f"{change.rows[0]:,}", f"`{change.digests[0]}`")
+        now = "the same" if change.is_equal else f"`{change.digests[1]}`"
+        yield f"| {change.table} | {change.day} | {was[0]} | {change.rows[1]:,} | {was[1]} | {now} |"
+    if more := len(changes) - len(changes[:most_days]):
+        yield ""
+        yield f"And {counted(more, 'more day')}: `platform-assets plan report {record.name}`."
+
+
+def _amounts(amounts: AmountChanges, by_table: Mapping[str, Collection[DayChange]]) -> Iterator[str]:
+    moved = {
+        table: sums for table, of_it in by_table.items() if (sums := amounts.of(table, [one.day for one in of_it]))
+    }
+    if moved:
+        yield from ("", "| table | sum of | before | after | difference |", "| --- | --- | ---: | ---: | ---: |")
+    for table, sums in moved.items():
+        for name, (before, after) in sums.items():
+            sides = ("not there" if one is None else f"{one:,}" for one in (before, after))
+            difference = "" if before is None or after is None else f"{after - before:+,}"
+            yield f"| {table} | {name} | {' | '.join(sides)} | {difference} |"
+    for table, why in amounts.unread.items():
+        yield from ("", f"Amounts of {table} are not told: {why}.")
 
 
 def facts(backfill: Backfill) -> Iterator[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
 from platform_assets.engine.platform import Platform
-from platform_assets.operations.backfill.changes import DayChange, day_changes
+from platform_assets.operations.backfill.changes import DayChange, changed_amounts, day_changes
 from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.figures import kept_figures
 from platform_assets.operations.backfill.files import written
@@ -26,11 +26,13 @@ class TableReport:
         table: its name.
         days: before and after, oldest first.
         measure: column by whose sum days are compared; empty for their rows.
+        amounts: sums that differ over all its days, before and after; None where no day is there.
     """
 
     table: str
     days: tuple[DayChange, ...]
     measure: str = ""
+    amounts: Mapping[str, tuple[int | Decimal | None, int | Decimal | None]] = field(default_factory=dict)
 
     @property
     def changed(self) -> int:
@@ -56,6 +58,12 @@ class TableReport:
                 was, now = totals.get(name, (Decimal(0), Decimal(0)))
                 totals[name] = was + Decimal(str(before)), now + Decimal(str(after))
         return totals
+
+    @property
+    def told_sums(self) -> dict[str, tuple[Decimal | int, Decimal | int]]:
+        """Amounts that differ, and every column that gates looked at; what is not there is nothing."""
+        amounts = {name: (before or 0, after or 0) for name, (before, after) in self.amounts.items()}
+        return {**amounts, **self.sums}
 
     def plotted(self, column: str = "") -> Mapping[date, tuple[Number | None, Number]]:
         """The sum of a column, or the number of rows, by day, before and after."""
@@ -129,8 +137,9 @@ def report(platform: Platform, record: BackfillRecord) -> Report:
     changes = day_changes(platform, record)
     of_gates = {gate.table: gate.column or "" for gate in reversed(record.file.gates)}
     names = [*platform.catalogue.names, *sorted({day.table for day in changes}.difference(platform.catalogue.names))]
+    amounts = changed_amounts(platform, record, changes)
     tables = tuple(
-        TableReport(name, days, of_gates.get(name, ""))
+        TableReport(name, days, of_gates.get(name, ""), amounts.of(name, [day.day for day in days]))
         for name in names
         if (days := tuple(day for day in changes if day.table == name))
     )

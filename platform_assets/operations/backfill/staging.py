@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
 
@@ -96,7 +97,9 @@ def judge(sitting: Sitting, share: int, report: Callable[[str], None], stage: Op
     stage = stage or stage_of(sitting.platform, file.name)
     if stage is None or not file.gates:
         return
-    tables = {gate.table for gate in file.gates}
+    tables: defaultdict[str, set[str]] = defaultdict(set)
+    for gate in file.gates:
+        tables[gate.table] |= {gate.column} if gate.column else set()
     figures = staged_figures(sitting.platform, stage, file.name, tables, sitting.progress)
     verdicts = judged(file.gates, figures)
     for verdict in verdicts:

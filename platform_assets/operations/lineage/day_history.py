@@ -13,6 +13,7 @@ from platform_assets.lakehouse.releases import manifest_of
 from platform_assets.operations.lineage.provenance import arrivals_in
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.decisions import LateDecision
+from platform_assets.records.ended_hold import EndedHold
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.manifest import DayContent, change_of
 
@@ -55,7 +56,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Held:
-    """A hold that stands."""
+    """A hold that stands, or stood."""
 
     hold: Hold
 
@@ -63,6 +64,18 @@ class Held:
     def moment(self) -> datetime:
         """When."""
         return self.hold.created_at
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """That a hold ended: what the day is from then on, a publication says."""
+
+    ended: EndedHold
+
+    @property
+    def moment(self) -> datetime:
+        """When."""
+        return self.ended.ended_at
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class Decided:
         return self.decision.created_at
 
 
-Event = Published | Held | Decided
+Event = Published | Held | Lifted | Decided
 
 
 def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
@@ -93,6 +106,8 @@ def life_of(platform: Platform, table: str, day: date) -> tuple[Event, ...]:
     if not published:
         table = platform.catalogue[table].name
     events: list[Event] = [Held(hold) for hold in platform.ledger.holds(table) if hold.day == day]
+    for ended in platform.ledger.ended_holds(table, day):
+        events += [Held(ended.hold), Lifted(ended)]
     raw = _raw_tables_of(platform, table)
     events += [
         Decided(decision)

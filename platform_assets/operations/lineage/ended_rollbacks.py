@@ -6,7 +6,8 @@ to hear of that, before it happens where a plan is shown, and after it did.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -35,6 +36,8 @@ class EndedRollback:
         rollback: that had put them back.
         files: that are new since then in what they are made from, newest first.
         by: what was published of them since; None while nothing is.
+        withdrawn: files whose rows were among what they are made from, and that were withdrawn since.
+        counts: whether they differ from what was put back in more than these files, or that is not known.
     """
 
     table: str
@@ -42,6 +45,8 @@ class EndedRollback:
     rollback: PublicationRecord
     files: tuple[str, ...] = ()
     by: PublicationRecord | None = None
+    withdrawn: tuple[str, ...] = ()
+    counts: bool = True
 
     @property
     def name(self) -> str:
@@ -50,17 +55,36 @@ class EndedRollback:
         return f"the rollback of {counted(len(self.days), 'day')} of {self.table} ({which(self.days)}; {made})"
 
     @property
+    def is_done(self) -> bool:
+        """Whether it ends only because the files it was about were withdrawn, so that nobody has to look."""
+        return bool(self.withdrawn) and not self.counts
+
+    @property
     def sentence(self) -> str:
         """All that is to be said."""
         ends = "ended" if self.by else "ends once that is computed,"
+        it = "it" if len(self.days) == 1 else "them"
+        if self.is_done:
+            needs, then = ("was no longer needed", "were") if self.by else ("is no longer needed", "are")
+            without = "it" if len(self.withdrawn) == 1 else "them"
+            return f"{_gone(self.withdrawn)}, so {self.name} {needs}: its days {then} computed without {without}"
         if self.files:
-            more = f" and {counted(len(self.files) - _SHOWN, 'other file')}" if len(self.files) > _SHOWN else ""
-            it = "it" if len(self.days) == 1 else "them"
-            because = f"{', '.join(self.files[:_SHOWN])}{more} changed {it}"
-            return f"{self.name} {ends} because {because}; what it had taken back counts again"
+            return f"{self.name} {ends} because {_named(self.files)} changed {it}; what it had taken back counts again"
+        if self.withdrawn:
+            rest = "what it had taken back and was not withdrawn counts again"
+            return f"{self.name} {ends} because {_gone(self.withdrawn)}; {rest}"
         if self.by:
             return f"{self.name} ended with release {self.by.release} by {self.by.who}: {self.by.why}"
         return f"{self.name} ends once that is computed; no file is new since"
+
+
+def _gone(files: Sequence[str]) -> str:
+    return f"{_named(files)} {'was' if len(files) == 1 else 'were'} withdrawn"
+
+
+def _named(files: Sequence[str]) -> str:
+    more = f" and {counted(len(files) - _SHOWN, 'other file')}" if len(files) > _SHOWN else ""
+    return f"{', '.join(files[:_SHOWN])}{more}"
 
 
 def ending_rollbacks(platform: Platform, planned: Mapping[str, Collection[date]]) -> tuple[EndedRollback, ...]:
@@ -157,17 +181,26 @@ class _Past:
     ) -> EndedRollback:
         by = self._platform.ledger.head(since) if since else None
         days = tuple(sorted(record.day for record in records))
-        files = self._files(rollback, by, records[:_LOOKED_AT]) if with_files else ()
-        return EndedRollback(records[0].table, days, rollback, files, by)
-
-    def _files(
-        self, rollback: PublicationRecord, by: PublicationRecord | None, records: list[DayRecord]
-    ) -> tuple[str, ...]:
+        if not with_files:
+            return EndedRollback(records[0].table, days, rollback, by=by)
         new = self._new
         found: dict[str, int] = {}
-        for record in records:
-            for arrival in new.arrivals(record.table, record.day, record):
-                release = new.released(arrival.publication)
-                if release > rollback.release and (by is None or release <= by.release):
-                    found[arrival.path] = release
-        return tuple(sorted(found, key=lambda path: (-found[path], path)))
+        gone: dict[str, int] = {}
+        of_older = len(records) > _LOOKED_AT
+        for record in records[:_LOOKED_AT]:
+            changes = new.changes(record.table, record.day, record)
+            found |= {arrival.path: new.released(arrival.publication) for arrival in changes.arrivals}
+            gone |= {arrival.origin or "": new.released(arrival.publication) for arrival in changes.withdrawals}
+            of_older |= changes.of_older
+        until = by.release if by else math.inf
+        files, withdrawn = (
+            tuple(
+                sorted(
+                    (path for path, release in some.items() if rollback.release < release <= until),
+                    key=lambda path: (-some[path], path),
+                )
+            )
+            for some in (found, gone)
+        )
+        counts = of_older or any(release <= until for release in found.values())
+        return EndedRollback(records[0].table, days, rollback, files, by, withdrawn, counts)

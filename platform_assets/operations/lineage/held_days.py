@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,7 +13,7 @@ from platform_assets.operations.lineage.new_since import NewSince
 from platform_assets.planning.day_states import in_force
 from platform_assets.records.history import ArrivalRecord, DayRecord, Hold, PublicationRecord
 from platform_assets.records.refused import TiedTo
-from platform_assets.visible import visible
+from platform_assets.visible import for_shell
 from platform_assets.words import counted
 
 _SHOWN = 5
@@ -145,13 +144,7 @@ def together(held: Iterable[HeldDay]) -> tuple[tuple[HeldDay, ...], ...]:
 
 def withdraw_command(path: str, why: str) -> str:
     """The command that takes an arrival out again, ready for a shell."""
-    return f"platform-assets withdraw {_quoted(path)} --reason {_quoted(why)}"
-
-
-def _quoted(text: str) -> str:
-    """Text for a shell, also where it would act on a terminal: then as the escapes that shells read as well."""
-    plain = text.replace("\\", "\\\\").replace("'", "\\'")
-    return shlex.quote(text) if visible(text) == text else f"$'{visible(plain)}'"
+    return f"platform-assets withdraw {for_shell(path)} --reason {for_shell(why)}"
 
 
 def held_days(platform: Platform, holds: Iterable[Hold], *, with_arrivals: bool = True) -> tuple[HeldDay, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from functools import cached_property
+from typing import NamedTuple
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
@@ -14,6 +15,20 @@ from platform_assets.operations.lineage.provenance import arrivals_named
 from platform_assets.planning.new_arrivals import RawDay, new_arrivals
 from platform_assets.planning.windows import day_range, days_read
 from platform_assets.records.history import ArrivalRecord, DayMark, DayRecord
+
+
+class Changes(NamedTuple):
+    """How what a day would be made from differs from what it was made from.
+
+    Args:
+        arrivals: that are new and count, newest first.
+        withdrawals: since then, of arrivals whose rows lie there.
+        of_older: whether any of these is of an arrival that the day was made from.
+    """
+
+    arrivals: tuple[ArrivalRecord, ...]
+    withdrawals: tuple[ArrivalRecord, ...]
+    of_older: bool
 
 
 class NewSince:
@@ -44,8 +59,31 @@ class NewSince:
             day: event date.
             record: since it was made like this; None for all that came for the day.
         """
+        return self.changes(table, day, record).arrivals
+
+    def changes(self, table: str, day: date, record: DayRecord | None) -> Changes:
+        """The same, and what was withdrawn of what lies there.
+
+        Args:
+            table: of the day.
+            day: event date.
+            record: as for `arrivals`.
+        """
         days = tuple(self._raw_days(self._platform.catalogue[table], day, record, set()))
-        return new_arrivals(days, self._arrivals, self._released)
+        since = {(raw.table, path): raw.since for raw in days for path in raw.arrivals}
+        came = {(one.table, one.path): self.released(one.publication) for one in self._arrivals}
+        gone = tuple(
+            one
+            for one in self._arrivals
+            if one.kind == "withdrawal"
+            and (key := (one.table, one.origin or "")) in since
+            and self.released(one.publication) > since[key]
+        )
+        return Changes(
+            new_arrivals(days, self._arrivals, self._released),
+            gone,
+            any(came.get(key, -1) <= since[key] for one in gone for key in [(one.table, one.origin or "")]),
+        )
 
     def released(self, publication: str) -> int:
         """The release that made a publication visible; -1 if none did."""

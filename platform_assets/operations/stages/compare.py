@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from platform_assets.contracts import DAY
+from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.day_contents import files_at
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
+from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.stages.inspect import stage_basis
 from platform_assets.planning.selection import EVERYTHING, Selection
@@ -32,10 +34,10 @@ class StagedDay:
     Args:
         rows: number of rows.
         keys: number of different natural keys; None for tables without a contract, as quarantines are.
-        added: keys that are only in the stage.
+        added: keys that are only in the stage; rows of tables without a key, as the next two.
         removed: keys that are only in the release.
         changed: keys that have other values.
-        sums: of every column of numbers.
+        sums: of the amounts of its contract, and of what else was asked for.
     """
 
     table: str
@@ -63,6 +65,7 @@ def compare(
     stage: OpenStage,
     only: Selection = EVERYTHING,
     progress: OnProgress = no_progress,
+    sums: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[StagedDay]:
     """Compare the days of a stage with those of its release, by table and day, one day in memory at a time.
 
@@ -70,56 +73,47 @@ def compare(
         stage: that was opened by name.
         only: of its tables and days.
         progress: told before every day, and when a table is finished.
+        sums: columns to sum besides the amounts of the contracts, by table.
     """
     snapshot = stage_basis(platform, stage)
-    keys = {contract.name: contract.key for contract in platform.catalogue}
+    contracts = {contract.name: contract for contract in platform.catalogue}
     for _, change in sorted(stage.staged.tables.items()):
         if not only.has_table(change.table):
             continue
+        contract = contracts.get(change.table)
+        key = contract.key if contract else ()
+        names = {*(amounts(contract) if contract else ()), *(sums or {}).get(change.table, ())}
         live = files_at(platform.lake, change.table, snapshot.version(change.table))
         asked = [(day, content) for day, content in sorted(change.days.items()) if only.has_day(day)]
         for done, (day, content) in enumerate(asked):
             progress(Progress("comparing", change.table, done, len(asked)))
-            yield compared(platform, change.table, day, keys.get(change.table, ()), live.get(day, ()), content.files)
+            yield compared(platform.lake, change.table, day, key, names, (live.get(day, ()), content.files))
         if asked:
             progress(Progress("comparing", change.table, len(asked), len(asked), finished=True))
 
 
 def compared(
-    platform: Platform,
+    lake: Lake,
     table: str,
     day: date,
     key: Sequence[str],
-    before: Sequence[DataFile],
-    after: Sequence[DataFile],
+    summed: Collection[str],
+    sides: tuple[Sequence[DataFile], Sequence[DataFile]],
 ) -> StagedDay:
     """A day as it is in some files beside the same day in others.
 
     Args:
+        lake: that has the files.
+        table: of the day.
+        day: which.
         key: of the table; empty for tables without a contract.
-        before: files of the one.
-        after: files of the other.
+        summed: columns.
+        sides: files of the one and of the other.
     """
-    return _compared(table, day, key, *(_rows(platform, table, day, files) for files in (before, after)))
-
-
-def _rows(platform: Platform, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
-    import polars as pl
-
-    if not files:
-        return None
-    arrow = rows_of_files(platform.lake.table_path(table), {day: tuple(files)}).to_table()
-    frame = pl.from_arrow(arrow)
-    assert isinstance(frame, pl.DataFrame)
-    return frame.drop(DAY)
-
-
-def _compared(
-    table: str, day: date, key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None
-) -> StagedDay:
+    before, after = (_rows(lake, table, day, files) for files in sides)
     key = [name for name in key if name != DAY]
-    added, removed, changed = _keys(key, before, after)
-    then, now = _sums(before), _sums(after)
+    added, removed, changed = _keys(key or _shared(before, after), before, after)
+    then, now = _sums(before, summed), _sums(after, summed)
     return StagedDay(
         table,
         day,
@@ -132,18 +126,33 @@ def _compared(
     )
 
 
+def _rows(lake: Lake, table: str, day: date, files: Sequence[DataFile]) -> pl.DataFrame | None:
+    import polars as pl
+
+    if not files:
+        return None
+    arrow = rows_of_files(lake.table_path(table), {day: tuple(files)}).to_table()
+    frame = pl.from_arrow(arrow)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.drop(DAY)
+
+
 def _keys(key: Sequence[str], before: pl.DataFrame | None, after: pl.DataFrame | None) -> tuple[int, int, int]:
-    if not key:
-        return 0, 0, 0
     if before is None or after is None:
         return _different(after, key), _different(before, key), 0
     added, removed = (
         _different(side.join(other.select(key), on=key, how="anti", nulls_equal=True), key)
         for side, other in ((after, before), (before, after))
     )
-    both = [name for name in after.columns if name in before.columns and not name.startswith("_")]
+    both = _shared(before, after)
     new = after.select(both).join(before.select(both), on=both, how="anti", nulls_equal=True)
     return added, removed, _different(new, key) - added
+
+
+def _shared(before: pl.DataFrame | None, after: pl.DataFrame | None) -> list[str]:
+    """Columns of both sides, or of the only one, but the platform's own: they tell rows without a key apart."""
+    sides = [side for side in (before, after) if side is not None]
+    return [n for n in sides[0].columns if not n.startswith("_") and n in sides[-1].columns] if sides else []
 
 
 def _different(rows: pl.DataFrame | None, key: Sequence[str]) -> int:
@@ -154,12 +163,12 @@ def _height(rows: pl.DataFrame | None) -> int:
     return 0 if rows is None else rows.height
 
 
-def _sums(rows: pl.DataFrame | None) -> dict[str, Number]:
+def _sums(rows: pl.DataFrame | None, names: Collection[str]) -> dict[str, Number]:
     import polars.selectors as cs
 
     if rows is None:
         return {}
-    numbers = rows.select(cs.numeric() - cs.starts_with("_"))
+    numbers = rows.select(cs.numeric() & cs.by_name(*names, require_all=False))
     return dict(zip(numbers.columns, (total or 0 for total in numbers.sum().row(0)), strict=True))
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 import dagster as dg
 
 from platform_assets.contracts import DAY, Contract
+from platform_assets.contracts.amounts import amounts
 from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.reading import dataset, read_arrow
 from platform_assets.orchestration.assets.chart import MOST_DAYS, Chart
@@ -72,13 +73,14 @@ def _rows(platform: Platform, contract: Contract, days: Collection[date]) -> dic
 
 def _amounts(platform: Platform, contract: Contract, newest: date) -> Metadata:
     """The last amount that a contract declares, which is what its rows come down to."""
-    amounts = [column.name for column in contract.columns if column.type.startswith("decimal")]
-    if not amounts:
+    decimals = [name for name in amounts(contract) if contract.column(name).digits]
+    if not decimals:
         return {}
+    amount = decimals[-1]
     days = window([newest], platform.ledger.current_days(contract.name))
-    sums = _sums(platform, contract, amounts[-1], days)
-    chart = Chart(f"sum of {amounts[-1]} of {contract.name}", amounts[-1], sums, newest)
-    return {f"{amounts[-1]} by day": markdown(chart.markdown())}
+    sums = _sums(platform, contract, amount, days)
+    chart = Chart(f"sum of {amount} of {contract.name}", amount, sums, newest)
+    return {f"sum of {amount} by day": markdown(chart.markdown())}
 
 
 def window(days: Collection[date], among: Collection[date]) -> list[date]:

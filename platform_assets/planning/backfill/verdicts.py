@@ -21,7 +21,7 @@ class Figures:
         day: the day.
         rows: number of rows.
         keys: number of different keys.
-        sums: of every column of numbers.
+        sums: of the amounts of the table, and of every column that a gate names.
     """
 
     table: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import pyarrow as pa
@@ -34,16 +35,17 @@ def publish_on_paper(
     days: dict[date, DayContent],
     publication: str = "",
     author: Author = A_TEST,
+    arrivals: Sequence[Arrival] = (),
     **values: object,
 ) -> None:
-    """A publication of days as they are given."""
+    """A publication of days as they are given, and of the arrivals that they came with."""
     contract = platform.catalogue[table]
     schema = (raw_schema if contract.source else spark_schema)(contract).json()
     reads = {read.table: current_release(platform.lake).versions.get(read.table, -1) for read in contract.inputs}
     change = TableChange.model_validate(
         {"table": table, "schema_string": schema, "days": days, "reads": reads, "seconds": 1.5, **values}
     )
-    publish_changes(platform, publication or new_publication(), "recompute", [change], author)
+    publish_changes(platform, publication or new_publication(), "recompute", [change], author, arrivals=arrivals)
 
 
 def publish_arrivals(platform: Platform, table: str, *arrivals: Arrival) -> None:
@@ -59,7 +61,7 @@ def computed(platform: Platform, table: str) -> dict[date, DayContent]:
     return {day: content.model_copy(update={"fingerprint": marks[day]}) for day, content in loaded_empty(DAYS).items()}
 
 
-def deliver(settings: Settings, day: date, rows: int, arrival: str = "") -> None:
+def deliver(settings: Settings, day: date, rows: int, arrival: str = "", arrivals: Sequence[Arrival] = ()) -> None:
     """So many rows in all for a raw day, of which only the file they came from is written down."""
     publication = new_publication()
     path = f"{publication}/event_date={day}/part-0.parquet"
@@ -71,7 +73,7 @@ def deliver(settings: Settings, day: date, rows: int, arrival: str = "") -> None
         before = tuple(old.path for old in live_files(platform.lake.table_path(RAW)).get(day, ()))
         digest = str(Digest(rows, (rows, 1, 2, 3)))
         content = DayContent(files=(staged,), base=before, digest=digest, rows=rows, bytes=staged.size)
-        publish_on_paper(platform, RAW, {day: content}, publication)
+        publish_on_paper(platform, RAW, {day: content}, publication, arrivals=arrivals)
 
 
 def arrive(settings: Settings, name: str, rows: int) -> str:
