@@ -21,7 +21,7 @@ from platform_assets.operations.backfill.record import (
     write_record,
 )
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
-from platform_assets.operations.stages.stages import refresh_stage
+from platform_assets.operations.stages.stages import drop_stage, refresh_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.selection import Request
 from platform_assets.progress import Progress
@@ -130,6 +130,22 @@ def test_what_somebody_else_computed_into_its_stage_is_not_published(shop: Shop)
         assert shop.apply(platform, file).state == "published"
 
 
+def test_a_stage_that_is_dropped_while_a_plan_is_applied_leaves_no_day_out(shop: Shop) -> None:
+    with shop.on() as platform:
+
+        def drop(sentence: str) -> None:
+            if sentence.startswith("25 %") and stage_names(platform.lake):
+                drop_stage(platform, "plan-discount")
+
+        before = shop.world.digests()
+        with pytest.raises(StoppedError, match=r"2 days that it had staged are gone, first gold\.tills"):
+            shop.apply(platform, plan(gates=[plan().gates[0].model_dump()]), report=drop)
+        assert shop.world.digests() == before
+        record = shop.apply(platform, plan(gates=[plan().gates[0].model_dump()]))
+        assert (record.state, record.left_alone) == ("published", 0)
+        assert [shop.seen(platform, n) for n in range(1, DAYS + 1)] == [expected(n) for n in range(1, DAYS + 1)]
+
+
 def test_a_budget_that_is_used_up_stops_and_a_higher_one_goes_on(shop: Shop) -> None:
     def watch(now: Progress) -> None:
         if now.finished:
@@ -192,7 +208,7 @@ def test_days_that_an_arrival_touched_and_a_second_plan_over_the_same_days(shop:
         refuse_stage_of_a_plan(platform.lake, "plan-nothing")
         refuse_stage_of_a_plan(platform.lake, "discount")
         second = explain(platform, plan(name="second"))
-        assert "The plan discount has" in second.blocking[0].what
+        assert "The plan discount comes to" in second.blocking[0].what
         cancel(platform, "discount", Author("", "given up", "bob"))
         assert stage_names(platform.lake) == ()
         assert not explain(platform, plan(name="second")).blocking

@@ -30,6 +30,25 @@ def begun(platform: Platform, name: str, **fields: Any) -> None:
     stage(platform, f"plan-{name}", {file.tables[0]: dict.fromkeys(file.days.named() or (), ("asked for",))})
 
 
+def test_a_plan_that_has_staged_nothing_yet_is_in_the_way_of_the_days_it_comes_to(platform: Platform) -> None:
+    for name, days in (("other", [str(DAYS[7])]), ("elsewhere", [str(DAYS[0])])):
+        file = plan(name=name, days={"list": days})
+        write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
+    [other] = told(platform)[True]
+    assert other.what == "The plan other comes to 1 day of the same tables."
+    assert "Finish or cancel it first" in other.todo
+
+
+def test_a_plan_that_has_staged_nothing_and_whose_record_cannot_be_read_is_named(platform: Platform) -> None:
+    write_record(platform.lake, BackfillRecord.new(explain(platform, plan(name="broken"))))
+    torn(platform, "_plans/broken")
+    obstacles = told(platform)
+    assert obstacles[True] == []
+    [broken] = [obstacle for obstacle in obstacles[False] if "broken" in obstacle.what]
+    assert broken.what.startswith("The record of the plan broken is damaged")
+    assert broken.what.endswith("Whether it comes to days of the same tables cannot be told.")
+
+
 def torn(platform: Platform, *names: str) -> None:
     """What is written of stages or, with the folder, of plans is cut short."""
     for name in names:
@@ -49,7 +68,7 @@ def test_a_stage_that_cannot_be_read_is_named_and_hides_no_other(platform: Platf
     begun(platform, "other")
     torn(platform, "a-trial")
     obstacles = told(platform)
-    assert [obstacle.what for obstacle in obstacles[True]] == ["The plan other has 1 day of the same tables staged."]
+    assert [obstacle.what for obstacle in obstacles[True]] == ["The plan other comes to 1 day of the same tables."]
     [damaged] = [obstacle for obstacle in obstacles[False] if "damaged" in obstacle.what]
     assert damaged.what.startswith("The stage a-trial is damaged")
     assert damaged.what.endswith("Whether it has days of the same tables cannot be told.")
@@ -73,12 +92,12 @@ def test_a_plan_whose_record_cannot_be_read_is_in_the_way_of_the_days_it_has_sta
     begun(platform, "elsewhere", days={"list": [str(DAYS[0])]})
     begun(platform, "other")
     torn(platform, "_plans/broken", "_plans/elsewhere")
-    broken, other = told(platform)[True]
+    other, broken = told(platform)[True]
     assert broken.what.startswith(
         "The stage plan-broken has 1 day of the same tables staged, and the record of the plan broken is damaged"
     )
     assert "stage drop plan-broken" in broken.todo
-    assert other.what == "The plan other has 1 day of the same tables staged."
+    assert other.what == "The plan other comes to 1 day of the same tables."
 
 
 def test_where_neither_can_be_read_nobody_can_tell(platform: Platform) -> None:

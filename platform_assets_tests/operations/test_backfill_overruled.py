@@ -10,23 +10,28 @@ import pytest
 
 from platform_assets.contracts import Catalogue, Contract, Protected
 from platform_assets.engine.platform import Author, Platform
+from platform_assets.engine.step import stage as stage_module
 from platform_assets.lakehouse.errors import StageError
-from platform_assets.operations.backfill.afterwards import cancel
+from platform_assets.operations.backfill import publishing as publishing_module
+from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import record_markdown, standing
 from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
-from platform_assets.operations.backfill.sitting import StoppedError
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError
 from platform_assets.planning.reasons import Reasons
+from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.meanwhile import once_at
 from platform_assets_tests.support.readings import (
     DAY,
     DAYS,
     GOLD,
+    RAW,
     SILVER,
     STAGED,
     correct,
@@ -88,6 +93,45 @@ def test_a_plan_that_overrules_nothing_is_published(platform: Platform) -> None:
     begun(platform, plan())
     assert apply(platform, no_session, plan(), AUTHOR).state == "published"
     assert digest(platform) == STAGED
+
+
+def test_what_a_person_puts_back_while_it_is_computed_again_is_not_brought_forward(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    correct(platform)
+    begun(platform, plan())
+    stage(platform, "plan-mend", {SILVER: {DAY: ("asked for",)}})
+
+    def wrong_and_put_back() -> None:
+        publish(platform, RAW, [DAY], 3)
+        put_back(platform, publish(platform, SILVER, [DAY], 3, filed=True))
+
+    once_at(monkeypatch, stage_module, "stage.before_publish", wrong_and_put_back)
+    with pytest.raises(StoppedError, match=f"Zoë put 1 day of {SILVER} back since it began") as error:
+        apply(platform, no_session, plan(), AUTHOR)
+    assert "plan cancel mend" in error.value.todo
+    assert digest(platform) == "0-2-0-0-0"
+
+
+def test_a_plan_whose_process_died_after_it_was_published_is_rolled_back_as_cancel_says(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    correct(platform)
+    begun(platform, plan())
+
+    def die() -> None:
+        raise InterruptedError
+
+    once_at(monkeypatch, publishing_module, "plan.published", die)
+    with pytest.raises(InterruptedError):
+        apply(platform, no_session, plan(), AUTHOR)
+    assert (read_record(platform.lake, "mend").state, digest(platform)) == ("publishing", STAGED)
+    author = Author("", "no need", "bob")
+    with pytest.raises(BackfillError, match="cannot be cancelled") as refused:
+        cancel(platform, "mend", author)
+    assert "plan rollback mend" in refused.value.todo
+    record = roll_back(platform, "mend", author)
+    assert (record.state, record.published_days, digest(platform)) == ("rolled back", 1, "0-2-0-0-0")
 
 
 def test_days_that_turn_out_to_need_nothing_are_not_counted_as_published(platform: Platform) -> None:

@@ -118,3 +118,30 @@ def test_a_plan_whose_keys_do_not_stay_apart_stops_and_says_how_to_go_on(prepare
         with pytest.raises(StoppedError, match="is another one now") as stopped:
             applied(world, platform, file)
         assert "plan cancel stores" in stopped.value.todo
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([330], [330, 337]), ([330], None), (None, [330, 337])],
+    ids=["more keys", "whole days", "some keys"],
+)
+def test_a_plan_that_is_edited_computes_the_keys_that_its_file_has_now(
+    prepared: Prepared, before: list[int] | None, after: list[int] | None
+) -> None:
+    world = prepared(twenty_stores)
+    correct(world, [(DAYS[0], 330, 0)])
+
+    def file(stores: list[int] | None) -> PlanFile:
+        return plan(stores) if stores else plan([330], only=None)
+
+    def halt(now: Any) -> None:
+        if now.finished and now.phase == "computing":
+            pause(platform.lake, "stores", "lunch")
+
+    with world.open() as platform:
+        with pytest.raises(StoppedError, match="somebody paused it"):
+            applied(world, platform, file(before), progress=halt)
+        unpause(platform.lake, "stores")
+        assert applied(world, platform, file(after)).state == "published"
+        only = life_json(life_of(platform, GOLD, DAYS[0])[-1]).get("only")
+        assert only == ({"store_id": tuple(map(str, after))} if after else None)

@@ -9,6 +9,7 @@ from datetime import date
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.backfill.publishing import as_published
 from platform_assets.operations.backfill.record import (
     OVER,
     ROLLBACK_OF,
@@ -114,6 +115,8 @@ def roll_back(platform: Platform, name: str, author: Author, progress: OnProgres
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
+        if record.state == "publishing" and (newest := publication_by(platform, record)):
+            record = as_published(platform, record, newest)  # whoever applied it died before saying so
         _published(platform, record)
         if before := rollback_of(platform, record):
             release: int | None = before.release

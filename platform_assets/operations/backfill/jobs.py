@@ -17,6 +17,8 @@ from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.backfill.pace import Pace, Seen, nearly_spent
 from platform_assets.planning.backfill.request import request_for
+from platform_assets.planning.plan import Plan
+from platform_assets.planning.windows import which
 from platform_assets.progress import Progress
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets.spark.tables.strain import WatchedSpark
@@ -85,7 +87,25 @@ class Jobs:
                 self._judge(job, seconds, time.monotonic() - began, failed=True)
             raise
         self._judge(job, seconds, time.monotonic() - began)
+        self._refuse_blocked(result.plan, job)
         return result.steps
+
+    def _refuse_blocked(self, plan: Plan, job: Days) -> None:
+        """Stand still where a day reads what is not there any more: the engine leaves such days as they are.
+
+        Raises:
+            StoppedError: there is one; nobody would learn of it, as the rest would be published without it.
+        """
+        for table, of_table in plan.blocked.items():
+            blocked = {day: state for day, (state, _) in of_table.items() if not state.is_there}
+            if days := sorted(blocked.keys() & set(job.get(table, ()))):
+                reads = blocked[days[0]]
+                raise self._sitting.stop(
+                    f"{counted(len(days), 'day')} of {table} cannot be computed any more ({which(days)}): "
+                    f"{reads.table} on {reads.day} is not there",
+                    f"Deliver or compute that, `platform-assets plan cancel {self._sitting.record.name}`, and apply it "
+                    "again; or leave these days out with `days.without`.",
+                )
 
     def _note(self, seconds: float, **changes: object) -> None:
         """How far it is; told once where a budget comes to its end, written down every second."""

@@ -8,8 +8,16 @@ from datetime import date
 
 from platform_assets.engine.ingest.listing import list_arrivals
 from platform_assets.engine.platform import Platform
+from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.errors import DamagedStageError
-from platform_assets.operations.backfill.record import STAGE, RecordError, find_record, is_stage_of_a_plan
+from platform_assets.operations.backfill.record import (
+    OVER,
+    STAGE,
+    BackfillRecord,
+    RecordError,
+    backfill_names,
+    find_record,
+)
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
 from platform_assets.planning.backfill.backfill import Backfill, Obstacle
@@ -89,49 +97,69 @@ def _protected(backfill: Backfill) -> Iterator[Obstacle]:
 
 
 def _others(platform: Platform, backfill: Backfill) -> Iterator[Obstacle]:
+    """Plans that are not over come to their days before they have staged one; a stage says what else lies there."""
     mine = {(step.table, day) for step in backfill.plan.steps for day in step.days}
     own = STAGE + backfill.file.name
+    plans, broken = _open_plans(platform)
     stages, damaged = all_stages(platform.lake)
     for name, error in damaged.items():
-        yield Obstacle(error.what, error.todo, blocks=False) if name == own else _damaged(platform, name, error, mine)
-    for stage in stages:
-        shared = {day for table, days in stage.staged.days.items() for day in days if (table, day) in mine}
-        if shared and stage.name != own:
-            yield _other(platform, stage.name, f"{counted(len(shared), 'day')} of the same tables staged")
+        yield _damaged(error, plans.get(name), mine) if name != own else Obstacle(error.what, error.todo, blocks=False)
+    holding = {stage.name: mine & _staged(stage) for stage in stages}
+    for name, record in plans.items():
+        if name not in (own, *damaged) and (shared := mine & record.planned | holding.get(name, set())):
+            comes_to = f"The plan {record.name} comes to {_of_the_same(shared)}."
+            yield Obstacle(comes_to, "Finish or cancel it first.")
+    for name, shared in holding.items():
+        if shared and name not in (own, *plans):
+            yield _other(name, shared, broken.get(name))
+    for name, unread in broken.items():
+        if name != own and not holding.get(name):
+            cannot_tell = f"{unread.what} Whether it comes to days of the same tables cannot be told."
+            yield Obstacle(cannot_tell, unread.todo, blocks=False)
 
 
-def _damaged(platform: Platform, stage: str, error: DamagedStageError, mine: Set[tuple[str, date]]) -> Obstacle:
+def _open_plans(platform: Platform) -> tuple[dict[str, BackfillRecord], dict[str, RecordError]]:
+    """By their stages, plans that are not over, and what is wrong with records that cannot be read."""
+    plans: dict[str, BackfillRecord] = {}
+    broken: dict[str, RecordError] = {}
+    for name in backfill_names(platform.lake):
+        try:
+            record = find_record(platform.lake, name)
+        except RecordError as error:
+            broken[STAGE + name] = error
+            continue
+        if record is not None and record.state not in OVER:
+            plans[STAGE + name] = record
+    return plans, broken
+
+
+def _staged(stage: OpenStage) -> set[tuple[str, date]]:
+    return {(table, day) for table, days in stage.staged.days.items() for day in days}
+
+
+def _of_the_same(shared: Set[tuple[str, date]]) -> str:
+    return f"{counted(len({day for _, day in shared}), 'day')} of the same tables"
+
+
+def _damaged(error: DamagedStageError, record: BackfillRecord | None, mine: Set[tuple[str, date]]) -> Obstacle:
     """A stage that cannot be read; what it may hold at most, the record of its plan says."""
-    try:
-        record = (
-            find_record(platform.lake, stage.removeprefix(STAGE)) if is_stage_of_a_plan(platform.lake, stage) else None
-        )
-    except RecordError:
-        record = None
     if record is None:
         return Obstacle(
             f"{error.what} Whether it has days of the same tables cannot be told.", error.todo, blocks=False
         )
     shared = mine & record.planned
-    comes_to = (
-        f"{counted(len({day for _, day in shared}), 'day')} of the same tables" if shared else "none of these days"
-    )
+    comes_to = _of_the_same(shared) if shared else "none of these days"
     return Obstacle(
         f"{error.what} The plan {record.name}, which fills it, comes to {comes_to}.", error.todo, blocks=bool(shared)
     )
 
 
-def _other(platform: Platform, stage: str, has: str) -> Obstacle:
+def _other(stage: str, shared: Set[tuple[str, date]], unread: RecordError | None) -> Obstacle:
     """A stage with days that a backfill is about, too; that of a plan whose state nobody can read may not be over."""
-    try:
-        is_plan = is_stage_of_a_plan(platform.lake, stage)
-    except RecordError as error:
-        return Obstacle(f"The stage {stage} has {has}, and {error.what[:1].lower()}{error.what[1:]}", error.todo)
-    return Obstacle(
-        f"The {'plan' if is_plan else 'stage'} {stage.removeprefix(STAGE) if is_plan else stage} has {has}.",
-        "Finish or cancel it first." if is_plan else "Whichever is published second is computed again.",
-        blocks=is_plan,
-    )
+    has = f"The stage {stage} has {_of_the_same(shared)} staged"
+    if unread is not None:
+        return Obstacle(f"{has}, and {unread.what[:1].lower()}{unread.what[1:]}", unread.todo)
+    return Obstacle(f"{has}.", "Whichever is published second is computed again.", blocks=False)
 
 
 def _deliveries(platform: Platform, plan: Plan) -> Iterator[Obstacle]:

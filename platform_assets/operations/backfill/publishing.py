@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 
+from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.overruled import refuse_overruled
 from platform_assets.operations.backfill.pages import days_told
-from platform_assets.operations.backfill.record import STAGE
+from platform_assets.operations.backfill.record import STAGE, BackfillRecord
 from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, publication_by, why_of
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.staging import judge, refuse_failed
 from platform_assets.operations.stages.stages import publish_stage
+from platform_assets.records.history import PublicationRecord
 from platform_assets.words import counted
 
 
@@ -37,6 +39,7 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
     stage = STAGE + file.name
 
     def look(now: OpenStage, failed: Mapping[str, Mapping[date, str]]) -> None:
+        refuse_overruled(sitting)  # while it was computed again, too, somebody may have put days back
         refuse_failed(sitting, failed, 100)
         judge(sitting, 100, report, now)
 
@@ -59,18 +62,29 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
             "no day came out another one and good, so there is nothing to publish",
             f"Apply it again to compute it anew, or `platform-assets plan cancel {file.name}`.",
         )
+    sitting.keep(as_published(platform, sitting.record, newest))
+    what = sitting.record.events[-1].what
+    report(f"{what[0].upper()}{what[1:]}.")
+
+
+def as_published(platform: Platform, record: BackfillRecord, newest: PublicationRecord) -> BackfillRecord:
+    """What became of a backfill once others see it.
+
+    Args:
+        platform: as it is now.
+        record: of before.
+        newest: publication that it made.
+    """
     published = platform.ledger.publication(newest.publication)
     days = {(day.table, day.day) for day in published.days} if published else set()
-    record = sitting.record.model_copy(
+    record = record.model_copy(
         update={
             "release": newest.release,
             "publication": newest.publication,
-            "published_days": len(days & sitting.record.planned),
+            "published_days": len(days & record.planned),
         }
     )
-    what = f"published in release {newest.release}: {days_told(record)}"
-    sitting.keep(record.told(what, state="published"))
-    report(f"{what[0].upper()}{what[1:]}.")
+    return record.told(f"published in release {newest.release}: {days_told(record)}", state="published")
 
 
 def _refuse_strangers(sitting: Sitting, stage: OpenStage) -> None:

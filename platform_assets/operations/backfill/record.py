@@ -212,7 +212,8 @@ def find_record(lake: Lake, name: str) -> BackfillRecord | None:
         raise RecordError(
             f"The record of the plan {name} is damaged: {_file(lake, name)}, "
             f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}.",
-            f"Take it from a backup. What was staged can be dropped with `platform-assets stage drop plan-{name}`.",
+            f"Put a copy of it back, if you have one; backups of the lake have none. Else drop what was staged with "
+            f"`platform-assets stage drop plan-{name}`, remove that file, and apply the plan again.",
         ) from error
     if record.name != name:
         raise RecordError(

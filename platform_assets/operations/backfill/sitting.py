@@ -18,7 +18,7 @@ from platform_assets.operations.backfill.record import (
     is_paused,
     write_record,
 )
-from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.backfill.staged import keep_what_is_asked_for, stage_of
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
 from platform_assets.planning.backfill.plan_file import PlanFile
@@ -167,6 +167,7 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
         kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
         if before.state != "cancelled":
             kept["looked_at"] = before.looked_at
+            keep_what_is_asked_for(platform, before, record)
         record = record.model_copy(update=kept)
     record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who)
     write_record(platform.lake, record)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
 
+from platform_assets.engine.results import StepResult
 from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.figures import staged_figures
@@ -36,10 +37,12 @@ def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
     refuse_overruled(sitting)
     if record.done:
         report(f"Goes on after {record.steps[record.done - 1].share} %.")
-    jobs = Jobs(sitting, report)
+    jobs, known = Jobs(sitting, report), set[tuple[str, date]]()
     for number, step in enumerate(record.steps, 1):
         # What passed may be gone: a stage is dropped by people, erasures and whoever restores a backup.
         computed = _stage(sitting, step, jobs)
+        known.update((one.table, day) for one in computed for day in one.published)
+        known = _still_there(sitting, known)
         if computed or number > record.done:
             judge(sitting, step.share, report)
         if number > record.done:
@@ -48,21 +51,42 @@ def stage_rollout(sitting: Sitting, report: Callable[[str], None]) -> None:
     stop_if_paused(sitting)
 
 
-def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> bool:
-    """Compute what of a step is not staged yet; returns whether that was anything."""
-    platform = sitting.platform
-    staged = stage_of(platform, sitting.record.name)
-    there = without_other_code(platform, staged).staged.days if staged else {}
+def _there(sitting: Sitting) -> dict[str, tuple[date, ...]]:
+    """The days that are staged and stay so, by table."""
+    staged = stage_of(sitting.platform, sitting.record.name)
+    return without_other_code(sitting.platform, staged).staged.days if staged else {}
+
+
+def _still_there(sitting: Sitting, known: set[tuple[str, date]]) -> set[tuple[str, date]]:
+    """All that is staged; days of steps that are behind are not come by again in this sitting, and would be left out.
+
+    Raises:
+        StoppedError: days that were known to be staged are gone.
+    """
+    there = {(table, day) for table, days in _there(sitting).items() for day in days}
+    if gone := sorted(known - there):
+        table, day = gone[0]
+        raise sitting.stop(
+            f"{counted(len(gone), 'day')} that it had staged are gone, first {table} {day}: somebody dropped its stage "
+            "while it was applied",
+            f"Apply it again to compute them anew; to give it up, `platform-assets plan cancel {sitting.record.name}`.",
+        )
+    return there
+
+
+def _stage(sitting: Sitting, step: RecordedStep, jobs: Jobs) -> tuple[StepResult, ...]:
+    """Compute what of a step is not staged yet; returns what became of it."""
+    there = _there(sitting)
     left = {table: tuple(frozenset(days).difference(there.get(table, ()))) for table, days in step.days.items()}
     if not any(left.values()):
-        return False
+        return ()
     done = jobs.compute(left)
     failpoint("plan.staged")
     failed: dict[str, dict[date, str]] = {}
     for one in done:
         failed.setdefault(one.table, {}).update(one.not_published)
     refuse_failed(sitting, failed, step.share)
-    return bool(done)
+    return done
 
 
 def refuse_failed(sitting: Sitting, failed: Mapping[str, Mapping[date, str]], share: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
+from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import discard_stage
 from platform_assets.engine.refresh import RefreshResult, fill, planned
@@ -170,6 +171,29 @@ def drop_stage(platform: Platform, name: str) -> OpenStage | None:
         for publication, tables in stage.folders.items() if stage else ():
             discard_stage(platform, publication, tables)
     return stage
+
+
+def narrow_stage(platform: Platform, name: str, wanted: Mapping[str, Collection[date]]) -> None:
+    """Take out of a stage what nobody wants of it any more; days that read these are computed again by and by.
+
+    Args:
+        platform: as it is now.
+        name: of the stage.
+        wanted: days that stay, by table; those of its quarantined rows stay with them.
+
+    Raises:
+        UnknownStageError: there is none of this name.
+        DamagedStageError: what lies in it cannot be read.
+    """
+    with open_stage_lock(platform.lake, checked_stage(name)):
+        before = read_stage(platform.lake, name)
+        staged, reasons = before.staged, dict(before.reasons)
+        for table in {*staged.tables, *(hold.table for hold in staged.holds)} & set(platform.catalogue.names):
+            there = {*staged.of(table), *(hold.day for hold in staged.holds if hold.table == table)}
+            gone = there.difference(wanted.get(table, ()))
+            staged = staged.without((table, quarantine_table(table)), gone)
+            reasons[table] = {day: why for day, why in reasons.get(table, {}).items() if day not in gone}
+        write_stage(platform.lake, before.model_copy(update={"staged": staged, "reasons": reasons}))
 
 
 def _new(platform: Platform, author: Author, name: str) -> OpenStage:
