@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
 from statistics import median
 
 from platform_assets.planning.backfill.fit import Observed, fitted, said
@@ -34,6 +34,8 @@ _WEIGHT_OF_OTHERS = 0.3
 _ROUNDS_FROM_NEAR = 3
 _TAILS = (3.08, 1.89, 1.64, 1.53, 1.48, 1.44, 1.41, 1.40, 1.38, 1.37)
 """Student's t at nine tenths, from one degree of freedom on; with more of them about the last."""
+_NOT_ABOVE = 0.9
+"""Share of backfills that an end of the interval leaves on its side."""
 _LEAST_SPREAD = 0.05
 """Backfills that were all alike say nothing of the next one being so."""
 
@@ -66,13 +68,13 @@ class Experience:
     Args:
         costs: seconds of each, by its name.
         runs: backfills on which they rest; 0 where they are assumed.
-        spread: of the logarithm of what each of these took over what the others say of it; None where these are too
+        misses: of each of these, the logarithm of what it took over what the others say of it; none where they are too
             few.
     """
 
     costs: Mapping[str, float]
     runs: int = 0
-    spread: float | None = None
+    misses: tuple[float, ...] = ()
 
     @property
     def start_s(self) -> float:
@@ -100,16 +102,22 @@ class Experience:
     def between(self, low_s: float, high_s: float) -> tuple[float, float] | None:
         """From where to where, in four of five cases, something lies that is said to take from one to the other.
 
+        That is Student's interval, or as far as the miss that one of ten exceeds, where that is farther: a machine that
+        is busy at times makes backfills take twice as long, and none takes half.
+
         Args:
             low_s: seconds of the least that is done, with start and jobs.
             high_s: seconds of the most.
         """
-        if self.spread is None:
+        if not self.misses:
             return None
-        freedom = max(self.runs - 2, 1)
-        tail = _TAILS[min(freedom, len(_TAILS)) - 1]
-        factor = exp(tail * max(self.spread, _LEAST_SPREAD) * sqrt(1 + 1 / self.runs))
-        return low_s / factor, high_s * factor
+        count = len(self.misses)
+        tail = _TAILS[min(max(count - 2, 1), len(_TAILS)) - 1]
+        spread = max(sqrt(sum(miss * miss for miss in self.misses) / count), _LEAST_SPREAD)
+        usual = tail * spread * sqrt(1 + 1 / count)
+        ordered, rank = sorted(self.misses), min(ceil(_NOT_ABOVE * (count + 1)), count)
+        under, over = max(usual, -ordered[count - rank]), max(usual, ordered[rank - 1])
+        return low_s / exp(under), high_s * exp(over)
 
 
 def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Collection[str]) -> Experience:
@@ -136,7 +144,7 @@ def experience(runs: Iterable[PastRun], timings: Iterable[Timing], tables: Colle
     ]
     by_run = [tuple(_observed(run, _FADES**age)) for age, run in enumerate(usable)]
     costs = fitted([*others, *(one for of_run in by_run for one in of_run)], assumed)
-    return Experience(costs, len(usable), _spread(usable, by_run, others, assumed, costs))
+    return Experience(costs, len(usable), _misses(usable, by_run, others, assumed, costs))
 
 
 def _in_large_jobs(timings: Iterable[Timing]) -> dict[str, list[Timing]]:
@@ -169,19 +177,19 @@ def _observed(run: PastRun, weight: float) -> Iterator[Observed]:
         yield Observed(parts | {FIRST_JOB: 1} if table == first else parts, seconds, weight)
 
 
-def _spread(
+def _misses(
     runs: Sequence[PastRun],
     by_run: Sequence[tuple[Observed, ...]],
     others: Sequence[Observed],
     assumed: Mapping[str, float],
     costs: Mapping[str, float],
-) -> float | None:
+) -> tuple[float, ...]:
     """How far backfills are from what all others say of them: what a fit has seen, it meets too well."""
     if len(runs) < ENOUGH:
-        return None
+        return ()
     logs = []
     for number, run in enumerate(runs):
         rest = [one for other, of_run in enumerate(by_run) if other != number for one in of_run]
         without = fitted([*others, *rest], assumed, costs, _ROUNDS_FROM_NEAR)
         logs.append(log(run.seconds / max(said(_parts(run), without), 0.1)))
-    return sqrt(sum(one * one for one in logs) / len(logs))
+    return tuple(logs)

@@ -18,7 +18,7 @@ from platform_assets.planning.reasons import Reasons
 
 SILVER, GOLD = "silver.sales", "gold.tills"
 COSTS: Mapping[str, float] = {START: 4.0, FIRST_JOB: 5.0, STEP: 0.5, JOB: 2.0, SILVER: 0.25, GOLD: 0.1}
-KNOWN = Experience(COSTS, 8, 0.1)
+KNOWN = Experience(COSTS, 8, (0.1, -0.1) * 4)
 
 
 def days(count: int) -> tuple[date, ...]:
