@@ -74,12 +74,14 @@ class Estimated:
         seconds: said and taken.
         bytes: said and written.
         between: what was said of the seconds in four of five cases; None where nothing was.
+        load: of the machine in the minute before its end, by which to tell a busy moment from a wrong estimate.
     """
 
     name: str
     seconds: tuple[float, float]
     bytes: tuple[int, int]
     between: tuple[float, float] | None
+    load: float
 
     @property
     def seconds_ratio(self) -> float:
@@ -150,6 +152,7 @@ def _applied(installation: Installation, name: str, days: Sequence[date], chance
         (said["seconds"], record["seconds"]),
         (said["bytes"], record["bytes"]),
         (between[0], between[1]) if between else None,
+        os.getloadavg()[0],
     )
 
 
@@ -164,7 +167,7 @@ def _computed_days(installation: Installation) -> list[date]:
 def _print(console: Console, done: Sequence[Estimated]) -> None:
     table = Table(title=f"Plans, the first {WARM_UPS} to warm up", title_justify="left")
     table.add_column("plan")
-    for heading in ("said s", "took s", "ratio", "between s", "said kB", "wrote kB", "ratio"):
+    for heading in ("said s", "took s", "ratio", "between s", "said kB", "wrote kB", "ratio", "load"):
         table.add_column(heading, justify="right")
     for one in done:
         table.add_row(
@@ -174,6 +177,7 @@ def _print(console: Console, done: Sequence[Estimated]) -> None:
             f"{one.between[0]:.1f} to {one.between[1]:.1f}" if one.between else "",
             *(f"{size / 1000:,.0f}" for size in one.bytes),
             f"{one.bytes_ratio:.2f}",
+            f"{one.load:.1f}",
         )
     table.add_row("median", "", "", f"{median(one.seconds_ratio for one in done[WARM_UPS:]):.2f}")
     console.print(table)

@@ -24,12 +24,9 @@ class Timings:
     def of(self, tables: Collection[str]) -> tuple[Timing, ...]:
         """Every recomputation of some tables that took its time, oldest first; also those replaced since."""
         seconds = func.sum(days.c.seconds)
-        query = select(days.c.table, func.count().label("days"), seconds.label("seconds")).join_from(days, publications)
+        query = select(
+            days.c.table, func.count().label("days"), seconds.label("seconds"), publications.c.run, days.c.publication
+        ).join_from(days, publications)
         query = query.where(days.c.table.in_(sorted(tables)), publications.c.kind == "recompute")
-        query = query.group_by(days.c.table, days.c.publication).having(seconds > 0).order_by(days.c.publication)
-        return tuple(Timing(**row) for row in self._database.rows(query))
-
-    def days(self, publication: str) -> dict[str, int]:
-        """How many days of each table a publication made; nothing of one that is in no release."""
-        query = select(days.c.table, func.count().label("days")).where(days.c.publication == publication)
-        return {row["table"]: row["days"] for row in self._database.rows(query.group_by(days.c.table))}
+        query = query.group_by(days.c.table, days.c.publication, publications.c.run).having(seconds > 0)
+        return tuple(Timing(**row) for row in self._database.rows(query.order_by(days.c.publication)))

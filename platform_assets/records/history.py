@@ -116,11 +116,15 @@ class Timing(NamedTuple):
         table: `<layer>.<table>`.
         days: how many.
         seconds: of all of them together, without the start of Spark.
+        run: that published them.
+        publication: they are of.
     """
 
     table: str
     days: int
     seconds: float
+    run: str = ""
+    publication: str = ""
 
 
 Marks = Mapping[str, Mapping[date, DayMark]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,7 @@ from platform_assets.operations.opening import open_platform
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import Settings
 from platform_assets_tests.support.cli.commands import Run
-from platform_assets_tests.support.cli.products import DAY, DAYS, SILVER
+from platform_assets_tests.support.cli.products import A_TEST, DAY, DAYS, SILVER, computed, publish_on_paper
 
 HOSTILE = "<script>alert('x')</script> <img src=http://example.com/x> & \"more\""
 NAME = "mend"
@@ -121,8 +122,11 @@ def test_a_plan_is_explained_on_a_page(products: Settings, run: Run, tmp_path: P
     done = run("plan", "explain", str(file), "--html", str(html), "--json")
     assert done.code == 0, done.err
     price = done.json["price"]
-    assert (price["start_s"], price["job_s"], price["backfills"]) == (12.0, 1.0, 0)
-    assert price["seconds"] == 12.0 + 2 * 1.0 + 2 * 1.5 / 3, "a start, a job in each of two steps, two days of three"
+    assert (price["start_s"], price["step_s"], price["backfills"], price["between"]) == (8.0, 0.5, 0, None)
+    [step] = done.json["plan"]["steps"]
+    of_days = step["estimate"]["seconds"]
+    assert price["seconds"] == pytest.approx(8.0 + 2 * 0.5 + of_days, abs=0.1), "a start, two steps, and days in jobs"
+    assert 2 * 1.0 < of_days < 2 * 2.0, "once were three days computed, by a job of 1.5 s"
     found = page(html)
     for said in (done.json["hash"], "2017-01", "plan approve FILE --hash", "to start"):
         assert said in found.text, said
@@ -149,7 +153,22 @@ def test_plans_of_other_tables_price_a_plan_as_well(
     file.write_text(written(plan(tables=["silver.transactions"], gates=[])), encoding="utf-8")
     explained = run("plan", "explain", str(file), "--json")
     assert explained.json["price"]["backfills"] == 3, explained.err
-    assert explained.json["price"]["start_s"] > 12.0
+    assert explained.json["price"]["start_s"] > 8.0
+
+
+def test_what_a_plan_of_long_ago_took_is_not_held_for_a_single_job(
+    products: Settings, run: Run, tmp_path: Path
+) -> None:
+    """Its days may have come in many steps: only of a table that nothing else computed does it tell."""
+    file = tmp_path / "plan.yaml"
+    file.write_text(written(plan()), encoding="utf-8")
+    before = run("plan", "explain", str(file), "--json").json["price"]
+    with open_platform(products) as platform:
+        days = computed(platform, SILVER).items()
+        again = {day: content.model_copy(update={"digest": "0-1-1-1-1"}) for day, content in days}
+        author = replace(A_TEST, run="plan-gone-0123")
+        publish_on_paper(platform, SILVER, again, author=author, seconds=900.0)
+    assert run("plan", "explain", str(file), "--json").json["price"]["seconds"] == before["seconds"]
 
 
 def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_path: Path) -> None:

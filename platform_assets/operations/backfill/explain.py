@@ -18,12 +18,12 @@ from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.operations.backfill.files import PlanFieldError
 from platform_assets.operations.backfill.narrowing import narrowed, scope_in
 from platform_assets.operations.backfill.obstacles import obstacles
-from platform_assets.operations.backfill.past import past_runs
+from platform_assets.operations.backfill.past import experience_of
 from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.consent import beyond_window, consent, reasons_to_ask
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.backfill.price import price
+from platform_assets.planning.backfill.price import price, timed
 from platform_assets.planning.backfill.request import backfill_request
 from platform_assets.planning.backfill.rollout import in_rollout_order, rollout_steps
 from platform_assets.planning.key_scope import ScopeError
@@ -70,9 +70,10 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
     order = in_rollout_order(days, volumes)
     steps = rollout_steps(plan, days, file.tables, file.rollout, platform.catalogue, platform.calendar, volumes)
     cores = cores_of(platform)
-    timings = platform.ledger.timings.of(platform.catalogue.names)
-    cost = price(plan.steps, steps, timings, past_runs(platform), cores or 0, file.budget)
     planned = {step.table: step.days for step in plan.steps}
+    known = experience_of(platform, planned)
+    plan = replace(plan, steps=timed(plan.steps, steps, known))
+    cost = price(plan.steps, steps, known, cores or 0, file.budget)
     backfill = Backfill(
         file=file,
         days=order,

@@ -182,7 +182,10 @@ def _cost(cost: Price) -> str:
         parts.append(f"{cost.money:,} in money")
     if not cost.seconds:
         return "; ".join(parts)
-    start = f"{lasting(cost.overhead.start_s)} to start and {lasting(cost.overhead.job_s)} for each job of it"
-    runs = cost.overhead.runs
+    known = cost.experience
+    start = (
+        f"{lasting(known.start_s)} to start, {lasting(known.step_s)} a step and {lasting(known.job_s)} a table in it"
+    )
+    runs = known.runs
     by = f"by {counted(runs, 'backfill')} of before" if runs else "assumed, until there are some of before"
     return f"{'; '.join(parts)} ({start}, {by})"
