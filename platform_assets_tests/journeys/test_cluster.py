@@ -86,10 +86,10 @@ def alone(tmp_path: Path, landing: Path, state: Path) -> Mapping[str, Mapping[st
 
 
 def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200"} | environment
+    own = {"PLATFORM_SPARK_DRIVER_MEMORY": "1g", "COLUMNS": "200", **environment}
     return subprocess.Popen(
         [sys.executable, "-c", "from platform_assets.cli import main; main()", *args],
-        env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=os.environ | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 

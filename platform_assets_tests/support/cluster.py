@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +41,7 @@ class Cluster:
     folder: Path
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def conf(self, **more: str) -> Mapping[str, str]:
+    def conf(self) -> dict[str, str]:
         """What a driver says to Spark: executors as small as they can be, at this machine's own address."""
         return {
             "spark.driver.host": "127.0.0.1",
@@ -49,7 +49,7 @@ class Cluster:
             "spark.executor.memory": "600m",
             "spark.executor.cores": "1",
             "spark.ui.enabled": "false",
-        } | {**_OF_ALL, **more}
+        } | _OF_ALL
 
     def start(self, name: str, *command: str) -> None:
         """One of Spark's own programs, in a folder of its own."""
