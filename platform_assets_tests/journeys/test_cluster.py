@@ -16,8 +16,12 @@ import pytest
 
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.releases import manifest_of, published
+from platform_assets.settings import load_settings
+from platform_assets.spark.session.jars import spark_jars
+from platform_assets.spark.session.java import find_java
 from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster, running_cluster
+from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.world import product, sale
 
@@ -155,3 +159,40 @@ def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landi
     assert said.code == 3
     assert "Spark does not start on spark://127.0.0.1:1" in said.err
     assert "PLATFORM_SPARK_MASTER" in said.err
+
+
+@pytest.fixture
+def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapping[str, str]]:
+    """Settings by which an installation computes in a Spark Connect server of somebody else's."""
+    bucket = f"{object_store.url}/{uuid4().hex}/lake"
+    jars = spark_jars(load_settings(jars=JARS, lake=bucket), find_java())
+    remote = cluster.start_connect("connect", jars, object_store)
+    yield {"PLATFORM_SPARK_REMOTE": remote, "PLATFORM_LAKE": bucket, "PLATFORM_SPARK_CONF": "{}"}
+    cluster.kill("connect")
+
+
+def test_a_spark_connect_server_computes_the_same(
+    behind_connect: Mapping[str, str], alone: Mapping[str, Mapping[str, str]]
+) -> None:
+    said = run_apart("refresh", **behind_connect)
+    assert said.code == 0, said.err
+    assert digests(behind_connect["PLATFORM_LAKE"]) == alone
+
+
+def test_a_spark_connect_server_that_is_killed_loses_nothing(
+    behind_connect: Mapping[str, str],
+    cluster: Cluster,
+    alone: Mapping[str, Mapping[str, str]],
+    object_store: ObjectStore,
+) -> None:
+    process = start("refresh", environment=behind_connect)
+    wait_for(folder_of(object_store, behind_connect), "silver/**/*.parquet", process)
+    cluster.kill("connect")
+    began = time.monotonic()
+    said, _ = process.communicate(timeout=600)
+    print(time.monotonic() - began, said)
+    assert process.returncode == 3
+    assert "Traceback" not in said
+    again = run_apart("refresh", **{**behind_connect, "PLATFORM_SPARK_REMOTE": "", "PLATFORM_SPARK_CONF": OWN_PROCESS})
+    assert again.code == 0, again.err
+    assert digests(behind_connect["PLATFORM_LAKE"]) == alone

@@ -11,14 +11,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 
 import pyspark
 
+from platform_assets.spark.session.object_stores import of_s3
+from platform_assets_tests.support.object_store import ObjectStore
 from platform_assets_tests.support.other_user import NOBODY
 
 HOME = Path(pyspark.__file__).parent
@@ -51,10 +54,10 @@ class Cluster:
             "spark.ui.enabled": "false",
         } | _OF_ALL
 
-    def start(self, name: str, *command: str) -> None:
-        """One of Spark's own programs, in a folder of its own."""
+    def start(self, name: str, *command: str, **environ: str) -> None:
+        """One of Spark's own programs, in a folder of its own, with some variables more."""
         own = self.folder / name
-        own.mkdir(mode=0o777)
+        own.mkdir(exist_ok=True)
         own.chmod(0o777)
         user = NOBODY if is_readable_to_all(HOME) else None
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -72,6 +75,7 @@ class Cluster:
                     "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in _OF_ALL.items()),
                     "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
                     "PYSPARK_PYTHON": _PYTHON,
+                    **environ,
                 },
                 stdout=log,
                 stderr=log,
@@ -87,9 +91,30 @@ class Cluster:
         work = str(self.folder / name / "work")
         self.start(name, "org.apache.spark.deploy.worker.Worker", *given, "--work-dir", work, self.master)
 
+    def start_connect(self, name: str, jars: Iterable[Path], store: ObjectStore) -> str:
+        """A Spark Connect server that computes in itself, as somebody else runs it; returns its URL."""
+        kept = self.folder / "jars"
+        kept.mkdir(exist_ok=True)
+        given = [Path(copyfile(jar, kept / jar.name)) for jar in jars]
+        port = free_port()
+        of_server = {
+            **self.conf(),
+            **of_s3(store.environ),
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(port),
+            "spark.jars": ",".join(map(str, given)),
+        }
+        said = [word for name, value in of_server.items() for word in ("--conf", f"{name}={value}")]
+        server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
+        submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]")
+        self.start(name, *submit, *said, *server, **store.environ, SPARK_DAEMON_MEMORY="1g")
+        wait(port)
+        return f"sc://127.0.0.1:{port}"
+
     def kill(self, name: str) -> None:
-        """End a program and all that it started, as if its machine were gone."""
-        process = self._started.pop(name)
+        """End a program and all that it started, as if its machine were gone; one that is gone already is left so."""
+        if (process := self._started.pop(name, None)) is None:
+            return
         for pid in (*self._children(process.pid), process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -127,16 +152,14 @@ def is_readable_to_all(folder: Path) -> bool:
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
     """Start a master and two workers, and stop them again."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o777)
         cluster = Cluster(f"spark://127.0.0.1:{port}", Path(name))
         try:
             master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
             cluster.start("master", "org.apache.spark.deploy.master.Master", *master)
-            _wait(port)
+            wait(port)
             for worker in ("first", "second"):
                 cluster.start_worker(worker)
             yield cluster
@@ -144,10 +167,18 @@ def running_cluster() -> Iterator[Cluster]:
             cluster.stop()
 
 
-def _wait(port: int) -> None:
+def free_port() -> int:
+    """One that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait(port: int) -> None:
+    """Until somebody listens at a port."""
     deadline = time.monotonic() + _ANSWERS_WITHIN_S
     while time.monotonic() < deadline:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.1)
-    raise TimeoutError(f"no Spark master at port {port}")
+    raise TimeoutError(f"nobody listens at port {port}")

@@ -18,7 +18,7 @@ _NO_ROOM = "No space left on device|Disk quota exceeded"
 _FULL = re.compile(f"{_SAYS}(?:{_NO_ROOM})")
 _OF_THE_MACHINE = re.compile(
     f"{_SAYS}(?:{_NO_ROOM}|Too many open files|Cannot allocate memory|Input/output error|Stale file handle"
-    "|Connection refused"
+    "|Connection refused|ExecutorLostFailure|FetchFailed"
     r"|[\w.]*(?:OutOfMemoryError|InterruptedException|ClosedByInterruptException)\b"
     r"|(?:Job|Stage|Task) \d+(?:\.\d+)? (?:was )?cancell?ed\b|Job group \S+ (?:was )?cancell?ed\b"
     r"|Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down\b"

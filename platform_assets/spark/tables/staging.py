@@ -55,6 +55,8 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
 def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> None:
     """Write rows as a Delta table of their own, one file per day and write.
 
+    A day that is too large for one task gets several files where Spark plans anew while it works, as on a cluster.
+
     Args:
         frame: rows with `event_date`.
         folder: the publication's folder inside the live table's; a second write adds to it.
@@ -66,7 +68,7 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> Non
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
-    frame = frame if clustered else frame.repartition(DAY)
+    frame = frame if clustered else frame.hint("rebalance", DAY)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
         failpoint("stage.written")
