@@ -11,6 +11,7 @@ from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
+from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
 from platform_assets.operations.backfill.record import (
     OVER,
     BackfillRecord,
@@ -18,7 +19,7 @@ from platform_assets.operations.backfill.record import (
     is_paused,
     write_record,
 )
-from platform_assets.operations.backfill.staged import keep_what_is_asked_for, stage_of
+from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
 from platform_assets.planning.backfill.plan_file import PlanFile

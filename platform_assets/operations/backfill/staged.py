@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import date
-
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
-from platform_assets.operations.stages.stages import drop_stage, narrow_stage
+from platform_assets.operations.backfill.record import STAGE
 from platform_assets.operations.stages.store import read_stage, stage_names
 
 
@@ -16,26 +12,3 @@ def stage_of(platform: Platform, name: str) -> OpenStage | None:
     """What a backfill has staged; None while there is nothing."""
     stage = STAGE + name
     return read_stage(platform.lake, stage) if stage in stage_names(platform.lake) else None
-
-
-def keep_what_is_asked_for(platform: Platform, before: BackfillRecord, now: BackfillRecord) -> None:
-    """Take out of a stage what a plan no longer comes to; nobody approves, or holds against gates, what is left of it.
-
-    A day does not say of which keys its rows were computed where these came out as they were, so of other keys than
-    before all of it goes.
-
-    Args:
-        platform: as it is now.
-        before: as the plan was begun.
-        now: as it is begun anew.
-    """
-    if stage_of(platform, now.name) is None:
-        return
-    if before.file.only != now.file.only:
-        drop_stage(platform, STAGE + now.name)
-        return
-    wanted: dict[str, Collection[date]] = {}
-    for step in now.steps:
-        for table, days in step.days.items():
-            wanted[table] = {*wanted.get(table, ()), *days}
-    narrow_stage(platform, STAGE + now.name, wanted)

@@ -7,6 +7,7 @@ was until `stop_session`; asking for a session with other settings meanwhile ret
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
+from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pydantic import SecretStr
@@ -81,6 +83,13 @@ _OF_THE_JVM = (
     "spark.driver.extraClassPath",
     "spark.driver.extraJavaOptions",
 )
+
+_RETRIES, _LONGEST_PAUSE_MS = 8, 10_000
+"""With these a server is waited for three quarters of a minute, as while a network is gone; a client by itself waits
+ten minutes, also for one that never was there."""
+
+_DETAILS = re.compile(r'(?m)^\s*details = "(.*)"$')
+"""What gRPC says, among what it says around it."""
 
 STOPS_WITHIN_S = 30.0
 """After it was asked to; no Spark that is alive takes so long."""
@@ -188,6 +197,7 @@ def stop_session(spark: SparkSession) -> None:
     and killed where it does not even hear that, as one that somebody has stopped with a signal.
     """
     if not hasattr(spark, "_jsparkSession"):
+        cast("Any", spark).client.set_retry_policies([])  # a server that is gone is not waited for to say good-bye
         spark.stop()
         return
     with ThreadPoolExecutor(1) as apart:
@@ -227,17 +237,24 @@ def configuration(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
 
 
 def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSession:
-    builder = SparkSession.builder.remote(remote.get_secret_value()).appName(app_name)
-    for name, value in {**REQUIRED, **settings.spark_conf}.items():
-        builder = builder.config(name, value)
+    configs = {"spark.app.name": app_name, **REQUIRED, **settings.spark_conf}
     try:
-        return builder.getOrCreate()
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session = SparkSession.builder.remote(remote.get_secret_value()).getOrCreate()
     except ImportError as error:
         raise SessionError(
             f"Spark Connect needs packages that are not installed: {_reason(error)}.",
             "Install them: uv sync --extra connect.",
         ) from error
+    try:
+        patience = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
+        cast("Any", session).client.set_retry_policies([patience])
+        # What only the server's owner can set is left as it is; what changes results is looked at before work.
+        cast("Any", session.conf)._set_all(configs=configs, silent=True)
+        return session
     except PySparkException as error:
+        stop_session(session)
         reason = without_secrets(_reason(error), settings)
         raise SessionError(
             f"The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer: {reason}.",
@@ -254,4 +271,6 @@ def _cause(error: Exception, settings: Settings) -> Exception | None:
 def _reason(error: Exception) -> str:
     """What went wrong, in a line: Java's own message where the error came from there."""
     text = str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
+    if of_grpc := _DETAILS.search(text):
+        return of_grpc[1]
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

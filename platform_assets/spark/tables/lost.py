@@ -22,6 +22,10 @@ _STOPPED = re.compile(
     # What is asked while it stops finds parts of it gone
     r'|because the return value of "org\.apache\.spark\.SparkContext\.\w+\(\)" is null'
 )
+_SERVER_GONE = re.compile(
+    r"StatusCode\.UNAVAILABLE|\[RETRIES_EXCEEDED\]|\[INVALID_HANDLE\.(?:SESSION_NOT_FOUND|SESSION_CHANGED|SESSION_CLOSED)\]"
+)
+"""What a client of Spark Connect hears of a server that ended, also where another one has taken its place."""
 _ENDS_WITHIN_S = 2.0
 """Between the moment in which nobody answers any more and the one in which the process is gone."""
 
@@ -70,6 +74,12 @@ def _told(chain: list[BaseException], settings: Settings) -> PlatformError | Non
                 "Spark ran out of memory.",
                 f"Give it more with {memory}, or let it do less at once with PLATFORM_BATCH_DAYS and "
                 f"PLATFORM_BATCH_MIB. {_AGAIN}",
+            )
+        if settings.spark_remote and _SERVER_GONE.search(said):
+            return SparkLostError(
+                "The Spark Connect server of PLATFORM_SPARK_REMOTE ended, or cannot be reached any more, in the middle "
+                "of work.",
+                f"Start it again, with more memory if its log says that it had too little. {_AGAIN}",
             )
         if _STOPPED.search(said):
             return SparkLostError(
