@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from itertools import product as product_of
 from pathlib import Path
 from uuid import uuid4
 
@@ -46,10 +47,10 @@ def landing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PLATFORM_SETTLE_S", "0")
     rows = [product(n, DAYS[0], "MEAT") for n in (1, 2)]
     put(landing, f"products/{DAYS[0]}/p.jsonl", "".join(json.dumps(row, default=str) + "\n" for row in rows))
-    for day in DAYS:
-        sales = [sale(int(day[-2:]) * 10 + n, 1 + n % 2, day) for n in range(4)]
+    for day, part in product_of(DAYS, (1, 2)):
+        sales = [sale(int(day[-2:]) * 1000 + part * 100 + n, 1 + n % 2, day) for n in range(4)]
         header, lines = ",".join(sales[0]), "".join(",".join(map(str, row.values())) + "\n" for row in sales)
-        put(landing, f"transactions/{day}/all of {day} (1).csv", f"{header}\n{lines}")
+        put(landing, f"transactions/{day}/all of {day} ({part}).csv", f"{header}\n{lines}")
     return landing
 
 
@@ -188,11 +189,32 @@ def test_a_spark_connect_server_that_is_killed_loses_nothing(
     process = start("refresh", environment=behind_connect)
     wait_for(folder_of(object_store, behind_connect), "silver/**/*.parquet", process)
     cluster.kill("connect")
-    began = time.monotonic()
-    said, _ = process.communicate(timeout=600)
-    print(time.monotonic() - began, said)
+    said, _ = process.communicate(timeout=240)
     assert process.returncode == 3
+    assert "PLATFORM_SPARK_REMOTE ended, or cannot be reached any more" in said
     assert "Traceback" not in said
+    assert "UserWarning" not in said
     again = run_apart("refresh", **{**behind_connect, "PLATFORM_SPARK_REMOTE": "", "PLATFORM_SPARK_CONF": OWN_PROCESS})
     assert again.code == 0, again.err
     assert digests(behind_connect["PLATFORM_LAKE"]) == alone
+
+
+def test_a_spark_connect_server_that_is_not_there_is_named(landing: Path, state: Path) -> None:
+    said = run_apart("refresh", PLATFORM_SPARK_REMOTE="sc://127.0.0.1:1", PLATFORM_SPARK_CONF="{}")
+    assert said.code == 3
+    assert "The Spark Connect server of PLATFORM_SPARK_REMOTE does not answer" in said.err
+    assert "Connection refused" in said.err
+
+
+def test_a_day_that_is_too_large_for_one_task_gets_several_files(
+    cluster: Cluster,
+    elsewhere: Mapping[str, str],
+    alone: Mapping[str, Mapping[str, str]],
+    object_store: ObjectStore,
+) -> None:
+    tiny = cluster.conf() | {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "100b"}
+    said = run_apart("refresh", **{**elsewhere, "PLATFORM_SPARK_CONF": json.dumps(tiny)})
+    assert said.code == 0, said.err
+    raw = folder_of(object_store, elsewhere) / "raw/transactions"
+    assert len([*raw.glob(f"**/event_date={DAYS[1]}/*.parquet")]) > 1
+    assert digests(elsewhere["PLATFORM_LAKE"]) == alone

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -247,6 +248,7 @@ def _connect(settings: Settings, remote: SecretStr, app_name: str) -> SparkSessi
             f"Spark Connect needs packages that are not installed: {_reason(error)}.",
             "Install them: uv sync --extra connect.",
         ) from error
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # it is told as what it means
     try:
         patience = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
         cast("Any", session).client.set_retry_policies([patience])
