@@ -54,6 +54,16 @@ def test_the_calendar_shows_what_happened_and_only_where_nothing_did_what_that_r
     assert legend == "u upstream content   p code   · nothing to do"
 
 
+def test_a_held_day_has_a_mark_of_its_own_also_where_nothing_else_is_to_be_done():
+    steps = [PlannedStep(SILVER, {DAYS[0]: ("code",), DAYS[1]: ("correction",)})]
+    year, legend = map(str, year_calendars(steps, Calendar(DAYS[0], DAYS[2]), held={DAYS[1], DAYS[2]}))
+    assert "Jan   pHH" in year
+    assert legend == "p code   H held   · nothing to do"
+    year, legend = map(str, year_calendars([], Calendar(DAYS[0], DAYS[2]), held={DAYS[1]}))
+    assert "Jan   ·H·" in year
+    assert legend == "H held   · nothing to do"
+
+
 def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
     deliver(products, DAYS[1], 5)
     plan = run("refresh", SILVER, "--explain", "--json").json["plan"]

@@ -70,18 +70,13 @@ def _watched(record: BackfillRecord, now: Standing) -> RenderableType:
 
 
 def _figures(record: BackfillRecord, now: Standing) -> list[tuple[str, str]]:
-    figures = [
-        ("staged", f"{now.staged:,} of {now.days:,} days"),
-        ("rate", f"{now.days_per_minute:,.1f} days a minute"),
-        ("took", lasting(now.seconds)),
-        ("written", size(now.bytes)),
-    ]
+    figures = [("staged", f"{now.staged:,} of {now.days:,} days")]
     if now.left_alone:
-        figures.insert(1, ("need nothing", counted(now.left_alone, "day")))
+        figures.append(("need nothing", counted(now.left_alone, "day")))
+    figures += [("rate", f"{now.days_per_minute:,.1f} days a minute"), ("took", lasting(now.seconds))]
     if record.state not in OVER:
-        figures.insert(
-            figures.index(("took", lasting(now.seconds))) + 1, ("left", f"about {lasting(now.seconds_left)}")
-        )
+        figures.append(("left", f"about {lasting(now.seconds_left)}"))
+    figures.append(("written", size(now.bytes)))
     if now.money is not None:
         figures.append(("cost", f"{now.money:,.2f}"))
     return figures
