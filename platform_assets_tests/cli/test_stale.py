@@ -210,6 +210,10 @@ def test_why_shows_the_chain_and_what_differs(run, products):
     assert (changed["table"], changed["day"]) == (RAW, "2017-01-02")
     assert changed["then"].startswith("0-")
     assert changed["now"].startswith("5-")
+    told = run("why", SILVER, "2017-01-02", "--diff").out
+    assert f"input {RAW} 2017-01-02: was 0 rows, is 5 rows" in told
+    assert f"`platform-assets why {RAW} 2017-01-02` names the files" in told
+    assert changed["now"] not in told, "which is for programs"
 
 
 def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):

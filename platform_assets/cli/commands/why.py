@@ -28,6 +28,7 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.code_version import Version
+from platform_assets.records.digest import Digest
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Scope
 from platform_assets.sources.landing import Problem
@@ -169,15 +170,24 @@ def _print_differences(explanation: Explanation) -> None:
     for change in explanation.changes:
         say("[yellow]contract changed[/]", str(change))
     for difference in explanation.differences[:_SHOWN]:
-        say(
-            "[yellow]input[/]",
-            f"{difference.table} {difference.day}: was {difference.then or 'not there'}, "
-            f"is {difference.now or 'not there'}",
-        )
+        say("[yellow]input[/]", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
     if len(explanation.differences) > _SHOWN:
         console.print(f"and {len(explanation.differences) - _SHOWN:,} more days of inputs")
+    if explanation.differences:
+        first = explanation.differences[0]
+        line = f"`platform-assets why {first.table} {first.day}` names the files that such a day is made of now."
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if not (explanation.differences or explanation.changes or explanation.reasons):
         console.print("Nothing differs from what the day was made of.")
+
+
+def _rows_then_and_now(difference: Difference) -> str:
+    """By how many rows a day differs; digests, which say no more to a person than that it does, are for programs."""
+    then, now = (None if digest is None else Digest.parse(digest).rows for digest in (difference.then, difference.now))
+    if then == now and then is not None:
+        return f"{counted(then, 'row')} as before, not all of them the same"
+    was, is_now = ("not there" if rows is None else counted(rows, "row") for rows in (then, now))
+    return f"was {was}, is {is_now}"
 
 
 def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:
