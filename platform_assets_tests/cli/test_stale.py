@@ -19,7 +19,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import TABLE
-from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, deliver, publish_on_paper
+from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, arrive, computed, deliver, publish_on_paper
 
 
 def test_days_that_are_what_they_would_be_are_not_stale(run, products):
@@ -214,6 +214,10 @@ def test_why_shows_the_chain_and_what_differs(run, products):
     assert f"input {RAW} 2017-01-02: was 0 rows, is 5 rows" in told
     assert f"`platform-assets why {RAW} 2017-01-02` names the files" in told
     assert changed["now"] not in told, "which is for programs"
+    assert "delivered since" not in told, "of which nobody wrote down a file"
+    path = arrive(products, "more.csv", 7)
+    told = run("why", SILVER, "2017-01-02", "--diff").out
+    assert f"input {RAW} 2017-01-02: was 0 rows, is 7 rows\n  delivered since {path} (7 rows in all)" in told
 
 
 def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):
