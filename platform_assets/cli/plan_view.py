@@ -18,7 +18,8 @@ from platform_assets.planning.selection import EVERYTHING, Selection
 from platform_assets.planning.windows import Calendar, day_range, ranges, which
 from platform_assets.words import counted, size
 
-_MARKS: Mapping[Reason, tuple[str, str]] = {
+_Mark = tuple[str, str]
+_MARKS: Mapping[Reason, _Mark] = {
     "never computed": ("n", "cyan"),
     "gap": ("g", "cyan"),
     "new arrival": ("a", "green"),
@@ -31,6 +32,8 @@ _MARKS: Mapping[Reason, tuple[str, str]] = {
     "asked for": ("x", "white"),
 }
 """Letter and colour in the calendar."""
+_HELD: _Mark = ("H", "bold red")
+"""Large, so that it is told from the reasons without a colour."""
 
 
 def plan_grid(plan: Plan) -> Grid:
@@ -98,40 +101,47 @@ def _about(estimate: Estimate | None) -> str:
     return f"{counted(estimate.rows, 'row')}, {size(estimate.bytes)}, {estimate.seconds:,.1f} s"
 
 
-def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar) -> list[Text]:
-    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean."""
+def year_calendars(steps: Iterable[PlannedStep], calendar: Calendar, held: Collection[date] = ()) -> list[Text]:
+    """Every year that has such a day: a line a month, a letter a day for all tables, and what the letters mean.
+
+    Args:
+        steps: with stale days.
+        calendar: the days that exist.
+        held: days that are held in some table; they have their mark whatever else is to be done of them.
+    """
     reasons: dict[date, Reasons] = {}
     for step in steps:
         for day, why in step.reasons.items():
             reasons[day] = ordered({*reasons.get(day, ()), *why})
-    shown = [_year(year, reasons, calendar) for year in sorted({day.year for day in reasons})]
-    used = {leading(why) for why in reasons.values()}
-    return [*shown, _legend(used)] if shown else []
+    marks = {day: _MARKS[leading(why)] for day, why in reasons.items()} | dict.fromkeys(held, _HELD)
+    shown = [_year(year, marks, calendar) for year in sorted({day.year for day in marks})]
+    return [*shown, _legend(set(marks.values()))] if shown else []
 
 
-def _year(year: int, reasons: Mapping[date, Reasons], calendar: Calendar) -> Text:
+def _year(year: int, marks: Mapping[date, _Mark], calendar: Calendar) -> Text:
     text = Text(f"{year}  " + "".join(str(n % 10) for n in range(1, 32)), style="dim")
     for month in range(1, 13):
         after = date(year + month // 12, month % 12 + 1, 1)
         days = [*day_range(date(year, month, 1), date.fromordinal(after.toordinal() - 1))]
-        if not any(day in reasons or day in calendar for day in days):
+        if not any(day in marks or day in calendar for day in days):
             continue
         text.append(f"\n{date(year, month, 1):%b}   ", style="not dim")
         for day in days:
-            if day in reasons:
-                letter, colour = _MARKS[leading(reasons[day])]
+            if day in marks:
+                letter, colour = marks[day]
                 text.append(letter, style=f"not dim {colour}")
             else:
                 text.append("·" if day in calendar else " ")
     return text
 
 
-def _legend(used: Collection[Reason]) -> Text:
+def _legend(used: Collection[_Mark]) -> Text:
     text = Text()
-    for reason in REASONS:
-        if reason in used:
-            letter, colour = _MARKS[reason]
-            text.append(f"{letter} ", style=colour).append(f"{reason}   ")
+    named: list[tuple[str, _Mark]] = [*((reason, _MARKS[reason]) for reason in REASONS), ("held", _HELD)]
+    for name, mark in named:
+        if mark in used:
+            letter, colour = mark
+            text.append(f"{letter} ", style=colour).append(f"{name}   ")
     return text.append("· nothing to do", style="dim")
 
 

@@ -25,10 +25,12 @@ class Gathered:
 
     Args:
         error: as it would have been raised.
+        declared: that has the problem; None where it lies between declarations.
         frames: where it was made, outermost first, each with its line.
     """
 
     error: ContractError
+    declared: object = field(default=None, repr=False, compare=False)
     frames: tuple[tuple[FrameType, int], ...] = field(repr=False, default=())
 
 
@@ -70,11 +72,32 @@ def check_declaration(
         if not wrong:
             yield from problems()
 
-    refuse(all_problems())
+    refuse(all_problems(), declared)
 
 
-def refuse(problems: Iterable[ContractError]) -> None:
+def wrong_among(parts: Iterable[object], table: str) -> bool:
+    """Whether parts of a table's declaration have mistakes that were noted: they are that table's from now on.
+
+    What would be said of the whole because of such a part is no mistake of its own.
+
+    Args:
+        parts: as columns and inputs, made before the whole.
+        table: that is declared with them.
+    """
+    gathered = _GATHERING.get() or ()
+    mine = {id(part) for part in parts}  # equal ones may be another table's
+    wrong = [found.error for found in gathered if found.declared is not None and id(found.declared) in mine]
+    for error in wrong:
+        error.table = error.table or table
+    return bool(wrong)
+
+
+def refuse(problems: Iterable[ContractError], declared: object = None) -> None:
     """Raise the first of some problems; note all of them where they are gathered.
+
+    Args:
+        problems: if any.
+        declared: that has them, where it is one declaration.
 
     Raises:
         ContractError: there is one, and nobody gathers.
@@ -87,9 +110,9 @@ def refuse(problems: Iterable[ContractError]) -> None:
     frames = tuple(reversed(list(walk_stack(None))))
     try:
         for problem in problems:
-            gathered.append(Gathered(problem, frames))
+            gathered.append(Gathered(problem, declared, frames))
     except ContractError as error:
-        gathered.append(Gathered(error, frames))
+        gathered.append(Gathered(error, declared, frames))
     except _FOLLOWS:
         if not gathered:
             raise

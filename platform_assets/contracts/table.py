@@ -16,7 +16,7 @@ from platform_assets.contracts.columns import IDENTIFIER, Column
 from platform_assets.contracts.errors import ContractError
 from platform_assets.contracts.fields import Days
 from platform_assets.contracts.landing import LandingFiles
-from platform_assets.contracts.mistakes import check_declaration
+from platform_assets.contracts.mistakes import check_declaration, wrong_among
 from platform_assets.contracts.protected import Protected
 from platform_assets.contracts.rules import Rule
 from platform_assets.contracts.separable import separable_problems
@@ -133,6 +133,7 @@ class Contract:
         check_declaration(self, f"The contract of {self.name}", self._problems, self.name)
 
     def _problems(self) -> Iterator[ContractError]:
+        wrong_among(self.columns, self.name)
         names = [column.name for column in self.columns]
         if wrong := list(_name_problems(self.name)):
             yield from wrong
@@ -150,7 +151,9 @@ class Contract:
             yield self._error("names a column twice in its key", "Name each once.", "key")
         if not self.key:
             yield self._error("has no key", "Name the columns that identify a row.", "key")
-        yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
+        parts = (*self.inputs, *(read.window for read in self.inputs))
+        if not wrong_among(parts, self.name):  # whether they go together is asked once each is right
+            yield from self._raw_problems() if self.layer == "raw" else self._derived_problems()
         for reconciliation in self.reconciles:
             yield from self._reconciliation_problems(reconciliation)
         yield from separable_problems(self.name, self.columns, self.key, self.separable_by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 from hashlib import sha256
 
 from platform_assets.contracts import Contract
@@ -14,6 +15,8 @@ from platform_assets.records.erased_keys import canonical
 MIXED = "mixed:"
 """How the fingerprint or code version of a day begins whose rows do not share one; no other begins so."""
 
+_NEAREST = 3
+"""Values that are named to choose from."""
 _BITS = {"int": 32, "long": 64}
 
 
@@ -93,6 +96,17 @@ def value_of(text: str, type_: str) -> int | str | date:
     if type_ == "date":
         return date.fromisoformat(text)
     return int(text) if type_ in _BITS else text
+
+
+def nearest(text: str, there: Collection[str]) -> tuple[str, ...]:
+    """The few values nearest to one that is not there; where none is near, the first of them.
+
+    Args:
+        text: as somebody wrote it.
+        there: texts of values that there are.
+    """
+    near = get_close_matches(text, sorted(there), _NEAREST, 0.3)
+    return tuple(near or sorted(there)[:_NEAREST])
 
 
 def mixed(before: str, now: str) -> str:

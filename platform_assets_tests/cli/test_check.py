@@ -14,6 +14,8 @@ CIRCLE = (
     ('silver.sales", span(6)),)', 'silver.sales", span(6)), Input("gold.tills", same_day()))'),
     ('silver.sales", same_day()),)', 'silver.sales", same_day()), Input("gold.week", same_day()))'),
 )
+WEEKS_COLUMNS = '"Per till and week.", "me", (K, Column("paid", "decimal(18,2)"'
+OF_RAW = '"raw.sales", same_day()'
 TWO = {"silver": (("def sales(sales)", "def sales(rows)"),), "gold": (("def week", "def weak"),)}
 
 
@@ -34,6 +36,24 @@ def test_contracts_with_mistakes_are_all_told(run: Run, home: Path, command: lis
     assert "unknown type 'money'" in told
     assert "span stands there without brackets" in told
     assert f"{PACKAGE}/contracts.py, line 7" in told.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "table", "field", "says"),
+    [
+        ((WEEKS_COLUMNS, WEEKS_COLUMNS.replace("decimal(18,2)", "money")), "gold.week", "paid", "unknown type 'money'"),
+        ((OF_RAW, OF_RAW.replace("()", "")), "silver.sales", "window", "same_day stands there without brackets"),
+        ((OF_RAW, OF_RAW.replace("same_day()", 'span("x")')), "silver.sales", "before", "before='x'"),
+    ],
+)
+def test_a_mistake_in_a_part_names_its_table_and_is_told_once(
+    run: Run, home: Path, wrong: tuple[str, str], table: str, field: str, says: str
+) -> None:
+    write_domain(home, contracts=(wrong,))
+    [mistake] = run("check", "--json").json["mistakes"]
+    assert (mistake["table"], mistake["field"]) == (table, field)
+    assert says in mistake["what"] + mistake["todo"]
+    assert f"{table} {field}: " in run("check").out
 
 
 def test_tables_in_a_circle_are_told_with_the_place_of_one(run: Run, home: Path) -> None:

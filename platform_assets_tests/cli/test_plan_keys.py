@@ -42,10 +42,10 @@ def test_keys_that_cannot_be_are_told_with_line_and_field(
     assert f"{file}, {says}" in " ".join(said.err.split())
 
 
-def new(run: Run, file: Path, *only: str) -> Said:
+def new(run: Run, file: Path, *only: str, table: str = "gold.sales_month_to_date") -> Said:
     keys = [part for one in only for part in ("--only", one)]
     days = ("--days", "2017-01-01", "--out", str(file))
-    return run("plan", "new", "two", "--table", "gold.daily_sales", *days, "--reason", "a", "--by", "ada", *keys)
+    return run("plan", "new", "two", "--table", table, *days, "--reason", "a", "--by", "ada", *keys)
 
 
 def test_a_new_plan_has_the_keys_that_were_named(run: Run, tmp_path: Path) -> None:
@@ -63,4 +63,20 @@ def test_a_new_plan_of_what_is_no_key_is_not_written(run: Run, tmp_path: Path, o
     refused = new(run, file, only)
     assert refused.code == 2
     assert says in refused.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "only", "says"),
+    [
+        ("gold.daily_sales", "store_id=some", "only.store_id: 'some' is no long"),
+        ("gold.daily_sales", "department=MEAT", "only.department: gold.daily_sales does not promise"),
+        ("gold.daily_sale", "store_id=330", "Did you mean gold.daily_sales?"),
+    ],
+)
+def test_what_explaining_refuses_a_new_plan_refuses(run: Run, tmp_path: Path, table: str, only: str, says: str) -> None:
+    file = tmp_path / "plan.yaml"
+    refused = new(run, file, only, table=table)
+    assert refused.code == 2
+    assert says in " ".join(refused.err.split())
     assert not file.exists()

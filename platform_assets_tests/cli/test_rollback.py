@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
+from platform_assets.operations.backfill.record import BackfillRecord, RecordedStep, write_record
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.opening import open_platform
+from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
 from platform_assets.records.refused import Attempt
@@ -56,6 +59,27 @@ def test_a_rollback_says_beforehand_and_afterwards_what_ends_it_and_what_lasts(
     assert "One new row in what such a day is made from ends the rollback" in said
     assert "For good, `withdraw` what was delivered wrongly or correct the code" in said
     assert ("would be held" in said) is ("--dry-run" in args)
+
+
+def test_a_plan_is_rolled_back_with_the_same_sentences_and_only_once(run: Run, corrected: str) -> None:
+    file = {"name": "mend", "reason": "a", "owner": "ada", "tables": [SILVER], "days": {"list": [str(DAY)]}}
+    plan = PlanFile.model_validate_json(json.dumps(file))
+    steps = (RecordedStep(share=100, days={SILVER: (DAY,)}),)
+    with open_platform(load_settings()) as platform:
+        write_record(
+            platform.lake,
+            BackfillRecord(
+                name="mend", hash="0", file=plan, steps=steps, done=1, state="published", publication=corrected
+            ),
+        )
+    said = run("plan", "rollback", "mend", "--reason", "a wrong rule", "--by", "Zoë")
+    assert said.code == 0, said.err
+    assert said.out.startswith("Rolled back in release 3: a wrong rule")
+    assert f"{SILVER}  {DAY}" in said.out
+    assert "One new row in what such a day is made from ends the rollback" in said.out
+    again = run("plan", "rollback", "mend", "--reason", "once more", "--by", "bob")
+    assert again.code != 0
+    assert "The plan mend is rolled back already, by Zoë in release 3: a wrong rule" in " ".join(again.err.split())
 
 
 def test_of_days_without_content_before_readers_see_nothing(run: Run, corrected: str) -> None:

@@ -19,7 +19,7 @@ from platform_assets.records.history import Hold
 from platform_assets.records.refused import Attempt
 from platform_assets.settings import load_settings
 from platform_assets_tests.support.cli.commands import TABLE
-from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, computed, deliver, publish_on_paper
+from platform_assets_tests.support.cli.products import DAYS, RAW, SILVER, arrive, computed, deliver, publish_on_paper
 
 
 def test_days_that_are_what_they_would_be_are_not_stale(run, products):
@@ -52,6 +52,16 @@ def test_the_calendar_shows_what_happened_and_only_where_nothing_did_what_that_r
     assert "Jan   pu·" in year
     assert "Feb" not in year, "the calendar does not have it"
     assert legend == "u upstream content   p code   · nothing to do"
+
+
+def test_a_held_day_has_a_mark_of_its_own_also_where_nothing_else_is_to_be_done():
+    steps = [PlannedStep(SILVER, {DAYS[0]: ("code",), DAYS[1]: ("correction",)})]
+    year, legend = map(str, year_calendars(steps, Calendar(DAYS[0], DAYS[2]), held={DAYS[1], DAYS[2]}))
+    assert "Jan   pHH" in year
+    assert legend == "p code   H held   · nothing to do"
+    year, legend = map(str, year_calendars([], Calendar(DAYS[0], DAYS[2]), held={DAYS[1]}))
+    assert "Jan   ·H·" in year
+    assert legend == "H held   · nothing to do"
 
 
 def test_explain_shows_reasons_and_an_estimate_or_that_there_is_none(run, products):
@@ -200,6 +210,14 @@ def test_why_shows_the_chain_and_what_differs(run, products):
     assert (changed["table"], changed["day"]) == (RAW, "2017-01-02")
     assert changed["then"].startswith("0-")
     assert changed["now"].startswith("5-")
+    told = run("why", SILVER, "2017-01-02", "--diff").out
+    assert f"input {RAW} 2017-01-02: was 0 rows, is 5 rows" in told
+    assert f"`platform-assets why {RAW} 2017-01-02` names the files" in told
+    assert changed["now"] not in told, "which is for programs"
+    assert "delivered since" not in told, "of which nobody wrote down a file"
+    path = arrive(products, "more.csv", 7)
+    told = run("why", SILVER, "2017-01-02", "--diff").out
+    assert f"input {RAW} 2017-01-02: was 0 rows, is 7 rows\n  delivered since {path} (7 rows in all)" in told
 
 
 def test_why_of_a_day_never_computed_says_what_it_lacks(run, products):

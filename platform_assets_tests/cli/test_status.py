@@ -8,7 +8,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from platform_assets.cli.commands.status_view import Status, TableStatus, print_status
 from platform_assets.engine.day_contents import loaded_empty
+from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.opening import open_platform
 from platform_assets.records.history import Hold
 from platform_assets.records.manifest import Arrival
@@ -217,3 +219,16 @@ def test_files_of_which_many_rows_were_refused_are_named_until_they_are_withdraw
     with open_platform(products) as platform:
         publish_arrivals(platform, RAW, taken_back)
     assert run("status", "--json").json["files_with_many_refused"] == []
+
+
+def test_what_the_column_aside_counts_is_said_where_there_is_any(capsys):
+    def told(*counts):
+        kinds = zip(("raw.products", "silver.products"), counts, strict=True)
+        tables = [TableStatus(name, None, 1, 0, 0, 0, 0, 5, *aside) for name, aside in kinds]
+        print_status(Status(tables, (), (), RefusedFiles(), (), {}, 0, 0, 0, {}))
+        return " ".join(capsys.readouterr().out.split())
+
+    said = told((0, 2), (3, 0))
+    assert "aside: rows that readers of the table do not see: in quarantine, because they broke a rule" in said
+    assert "`platform-assets read refused.products` shows them, and so on with quarantine.products." in said
+    assert "aside:" not in told((0, 0), (0, 0))

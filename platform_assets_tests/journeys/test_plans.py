@@ -72,5 +72,7 @@ def test_a_plan_goes_on_after_every_kill(
     assert "| gold.daily_sales | 2017-01-05 |" in report.out
     undone = run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë")
     assert undone.code == 0, undone.err
+    assert "One new row in what such a day is made from ends the rollback" in undone.out
+    assert run("plan", "rollback", "again", "--reason", "no need", "--by", "Zoë").code == 3
     assert run("plan", "status").out.startswith("again rolled back in release")
     assert world.digests() == before

@@ -77,11 +77,16 @@ def test_a_wrong_rule_is_corrected_by_a_plan(shop: Shop) -> None:
             shop.apply(platform, file)
         with pytest.raises(BackfillError, match="cannot be cancelled"):
             cancel(platform, "discount", Author("", "no", "bob"))
-        back = roll_back(platform, "discount", Author("", "the other rule was right", "bob"))
+        back, done = roll_back(platform, "discount", Author("", "the other rule was right", "bob"))
         assert back.state == "rolled back"
         write_record(platform.lake, record)  # as who dies now leaves it
-        again = roll_back(platform, "discount", Author("", "the other rule was right", "bob"))
+        again, nothing = roll_back(platform, "discount", Author("", "the other rule was right", "bob"))
         assert again.events[-1].what == back.events[-1].what, "there is nothing more to undo"
+        assert done is not None
+        assert set(done.days) == {day.table for day in platform.ledger.publication(record.publication).days}  # type: ignore[union-attr]
+        assert nothing is None
+        with pytest.raises(BackfillError, match="is rolled back already, by bob in release"):
+            roll_back(platform, "discount", Author("", "once more", "bob"))
         assert shop.world.digests()["gold.tills"] == before
         whats = [event.what for event in back.events]
         assert whats.index("25 % staged, gates passed") < whats.index("100 % staged, gates passed")

@@ -130,7 +130,7 @@ def test_a_plan_whose_process_died_after_it_was_published_is_rolled_back_as_canc
     with pytest.raises(BackfillError, match="cannot be cancelled") as refused:
         cancel(platform, "mend", author)
     assert "plan rollback mend" in refused.value.todo
-    record = roll_back(platform, "mend", author)
+    record, _ = roll_back(platform, "mend", author)
     assert (record.state, record.published_days, digest(platform)) == ("rolled back", 1, "0-2-0-0-0")
 
 

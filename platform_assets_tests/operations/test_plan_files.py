@@ -210,3 +210,10 @@ def test_the_schema_describes_every_field() -> None:
     parts = [schema, *schema["$defs"].values()]
     lacking = [name for part in parts for name, field in part["properties"].items() if "description" not in field]
     assert [name for name in lacking if name not in ("budget", "service", "approvals", "afterwards")] == []
+
+
+def test_a_field_that_may_not_be_left_blank_is_so_by_the_schema_too() -> None:
+    only = plan_schema()["properties"]["only"]
+    assert only["type"] == "object"
+    assert "default" not in only
+    assert not [part for part in only.get("anyOf", ()) if part.get("type") == "null"]

@@ -13,6 +13,7 @@ from platform_assets.engine.platform import Platform
 from platform_assets.operations.backfill.afterwards import note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.narrowing import unmatched_keys
 from platform_assets.operations.backfill.pages import backfill_markdown, record_markdown
 from platform_assets.operations.backfill.record import BackfillRecord, pause, unpause
 from platform_assets.operations.backfill.sitting import StoppedError
@@ -86,8 +87,11 @@ def test_a_plan_of_some_keys_is_explained_applied_recorded_and_undone(
         assert [step.table for step in found.plan.steps] == [GOLD]
         said = "\n".join(backfill_markdown(found))
         assert "16 of 160 rows (10.0 %) of 4 days that were looked at; 144 are not computed" in said
-        [nothing] = explain(platform, plan([999])).obstacles
-        assert "No row of gold.daily_sales has one of the keys, on 4 days" in nothing.what
+        [nothing] = explain(platform, plan([330, 331_0])).obstacles
+        assert nothing.what == "No row of gold.daily_sales has store_id=3310, on 4 days that were looked at."
+        assert nothing.todo.startswith("The nearest are 331, ")
+        assert not nothing.blocks
+        assert unmatched_keys(platform, plan([330, 331_0])) == (nothing,), "as a new plan tells"
         record = applied(world, platform, file)
         now = world.digests()[GOLD]
         assert {day for day in DAYS if now[day] != before[day]} == {DAYS[0], DAYS[3]}

@@ -16,7 +16,7 @@ from platform_assets.domains.retail.contracts import (
     SILVER_TRANSACTIONS,
     TABLES,
 )
-from platform_assets.planning.key_scope import ScopeError, mixed, scope_of, value_of
+from platform_assets.planning.key_scope import ScopeError, mixed, nearest, scope_of, value_of
 
 
 def test_spellings_of_a_value_are_one_and_values_are_typed_by_the_contract():
@@ -84,3 +84,9 @@ def test_a_column_that_no_input_can_be_read_by_is_refused():
     tables = tuple(by_department if table is DAILY_SALES else table for table in TABLES)
     with pytest.raises(ContractError, match=r"gold\.daily_sales is separable by 'department', which no input has"):
         Catalogue.of([Domain("retail", tables, "platform_assets.domains.retail.transforms")])
+
+
+def test_a_value_that_is_not_there_is_told_with_the_nearest_or_the_first() -> None:
+    assert nearest("SFX", {"SEA", "SFO", "PDX"})[0] == "SFO"
+    assert nearest("zz", {"d", "c", "b", "a"}) == ("a", "b", "c")
+    assert nearest("SFX", set()) == ()

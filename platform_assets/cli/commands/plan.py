@@ -10,7 +10,16 @@ import typer
 
 from platform_assets.cli.commands.plan_apply import COMMANDS, Html, write_page
 from platform_assets.cli.commands.plan_compare import compare
-from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_platform, parse_days, print_json, say
+from platform_assets.cli.console import (
+    EXIT_LOOK,
+    UsageError,
+    console,
+    opened_platform,
+    parse_days,
+    platform_to_look,
+    print_json,
+    say,
+)
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.keys import parse_keys
 from platform_assets.cli.options import AsJson, By, Days, Only, Reason
@@ -39,6 +48,7 @@ def new(
 ) -> None:
     """Write a plan file that is worth a review: what you say, and all that you could say as comments."""
     from platform_assets.operations.backfill.files import new_plan, parse_plan
+    from platform_assets.operations.backfill.narrowing import unmatched_keys
 
     settings = load_settings()
     if (days is None) != stale:
@@ -49,10 +59,15 @@ def new(
     if only:
         said |= {"downstream": False, "only": parse_keys(only)}  # a plan of some keys is about its tables alone
     place = out or settings.plans / f"{name}.yaml"
-    new_plan(parse_plan(json.dumps(said), f"plan new {name}"), place)  # JSON is YAML, too
+    plan = parse_plan(json.dumps(said), f"plan new {name}")  # JSON is YAML, too
+    with platform_to_look(settings) as platform:
+        told = unmatched_keys(platform, plan)
+    new_plan(plan, place)
     if as_json:
-        print_json({"file": str(place)})
+        print_json({"file": str(place), "obstacles": [{"what": one.what, "do": one.todo} for one in told]})
     else:
+        for one in told:
+            say("[yellow]look[/]", f"{one.what} {one.todo}")
         say("Wrote", f"{place}. Look what it comes to: platform-assets plan explain {place}")
 
 

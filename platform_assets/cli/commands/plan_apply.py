@@ -20,6 +20,7 @@ from platform_assets.cli.console import EXIT_LOOK, UsageError, console, opened_p
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Reason
 from platform_assets.cli.progress import telling
+from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
 from platform_assets.operations.backfill.files import plan_at
 from platform_assets.operations.backfill.pages import record_markdown
@@ -34,6 +35,7 @@ from platform_assets.operations.backfill.record import (
 from platform_assets.operations.backfill.record import (
     pause as pause_plan,
 )
+from platform_assets.progress import meanwhile
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The plan file.")]
 Name = Annotated[str, typer.Argument(help="Of a plan that was begun, as `plan status` has it.")]
@@ -135,11 +137,16 @@ def cancel(name: Name, reason: Reason = None, by: By = None, as_json: AsJson = F
 def rollback(context: typer.Context, name: Name, reason: Reason = None, by: By = None, as_json: AsJson = False) -> None:
     """Put exactly the days of a plan back as they were before it, and hold them there."""
     from platform_assets.operations.backfill.afterwards import roll_back
+    from platform_assets.operations.rollback.amounts import rolled_back_amounts
 
     author = decided_by(reason, by)
     with opened_platform() as platform, telling(context, "plan rollback") as progress:
-        record = roll_back(platform, name, author, progress)
+        record, done = roll_back(platform, name, author, progress)
+        with meanwhile(progress, "summing what changes"):
+            amounts = rolled_back_amounts(platform, done) if done else None
     _tell(record, record.events[-1].what.capitalize(), as_json)
+    if done and amounts and not as_json:
+        print_rollback(done, amounts)
 
 
 def replay(context: typer.Context, name: Name, as_json: AsJson = False) -> None:

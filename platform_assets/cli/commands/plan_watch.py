@@ -13,7 +13,7 @@ from rich.text import Text
 from platform_assets.cli.console import console
 from platform_assets.operations.backfill.record import OVER, BackfillRecord, read_record
 from platform_assets.visible import visible
-from platform_assets.words import lasting, size
+from platform_assets.words import counted, lasting, size
 
 if TYPE_CHECKING:
     from platform_assets.engine.platform import Platform
@@ -70,14 +70,13 @@ def _watched(record: BackfillRecord, now: Standing) -> RenderableType:
 
 
 def _figures(record: BackfillRecord, now: Standing) -> list[tuple[str, str]]:
-    figures = [
-        ("staged", f"{now.done:,} of {now.days:,} days"),
-        ("rate", f"{now.days_per_minute:,.1f} days a minute"),
-        ("took", lasting(now.seconds)),
-        ("written", size(now.bytes)),
-    ]
+    figures = [("staged", f"{now.staged:,} of {now.days:,} days")]
+    if now.left_alone:
+        figures.append(("need nothing", counted(now.left_alone, "day")))
+    figures += [("rate", f"{now.days_per_minute:,.1f} days a minute"), ("took", lasting(now.seconds))]
     if record.state not in OVER:
-        figures.insert(3, ("left", f"about {lasting(now.seconds_left)}"))
+        figures.append(("left", f"about {lasting(now.seconds_left)}"))
+    figures.append(("written", size(now.bytes)))
     if now.money is not None:
         figures.append(("cost", f"{now.money:,.2f}"))
     return figures

@@ -108,10 +108,10 @@ def _print(
 ) -> None:
     if steps:
         console.print(stale_grid(steps, waits))
-        for text in year_calendars(steps, calendar):
-            console.print(text, highlight=False)
-            console.print()
-    elif not (held or blocked or bereft):
+    for text in year_calendars(steps, calendar, {day.hold.day for day in held}):
+        console.print(text, highlight=False)
+        console.print()
+    if not (steps or held or blocked or bereft):
         console.print("[green]Nothing is stale.[/]")
     print_held(held)
     for line in blocked:

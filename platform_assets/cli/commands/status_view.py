@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 
@@ -11,7 +11,7 @@ from platform_assets.cli.files_view import growing_lines, print_left, refused_js
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.held_view import held_json, print_held
 from platform_assets.cli.warned_view import print_warned_tables, warnings_json
-from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.engine.ingest.refused_files import RefusedFiles
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.planning.windows import between
@@ -185,6 +185,15 @@ def _print_tables(known: Status) -> None:
             f"{aside:,}" if (aside := table.quarantined + table.refused) else "",
         )
     console.print(grid)
+    if shown_by := [name for table in known.tables for name in _set_aside(table)]:
+        console.print(
+            "aside: rows that readers of the table do not see: in quarantine, because they broke a rule, or refused, "
+            f"because they could not be read. `platform-assets read {shown_by[0]}` shows them"
+            + (f", and so on with {', '.join(shown_by[1:])}." if shown_by[1:] else "."),
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     print_held(known.held, in_short=True)
     for table in known.tables:
         if table.stale:
@@ -192,6 +201,14 @@ def _print_tables(known: Status) -> None:
         if table.blocked and not known.is_new:
             waits = f"{counted(table.blocked, 'day')} cannot be computed: days that they read are missing or held"
             say("[yellow]blocked[/]", f"{table.table}: {waits}")
+
+
+def _set_aside(table: TableStatus) -> Iterator[str]:
+    """The tables that have what was set aside of one."""
+    if table.quarantined:
+        yield quarantine_table(table.table)
+    if table.refused:
+        yield refused_table(table.table)
 
 
 def _print_files(known: Status) -> None:

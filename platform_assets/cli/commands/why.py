@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from platform_assets.cli.plan_view import cause
 from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.warned_view import print_warned_day, warned_json
 from platform_assets.engine.platform import Platform
+from platform_assets.operations.lineage.delivered_since import delivered_since
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
 from platform_assets.operations.lineage.held_days import HeldDay, held_days
 from platform_assets.operations.lineage.provenance import Difference, Explanation, Origin, explain
@@ -28,7 +29,8 @@ from platform_assets.planning.day_states import Blocked, DayState, Held
 from platform_assets.planning.key_scope import shown_keys
 from platform_assets.quality.findings import accepted_by_hand
 from platform_assets.records.code_version import Version
-from platform_assets.records.history import Hold
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import ArrivalRecord, Hold
 from platform_assets.records.manifest import Scope
 from platform_assets.sources.landing import Problem
 from platform_assets.words import counted
@@ -45,6 +47,7 @@ class _Told:
     warned: WarnedDay | None
     ended: EndedRollback | None
     replaced: Collection[Problem]
+    delivered: Mapping[tuple[str, date], Collection[ArrivalRecord]]
 
 
 def why(
@@ -60,7 +63,8 @@ def why(
         keeping = _keeping(explanation)
         held = held_days(platform, [hold for hold in platform.ledger.holds() if (hold.table, hold.day) in keeping])
         replaced = replaced_files(platform, explanation.origin) if explanation.origin else ()
-        told = _Told(held, _warned(platform, explanation), _ended(platform, explanation), replaced)
+        delivered = delivered_since(platform, explanation, _SHOWN) if diff and not as_json else {}
+        told = _Told(held, _warned(platform, explanation), _ended(platform, explanation), replaced, delivered)
     if as_json:
         print_json(_json(explanation, told, diff=diff))
     else:
@@ -99,7 +103,7 @@ def _print(explanation: Explanation, told: _Told, *, diff: bool) -> None:
         say("[yellow]not taken[/]", line)
     console.print(origin_tree(explanation.origin, explanation.software))
     if diff:
-        _print_differences(explanation)
+        _print_differences(explanation, told)
 
 
 def _print_rollback(told: _Told) -> None:
@@ -160,7 +164,7 @@ def _scope(scope: Scope) -> str:
     )
 
 
-def _print_differences(explanation: Explanation) -> None:
+def _print_differences(explanation: Explanation, told: _Told) -> None:
     if explanation.then is not None and explanation.now is not None:
         for name in ("code", "configuration"):
             then, now = getattr(explanation.then, name), getattr(explanation.now, name)
@@ -169,15 +173,29 @@ def _print_differences(explanation: Explanation) -> None:
     for change in explanation.changes:
         say("[yellow]contract changed[/]", str(change))
     for difference in explanation.differences[:_SHOWN]:
-        say(
-            "[yellow]input[/]",
-            f"{difference.table} {difference.day}: was {difference.then or 'not there'}, "
-            f"is {difference.now or 'not there'}",
-        )
+        say("[yellow]input[/]", f"{difference.table} {difference.day}: {_rows_then_and_now(difference)}")
+        files = tuple(told.delivered.get((difference.table, difference.day), ()))
+        for file in files[:_SHOWN]:
+            say("  delivered since", f"{file.path} ({counted(file.taken, 'row')} in all)")
+        if len(files) > _SHOWN:
+            say("  delivered since", f"{counted(len(files) - _SHOWN, 'more file')}")
     if len(explanation.differences) > _SHOWN:
         console.print(f"and {len(explanation.differences) - _SHOWN:,} more days of inputs")
+    if explanation.differences:
+        first = explanation.differences[0]
+        line = f"`platform-assets why {first.table} {first.day}` names the files that such a day is made of now."
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if not (explanation.differences or explanation.changes or explanation.reasons):
         console.print("Nothing differs from what the day was made of.")
+
+
+def _rows_then_and_now(difference: Difference) -> str:
+    """By how many rows a day differs; digests, which say no more to a person than that it does, are for programs."""
+    then, now = (None if digest is None else Digest.parse(digest).rows for digest in (difference.then, difference.now))
+    if then == now and then is not None:
+        return f"{counted(then, 'row')} as before, not all of them the same"
+    was, is_now = ("not there" if rows is None else counted(rows, "row") for rows in (then, now))
+    return f"was {was}, is {is_now}"
 
 
 def _json(explanation: Explanation, told: _Told, *, diff: bool) -> dict[str, Any]:

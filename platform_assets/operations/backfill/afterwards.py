@@ -20,8 +20,8 @@ from platform_assets.operations.backfill.record import (
     write_record,
 )
 from platform_assets.operations.backfill.sitting import BackfillError, publication_by
-from platform_assets.operations.rollback.rollback import rollback
-from platform_assets.operations.rollback.selection import chosen_publications
+from platform_assets.operations.rollback.rollback import Rollback, rollback
+from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.operations.verify.verdicts import TableVerified
@@ -102,30 +102,41 @@ def prove_sample(
     goes = asked.roll_back_on_failure and any(table.of("different") for table in proved)
     record = note_proof(platform, record, proved, is_all=not goes)
     if goes:
-        record = roll_back(platform, record.name, author, progress)
+        record, _ = roll_back(platform, record.name, author, progress)
     return record, proved
 
 
-def roll_back(platform: Platform, name: str, author: Author, progress: OnProgress = no_progress) -> BackfillRecord:
+def roll_back(
+    platform: Platform, name: str, author: Author, progress: OnProgress = no_progress
+) -> tuple[BackfillRecord, Rollback | None]:
     """Put exactly the days of a backfill back as they were before it.
 
+    Returns:
+        What became of it; and the rollback, None where somebody did it who died before saying so.
+
     Raises:
-        BackfillError: it was not published.
+        BackfillError: it was not published, or is rolled back already.
         RollbackError: as for every rollback.
     """
     with plan_lock(platform.lake, name):
         record = read_record(platform.lake, name)
         if record.state == "publishing" and (newest := publication_by(platform, record)):
             record = as_published(platform, record, newest)  # whoever applied it died before saying so
+        before, done = rollback_of(platform, record), None
+        if before and record.state == "rolled back":
+            raise BackfillError(
+                f"The plan {name} {rolled_back_already(before)}", f"`platform-assets plan status {name}` shows it."
+            )
         _published(platform, record)
-        if before := rollback_of(platform, record):
+        if before:
             release: int | None = before.release
         else:
             chosen = chosen_publications(platform, record.publication, None, None)
-            release = rollback(platform, chosen, replace(author, run=_undoing(record)), progress=progress).release
+            done = rollback(platform, chosen, replace(author, run=_undoing(record)), progress=progress)
+            release = done.release
         record = record.told(f"rolled back in release {release}: {author.why}", author.who, state="rolled back")
         write_record(platform.lake, record)
-    return record
+    return record, done
 
 
 def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:

@@ -8,14 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
-from platform_assets.contracts.amounts import amounts, why_no_sum
-from platform_assets.contracts.errors import unknown_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.state.planner import plan_steps
 from platform_assets.engine.state.schema_changes import refuse_what_tables_cannot_take
 from platform_assets.engine.state.scoped_plan import scoped_plan
 from platform_assets.operations.backfill.files import PlanFieldError
+from platform_assets.operations.backfill.named_tables import refuse_unknown_tables
 from platform_assets.operations.backfill.narrowing import narrowed, scope_in
 from platform_assets.operations.backfill.obstacles import obstacles
 from platform_assets.operations.backfill.past import experience_of
@@ -48,7 +47,7 @@ def explain(platform: Platform, file: PlanFile) -> Backfill:
         PlanFieldError: rows of its keys cannot be computed apart from the rest of their days.
         ContractError: a table cannot follow its contract with these days.
     """
-    _refuse_unknown_tables(platform, file)
+    refuse_unknown_tables(platform, file)
     snapshot = LakeSnapshot.now(platform)
     marks = snapshot.marks(platform.catalogue.names)
     if file.days.stale:
@@ -112,28 +111,6 @@ def _planned(snapshot: LakeSnapshot, request: Request) -> Plan:
         return scoped_plan(snapshot, request, request.keys)
     except ScopeError as error:
         raise PlanFieldError(error.what, error.todo, ("only",)) from error
-
-
-def _refuse_unknown_tables(platform: Platform, file: PlanFile) -> None:
-    for name in (*file.tables, *(gate.table for gate in file.gates)):
-        if name not in platform.catalogue.names:
-            error = unknown_table(name, platform.catalogue.names)
-            raise PlanFileError(f"The plan {file.name}: {error.what}", error.todo) from error
-    for number, gate in enumerate(file.gates):
-        columns = platform.catalogue[gate.table].column_names
-        if gate.column is not None and gate.column not in columns:
-            raise PlanFieldError(
-                f"{gate.table} has no column {gate.column!r}.",
-                f"Name one of {', '.join(columns)}.",
-                ("gates", number, "column"),
-            )
-        if gate.column is not None and (why := why_no_sum(platform.catalogue[gate.table].column(gate.column))):
-            summed = ", ".join(amounts(platform.catalogue[gate.table]))
-            raise PlanFieldError(
-                f"{gate.table}.{gate.column} cannot be summed: {why}.",
-                f"{f'Name one that can, as {summed}, or use' if summed else 'Use'} the metric rows or keys.",
-                ("gates", number, "column"),
-            )
 
 
 def _named_days(platform: Platform, file: PlanFile) -> frozenset[date]:

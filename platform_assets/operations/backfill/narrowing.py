@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.lakehouse.reading import rows_of_files
 from platform_assets.operations.backfill.files import PlanFieldError
-from platform_assets.planning.backfill.backfill import Narrowed
+from platform_assets.operations.backfill.named_tables import refuse_unknown_tables
+from platform_assets.operations.backfill.obstacles import unmatched
+from platform_assets.planning.backfill.backfill import Narrowed, Obstacle
 from platform_assets.planning.backfill.plan_file import PlanFile
-from platform_assets.planning.key_scope import KeyScope, ScopeError, scope_of, value_of
+from platform_assets.planning.key_scope import KeyScope, ScopeError, nearest, scope_of, value_of
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 _LOOKED_AT = 12
 """Days of a table whose keys are counted: a column of each is read."""
@@ -48,6 +54,30 @@ def narrowed(
     return tuple(_counted(snapshot, scope, table, days) for table in tables)
 
 
+def unmatched_keys(platform: Platform, file: PlanFile) -> tuple[Obstacle, ...]:
+    """What somebody should know of the keys of a plan before it is written: values that no row has.
+
+    Args:
+        platform: as it is now.
+        file: the plan. Where it does not name its days itself, the newest are looked at.
+
+    Raises:
+        PlanFileError: it names tables that are not there.
+        PlanFieldError: as for `scope_in`.
+    """
+    refuse_unknown_tables(platform, file)
+    scope = scope_in(platform, file)
+    if scope is None:
+        return ()
+    snapshot = LakeSnapshot.now(platform)
+    named = file.days.named()
+    found = (
+        _counted(snapshot, scope, table, sorted(snapshot.files(table) if named is None else named, reverse=True))
+        for table in file.tables
+    )
+    return tuple(unmatched(found))
+
+
 def _of_table(contract: Contract, file: PlanFile) -> KeyScope:
     for column, texts in (file.only or {}).items():
         try:
@@ -67,7 +97,17 @@ def _counted(snapshot: LakeSnapshot, scope: KeyScope, table: str, days: Sequence
         return Narrowed(table, 0, 0, 0)
     rows = rows_of_files(snapshot.platform.lake.table_path(table), there)
     contract, theirs = snapshot.platform.catalogue[table], ds.scalar(True)
+    absent: dict[tuple[str, str], tuple[str, ...]] = {}
     for name, texts in scope.keys:
         values = pa.array([value_of(text, contract.column(name).type) for text in texts], rows.schema.field(name).type)
         theirs = theirs & ds.field(name).isin(values)
-    return Narrowed(table, len(there), rows.count_rows(filter=theirs), rows.count_rows())
+        absent |= {(name, text): near for text, near in _absent(rows, name, texts).items()}
+    return Narrowed(table, len(there), rows.count_rows(filter=theirs), rows.count_rows(), absent)
+
+
+def _absent(rows: ds.Dataset, column: str, asked: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Values that no row has, each with the nearest that there are; where none is near, the first."""
+    there: set[str] = set()
+    for batch in rows.to_batches(columns=[column]):  # one at a time: days may be large, and values few
+        there.update(str(value) for value in batch.column(0).unique().to_pylist() if value is not None)
+    return {text: nearest(text, there) for text in asked if text not in there}

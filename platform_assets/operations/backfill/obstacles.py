@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from datetime import date
 
 from platform_assets.engine.ingest.listing import list_arrivals
@@ -20,9 +20,10 @@ from platform_assets.operations.backfill.record import (
 )
 from platform_assets.operations.stages.store import all_stages
 from platform_assets.places import folder_of
-from platform_assets.planning.backfill.backfill import Backfill, Obstacle
+from platform_assets.planning.backfill.backfill import Backfill, Narrowed, Obstacle
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.backfill.price import Price
+from platform_assets.planning.key_scope import shown_keys
 from platform_assets.planning.plan import Plan
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
@@ -56,13 +57,7 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
             f"About {need:,} bytes are needed and {free:,} are free where the lake lies.",
             "Make room, or do less at once.",
         )
-    for found in backfill.narrowed:
-        if found.days and not found.rows:
-            yield Obstacle(
-                f"No row of {found.table} has one of the keys, on {counted(found.days, 'day')} that were looked at.",
-                "See that `only` has the right values.",
-                blocks=False,
-            )
+    yield from unmatched(backfill.narrowed)
     yield from _protected(backfill)
     for table, put_back in backfill.put_back.items():
         days, because = sorted(put_back), put_back[min(put_back)]
@@ -75,6 +70,25 @@ def obstacles(platform: Platform, backfill: Backfill, cores: int | None) -> Iter
     yield from _others(platform, backfill)
     yield from _deliveries(platform, plan)
     yield from _budget(file, backfill.price, cores)
+
+
+def unmatched(narrowed: Iterable[Narrowed]) -> Iterator[Obstacle]:
+    """Values of keys that no row has: new ones in what a table is made from, or misspelt."""
+    for found in narrowed:
+        looked_at = f"on {counted(found.days, 'day')} that {'was' if found.days == 1 else 'were'} looked at"
+        for (column, value), nearest in found.absent.items():
+            there = f"The nearest are {', '.join(nearest)}; see" if nearest else "See"
+            yield Obstacle(
+                f"No row of {found.table} has {shown_keys({column: [value]})}, {looked_at}.",
+                f"{there} that `only` has the right values.",
+                blocks=False,
+            )
+        if found.days and not found.rows and not found.absent:
+            yield Obstacle(
+                f"No row of {found.table} has one of the keys, {looked_at}.",
+                "See that `only` has values that rows have together.",
+                blocks=False,
+            )
 
 
 def _protected(backfill: Backfill) -> Iterator[Obstacle]:

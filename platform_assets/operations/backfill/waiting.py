@@ -43,11 +43,16 @@ def standing_of(platform: Platform, record: BackfillRecord) -> Standing:
     stage = stage_of(platform, record.name)
     staged = stage.staged.days if stage else {}
     current = record.steps[record.done].days if record.done < len(record.steps) else {}
-    done = sum(len(days) for step in record.steps[: record.done] for days in step.days.values())
-    done += sum(len(set(days).intersection(staged.get(table, ()))) for table, days in current.items())
+    of_steps = {
+        (table, day) for step in record.steps[: record.done] for table, days in step.days.items() for day in days
+    }
+    lying = {(table, day) for table, days in staged.items() for day in days}
+    done = of_steps | (lying & {(table, day) for table, days in current.items() for day in days})
+    # Once it is published its stage is gone, and its record says how many it left as they were.
+    left_alone = len(done - lying) if stage else record.left_alone
     hourly, cores = record.file.budget.price_per_core_hour, cores_of(platform)
     money = None if hourly is None or cores is None else Decimal(record.seconds) * cores * hourly / 3600
-    return Standing(done, record.days, record.seconds, record.explained_seconds, record.bytes, money)
+    return Standing(len(done), record.days, record.seconds, record.explained_seconds, record.bytes, left_alone, money)
 
 
 def _waits(platform: Platform, record: BackfillRecord) -> Iterator[str]:

@@ -170,6 +170,15 @@ def nothing_to_undo(
     return RollbackError(f"{named} published {which}.", todo)
 
 
+def rolled_back_already(head: PublicationRecord) -> str:
+    """What is said of what somebody rolls back once more.
+
+    Args:
+        head: of the publication that rolled it back.
+    """
+    return f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
+
+
 def built_upon(
     platform: Platform, restored: Restoration, chosen: Collection[str], histories: Mapping[TableDay, Sequence[str]]
 ) -> RollbackError:
@@ -187,7 +196,7 @@ def built_upon(
     (table, day), later = min((restored.in_the_way.items() - back.items()) or back.items())
     head = platform.ledger.head(later)
     if (table, day) in back and head:
-        by = f"is rolled back already, by {head.who} in release {head.release}: {head.why}; nothing was rolled back."
+        by = rolled_back_already(head)
         if not restored.back_to:
             return RollbackError(f"This {by}", "`platform-assets releases` shows it.")
         return RollbackError(

@@ -45,12 +45,14 @@ class Narrowed:
         days: that were looked at.
         rows: of these keys on them.
         of: rows on them.
+        absent: values that no row on them has, as column and value, each with the nearest that there are.
     """
 
     table: str
     days: int
     rows: int
     of: int
+    absent: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def percent(self) -> float:

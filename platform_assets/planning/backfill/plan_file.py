@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -74,6 +74,13 @@ def _in_digits(value: object) -> object:
     if not _NUMBER.fullmatch(str(value)):
         raise ValueError(f"{value!r} is no number: write digits, as 1.5, with a point and nothing between them")
     return Decimal(str(value))
+
+
+def _never_null(schema: dict[str, Any]) -> None:
+    """A field that can be left out, and not be left blank."""
+    (said,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
+    del schema["default"]
+    schema.update(said)
 
 
 def _with_an_end(hours: str) -> str:
@@ -261,7 +268,7 @@ class PlanFile(_Part):
             Field(min_length=1, max_length=10),
         ]
         | None
-    ) = None
+    ) = Field(default=None, json_schema_extra=_never_null)
     """Keys, as store_id: [330, 337]: only their rows are computed, the others of a day are carried over as they are."""
     cap_days: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
     """Most days of tables, all together; a plan of more is refused whole."""

@@ -16,6 +16,7 @@ class Standing:
         seconds: computed so far, all sittings together.
         explained_seconds: that were to be expected.
         bytes: staged so far.
+        left_alone: days among the done that turned out to need nothing.
         money: that it took so far; None without a price.
     """
 
@@ -24,7 +25,13 @@ class Standing:
     seconds: float
     explained_seconds: float
     bytes: int
+    left_alone: int = 0
     money: Decimal | None = None
+
+    @property
+    def staged(self) -> int:
+        """Days of tables that are staged."""
+        return self.done - self.left_alone
 
     @property
     def days_per_minute(self) -> float:
