@@ -200,6 +200,18 @@ def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_pat
     assert any("It waits for 1 approval of" in sentence for sentence in anew["waits"])
 
 
+@pytest.mark.parametrize(
+    ("state", "todo"),
+    [("cancelled", "plan apply FILE"), ("published", f"plan status {NAME}"), ("rolled back", f"plan status {NAME}")],
+)
+def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, run: Run, state: str, todo: str) -> None:
+    begun(products, plan(), state=state)
+    for said in (run("plan", "pause", NAME, "--reason", "lunch", "--by", "ada"), run("plan", "resume", NAME)):
+        assert said.code == 3, said
+        assert f"The plan {NAME} is {state}" in said.err
+        assert todo in said.err
+
+
 def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Settings, run: Run) -> None:
     record = begun(products, plan())
     lake = Lake.at(products.lake)
