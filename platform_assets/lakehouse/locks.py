@@ -23,6 +23,8 @@ from platform_assets.lakehouse.storage.location import Location
 PUBLISH_TIMEOUT_S = 60.0
 INGEST_TIMEOUT_S = 1800.0
 PRIVATE_TIMEOUT_S = 5.0
+BEGIN_TIMEOUT_S = 300.0
+"""A plan is explained meanwhile, of years of days as well."""
 
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 BATCHES = "batches.json"
@@ -95,6 +97,18 @@ def plan_lock(lake: Lake, name: str) -> Iterator[StillHeld]:
         LakeError: the lake cannot be written, or the database cannot be reached.
     """
     with _lock(lake, f"plan-{name}", PRIVATE_TIMEOUT_S) as still_held:
+        yield still_held
+
+
+@contextmanager
+def begin_lock(lake: Lake, timeout_s: float = BEGIN_TIMEOUT_S) -> Iterator[StillHeld]:
+    """Be the only one who begins a plan, from the look at what others come to until they see this one.
+
+    Raises:
+        LockTimeoutError: somebody else held it for too long; the message says who.
+        LakeError: the lake cannot be written, or the database cannot be reached.
+    """
+    with _lock(lake, "begin", timeout_s) as still_held:
         yield still_held
 
 

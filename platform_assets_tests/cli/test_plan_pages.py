@@ -16,7 +16,8 @@ from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import written
-from platform_assets.operations.backfill.record import BackfillRecord, pause, read_record, write_record
+from platform_assets.operations.backfill.pausing import pause
+from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
 from platform_assets.operations.opening import open_platform
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.settings import Settings
@@ -197,6 +198,18 @@ def test_status_says_what_a_plan_waits_for(products: Settings, run: Run, tmp_pat
     [anew] = run("plan", "status", NAME, "--json").json
     assert any("is explained anew" in sentence for sentence in anew["waits"])
     assert any("It waits for 1 approval of" in sentence for sentence in anew["waits"])
+
+
+@pytest.mark.parametrize(
+    ("state", "todo"),
+    [("cancelled", "plan apply FILE"), ("published", f"plan status {NAME}"), ("rolled back", f"plan status {NAME}")],
+)
+def test_a_plan_that_is_over_is_neither_paused_nor_resumed(products: Settings, run: Run, state: str, todo: str) -> None:
+    begun(products, plan(), state=state)
+    for said in (run("plan", "pause", NAME, "--reason", "lunch", "--by", "ada"), run("plan", "resume", NAME)):
+        assert said.code == 3, said
+        assert f"The plan {NAME} is {state}" in said.err
+        assert todo in said.err
 
 
 def test_whoever_watches_is_told_until_nobody_applies_it_any_more(products: Settings, run: Run) -> None:

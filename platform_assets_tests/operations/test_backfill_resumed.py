@@ -11,7 +11,7 @@ import pytest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.refresh import refresh
 from platform_assets.operations.backfill.afterwards import prove_sample
-from platform_assets.operations.backfill.record import pause, unpause
+from platform_assets.operations.backfill.pausing import pause, unpause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.stages.stages import drop_stage, refresh_stage

@@ -12,8 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_assets.engine.platform import Author
+from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import new_plan
-from platform_assets.operations.backfill.record import BackfillRecord, pause, read_record
+from platform_assets.operations.backfill.pausing import pause
+from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
 from platform_assets.operations.backfill.sitting import sitting_over
 from platform_assets.orchestration import plans as steps
 from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere
@@ -175,6 +177,7 @@ def test_a_plan_that_somebody_paused_stands_still_and_says_how_to_go_on(
 ) -> None:
     new_plan(plan(), folder / "discount.yaml")
     with readings.open() as platform:
+        write_record(platform.lake, BackfillRecord.new(explain(platform, plan())).told("begun", "zoe"))
         pause(platform.lake, "discount", "lunch")
     stopped = launch(instance, "plan_apply", plan="discount", by="zoe")
     step, message, shown = failure(stopped)

@@ -24,16 +24,14 @@ from platform_assets.cli.rollback_view import print_rollback
 from platform_assets.cli.session import session_on_demand
 from platform_assets.operations.backfill.files import plan_at
 from platform_assets.operations.backfill.pages import record_markdown
+from platform_assets.operations.backfill.pausing import pause as pause_plan
+from platform_assets.operations.backfill.pausing import unpause
 from platform_assets.operations.backfill.record import (
     BackfillRecord,
     RecordError,
     all_records,
     backfill_names,
     read_record,
-    unpause,
-)
-from platform_assets.operations.backfill.record import (
-    pause as pause_plan,
 )
 from platform_assets.progress import meanwhile
 

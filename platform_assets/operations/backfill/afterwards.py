@@ -9,6 +9,7 @@ from datetime import date
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.backfill.pausing import forget_pause
 from platform_assets.operations.backfill.publishing import as_published
 from platform_assets.operations.backfill.record import (
     OVER,
@@ -16,7 +17,6 @@ from platform_assets.operations.backfill.record import (
     STAGE,
     BackfillRecord,
     read_record,
-    unpause,
     write_record,
 )
 from platform_assets.operations.backfill.sitting import BackfillError, publication_by
@@ -154,7 +154,7 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
             )
         if STAGE + name in stage_names(platform.lake):
             drop_stage(platform, STAGE + name)
-        unpause(platform.lake, name)
+        forget_pause(platform.lake, name)
         record = record.told(f"cancelled: {author.why}", author.who, state="cancelled", done=0)
         write_record(platform.lake, record)
     return record
@@ -163,7 +163,10 @@ def cancel(platform: Platform, name: str, author: Author) -> BackfillRecord:
 def rollback_of(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
     """The publication that rolled a backfill back, also where whoever did died before saying so; None if nobody did."""
     platform.settle()
+    # One of the same name and content, whose record is gone, may have been published and undone before this one.
+    since = -1 if record.release is None else record.release
     undone = [head for head in platform.ledger.heads("roll back") if head.run == _undoing(record)]
+    undone = [head for head in undone if head.release > since]
     return max(undone, key=lambda head: head.release, default=None)
 
 

@@ -15,9 +15,7 @@ from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.code_version import Version
 
-State = Literal[
-    "staging", "stopped", "paused", "publishing", "published", "failed afterwards", "rolled back", "cancelled"
-]
+State = Literal["staging", "stopped", "paused", "publishing", "published", "rolled back", "cancelled"]
 STAGE = "plan-"
 """Before the name of a plan: the stage that it fills."""
 ROLLBACK_OF = "rollback-"
@@ -281,28 +279,8 @@ def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
         )
 
 
-def is_paused(lake: Lake, name: str) -> bool:
-    """Whether somebody wants a backfill to stand still."""
-    return _pause(lake, name).exists()
-
-
-def pause(lake: Lake, name: str, why: str) -> None:
-    """Have a backfill stand still after the batch of days at which it works."""
-    _pause(lake, name).replace(why.encode())
-
-
-def unpause(lake: Lake, name: str) -> None:
-    """Let a backfill be gone on with."""
-    if is_paused(lake, name):
-        _pause(lake, name).remove()
-
-
 def _file(lake: Lake, name: str) -> Location:
     return lake.plans_path / f"{_checked(name)}.json"
-
-
-def _pause(lake: Lake, name: str) -> Location:
-    return lake.plans_path / f"{_checked(name)}.pause"
 
 
 def _checked(name: str) -> str:

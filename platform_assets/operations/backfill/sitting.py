@@ -9,16 +9,11 @@ from datetime import UTC, datetime
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
-from platform_assets.lakehouse.locks import plan_lock
+from platform_assets.lakehouse.locks import begin_lock, plan_lock
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.narrowed import keep_what_is_asked_for
-from platform_assets.operations.backfill.record import (
-    OVER,
-    BackfillRecord,
-    find_record,
-    is_paused,
-    write_record,
-)
+from platform_assets.operations.backfill.pausing import forget_pause, is_paused
+from platform_assets.operations.backfill.record import OVER, BackfillRecord, find_record, write_record
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
@@ -75,7 +70,7 @@ def sitting_over(
 
     Raises:
         BackfillError: something is in the way, an approval is missing, or it was applied before.
-        LockTimeoutError: somebody else works on it.
+        LockTimeoutError: somebody else works on it, or begins another one for too long.
     """
     platform.sync()
     with plan_lock(platform.lake, file.name):
@@ -131,7 +126,9 @@ def keys_stay_apart(sitting: Sitting) -> Iterator[None]:
 def publication_by(platform: Platform, record: BackfillRecord) -> PublicationRecord | None:
     """The publication that a backfill made, also where whoever made it died before it could say so."""
     platform.settle()
-    published = [head for head in platform.ledger.heads("recompute") if head.run == record.run]
+    # One of the same name and content, whose record is gone, may have been published before this one began.
+    since = -1 if record.looked_at is None else record.looked_at
+    published = [head for head in platform.ledger.heads("recompute") if head.run == record.run and head.release > since]
     return max(published, key=lambda head: head.release, default=None)
 
 
@@ -161,17 +158,21 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             f"The stage {stage.name} is there already, and not by this plan.",
             f"Drop it with `platform-assets stage drop {stage.name}`, and apply the plan again.",
         )
-    backfill = explain(platform, file)
-    _refuse(backfill)
-    record = BackfillRecord.new(backfill)
-    if before:
-        kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
-        if before.state != "cancelled":
-            kept["looked_at"] = before.looked_at
-            keep_what_is_asked_for(platform, before, record)
-        record = record.model_copy(update=kept)
-    record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who)
-    write_record(platform.lake, record)
+    with begin_lock(platform.lake):  # who looks whether another comes to the same days is not yet seen by that other
+        platform.sync()
+        backfill = explain(platform, file)
+        _refuse(backfill)
+        record = BackfillRecord.new(backfill)
+        if before:
+            kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
+            if before.state != "cancelled":
+                kept["looked_at"] = before.looked_at
+                keep_what_is_asked_for(platform, before, record)
+            record = record.model_copy(update=kept)
+        if before is None or before.state == "cancelled":
+            forget_pause(platform.lake, file.name)  # of the one before, however it was left behind
+        record = record.told(f"begun{' anew' if before else ''} as {record.hash}", author.who)
+        write_record(platform.lake, record)
     return record
 
 

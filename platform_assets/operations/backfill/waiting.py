@@ -10,7 +10,8 @@ from platform_assets.engine.platform import Platform
 from platform_assets.lakehouse.locks import plan_holder, publish_holder
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.overruled import overruled
-from platform_assets.operations.backfill.record import OVER, BackfillRecord, is_paused
+from platform_assets.operations.backfill.pausing import is_paused
+from platform_assets.operations.backfill.record import OVER, BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent

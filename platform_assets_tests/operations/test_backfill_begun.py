@@ -1,0 +1,137 @@
+"""What begins is one plan of its days, and takes nothing over from a plan of its name that is over. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+
+import pytest
+
+from platform_assets.engine.platform import Author, Platform
+from platform_assets.operations.backfill import sitting as sitting_module
+from platform_assets.operations.backfill.afterwards import cancel, roll_back
+from platform_assets.operations.backfill.apply import apply
+from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.pausing import pause, unpause
+from platform_assets.operations.backfill.record import (
+    BackfillRecord,
+    RecordError,
+    find_record,
+    read_record,
+    write_record,
+)
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.planning.backfill.backfill import Backfill
+from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets_tests.support.history import no_session
+from platform_assets_tests.support.places import on_disk
+from platform_assets_tests.support.readings import (
+    DAYS,
+    SILVER,
+    STAGED,
+    correct,
+    digest,
+    opened,
+    plan,
+    publish_all,
+    stage,
+)
+
+AUTHOR = Author("apply", "a plan", "ada")
+BOB = Author("", "looked again", "bob")
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Platform]:
+    with opened(tmp_path / "state") as platform:
+        publish_all(platform)
+        yield platform
+
+
+def begun(platform: Platform, file: PlanFile, as_hash: str | None = None) -> None:
+    """A plan that has staged all of its days, and was interrupted then."""
+    backfill = explain(platform, file)
+    write_record(platform.lake, BackfillRecord.new(backfill).model_copy(update={"hash": as_hash or backfill.hash}))
+    stage(platform, f"plan-{file.name}", {one.table: dict.fromkeys(one.days, ()) for one in backfill.plan.steps})
+
+
+def forgotten(platform: Platform) -> BackfillRecord:
+    """A plan that was published, and whose record somebody removed then."""
+    correct(platform)
+    begun(platform, plan())
+    record = apply(platform, no_session, plan(), AUTHOR)
+    (on_disk(platform.lake.plans_path) / "mend.json").unlink()
+    return record
+
+
+def test_a_plan_that_is_applied_again_without_its_record_publishes_no_day_of_somebody_else(platform: Platform) -> None:
+    before = forgotten(platform)
+    begun(platform, plan(), before.hash)
+    stage(platform, "plan-mend", {SILVER: {DAYS[3]: ("asked for",)}}, "0-7-0-0-0")
+    with pytest.raises(StoppedError, match="its stage holds 1 day that it does not come to"):
+        apply(platform, no_session, plan(), AUTHOR)
+
+
+def test_a_plan_that_is_applied_again_without_its_record_is_rolled_back_again(platform: Platform) -> None:
+    before = forgotten(platform)
+    write_record(platform.lake, before)
+    first = roll_back(platform, "mend", BOB)
+    assert digest(platform) != STAGED
+    begun(platform, plan(), before.hash)
+    again = apply(platform, no_session, plan(), AUTHOR)
+    assert again.release is not None
+    assert before.release is not None
+    assert (digest(platform), again.release > before.release) == (STAGED, True)
+    assert roll_back(platform, "mend", BOB).events[-1].what != first.events[-1].what
+    assert digest(platform) != STAGED
+
+
+def test_two_plans_of_the_same_days_that_begin_together_are_one(
+    platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, explained = Barrier(2), explain
+
+    def slowly(platform: Platform, file: PlanFile) -> Backfill:
+        backfill = explained(platform, file)
+        with suppress(BrokenBarrierError):  # where they wait for each other, nobody is to be met here
+            both.wait(2)
+        return backfill
+
+    def begin(name: str) -> str:
+        try:
+            with opened(tmp_path / "state") as mine, sitting_over(mine, no_session, plan(name=name), AUTHOR):
+                return "begun"
+        except BackfillError as error:
+            return error.what
+
+    monkeypatch.setattr(sitting_module, "explain", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        told = sorted(threads.map(begin, ("one", "two")))
+    assert told[1] == "begun"
+    assert "comes to 1 day of the same tables" in told[0]
+    assert [find_record(platform.lake, name) is None for name in ("one", "two")].count(True) == 1
+
+
+def test_a_plan_that_is_over_cannot_be_paused(platform: Platform) -> None:
+    correct(platform)
+    begun(platform, plan())
+    pause(platform.lake, "mend", "lunch")
+    unpause(platform.lake, "mend")
+    cancel(platform, "mend", BOB)
+    for ask in (lambda: pause(platform.lake, "mend", "lunch"), lambda: unpause(platform.lake, "mend")):
+        with pytest.raises(RecordError, match="The plan mend is cancelled") as error:
+            ask()
+        assert "plan apply FILE" in error.value.todo
+    assert read_record(platform.lake, "mend").state == "cancelled"
+
+
+def test_a_pause_of_a_plan_that_is_over_does_not_stop_the_next_of_its_name(platform: Platform) -> None:
+    correct(platform)
+    begun(platform, plan())
+    cancel(platform, "mend", BOB)
+    (on_disk(platform.lake.plans_path) / "mend.pause").write_text("lunch")
+    with sitting_over(platform, no_session, plan(), AUTHOR) as sitting:
+        sitting_module.stop_if_paused(sitting)
