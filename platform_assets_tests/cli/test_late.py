@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from platform_assets_tests.support.cli.commands import Run, run, state
-from platform_assets_tests.support.cli.probe import threads_asked_of_numpy
+from platform_assets_tests.support.cli.probe import PROBE
 from platform_assets_tests.support.history import GOODS
 from platform_assets_tests.support.prepared import Lakes
 from platform_assets_tests.support.world import World, product
@@ -48,8 +50,10 @@ def test_rows_are_listed_with_how_late_or_how_far_ahead_they_came(run: Run) -> N
 
 
 @pytest.mark.usefixtures("world")
-def test_numpy_starts_no_threads_where_what_waits_is_read() -> None:
-    assert threads_asked_of_numpy("late", "list") == "asked 1 left "
+def test_what_waits_is_read_without_numpy() -> None:
+    asked = subprocess.run([sys.executable, "-c", PROBE, "late", "list"], capture_output=True, text=True, timeout=120)
+    assert "2018-01-03" in asked.stdout
+    assert asked.stderr.splitlines()[-1].split() == ["imported", "duckdb"]
 
 
 @pytest.mark.usefixtures("world")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.console import (
     UsageError,
     console,
@@ -22,6 +21,7 @@ from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, Days, Reason
 from platform_assets.cli.progress import telling
 from platform_assets.cli.session import session_on_demand
+from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.planning.late_queue import LateRows, LateSelection, counts_of
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
@@ -47,7 +47,7 @@ def list_late(
     """Show what waits: per table, day and arrival how many rows, how late or ahead, and what they amount to."""
     from platform_assets.engine.late.queue import late_queue
 
-    with platform_to_look() as platform, without_arithmetic():
+    with platform_to_look() as platform, without_numpy():
         if table is not None:
             table = platform.catalogue[table].name
         queue = [rows for rows in late_queue(platform) if table in (None, rows.table)]

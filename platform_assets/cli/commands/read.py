@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.console import parse_days
 from platform_assets.cli.options import AsJson, DaysOrDay, TableName
 from platform_assets.cli.rows import AsFormat, GuardFormulas, Limit, Rows, print_rows
+from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.engine.catalogue import load_catalogue
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.reading import version_in, whole_snapshot
@@ -39,5 +39,5 @@ def read(
     title = f"{table}{f' on {days}' if days else ''}"
     head = {"table": table, "release": shown.number} if as_json else None
     rows = Rows(lake.table_path(table), snapshot.schema_string, files)
-    with without_arithmetic():
+    with without_numpy():
         print_rows(title, rows, limit, format, head, guard=guard_formulas)

@@ -10,6 +10,7 @@ from platform_assets.cli.commands.release_view import diff_json, pin_json, print
 from platform_assets.cli.console import console, opened_platform, print_json, selected
 from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.options import AsJson, By, Days, OneTable, Reason
+from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.lakehouse.releases import Release, current_release
 from platform_assets.lakehouse.releases import release as release_of
 
@@ -31,7 +32,7 @@ def show(which: WhichOrNow = None, limit: Limit = 20, as_json: AsJson = False) -
     from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
     from platform_assets.operations.pins import pinned_releases
 
-    with opened_platform() as platform:
+    with opened_platform() as platform, without_numpy():
         release = _chosen(platform, which)
         if release.number < 0:
             if as_json:
@@ -67,7 +68,7 @@ def diff(
     """Show which days differ between two releases, in rows and amounts, and which publications made the difference."""
     from platform_assets.operations.lineage.release_diff import changed_amounts, changed_days
 
-    with opened_platform() as platform:
+    with opened_platform() as platform, without_numpy():
         old, new = _chosen(platform, before), _chosen(platform, after)
         changes = changed_days(platform, old, new, selected(table, days, platform.settings))
         amounts = changed_amounts(platform, old, new, changes)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from platform_assets.cli.arithmetic import without_arithmetic
 from platform_assets.cli.commands.why_tree import origin_tree
 from platform_assets.cli.console import EXIT_LOOK, console, parse_day, platform_to_look, print_json, say
 from platform_assets.cli.files_view import not_taken_lines
@@ -18,6 +17,7 @@ from platform_assets.cli.options import AsJson, OneDay, TableName
 from platform_assets.cli.plan_view import cause
 from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.warned_view import print_warned_day, warned_json
+from platform_assets.cli.without_numpy import without_numpy
 from platform_assets.engine.platform import Platform
 from platform_assets.operations.lineage.delivered_since import delivered_since
 from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, rollback_of
@@ -57,7 +57,7 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Show what a day was made from, by which run and code, back to the files; exit code 1 if it is stale or held."""
-    with platform_to_look() as platform, without_arithmetic():
+    with platform_to_look() as platform, without_numpy():
         contract = platform.catalogue[table]
         explanation = explain(platform, contract, parse_day(day, platform.settings))
         keeping = _keeping(explanation)
