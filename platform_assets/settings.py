@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     file_columns: int = Field(default=2000, ge=1, le=20_000, description="Most columns of a delivered file.")
     file_nesting: int = Field(default=32, ge=1, le=100, description="How deep fields of a Parquet file may be nested.")
     line_mib: int = Field(default=16, ge=1, le=16, description="Most MiB of a line, or of a row of Parquet.")
+    copy_deliveries: bool = Field(
+        default=False, description="Whether Spark reads copies of delivered files, which nobody can exchange meanwhile."
+    )
     unpacked_ratio: int = Field(
         default=200, ge=1, description="How many times as long as a file its content may be, beyond 64 MiB."
     )

@@ -108,6 +108,33 @@ def test_files_that_change_while_spark_reads_them_are_left_and_the_others_are_ta
     assert {row["basket_id"] for row in world.rows(RAW)} == {1, 2, 5}
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a b%20c.jsonl"])
+def test_of_a_folder_that_is_exchanged_while_spark_reads_nothing_is_taken_where_deliveries_are_copied(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """And put back before anybody looks again, so that its files are what they were by every sign."""
+    world = make_world(days=1, domains=DAILY, settle_s=0, copy_deliveries=True)
+    folder = world.deliver_rows("transactions", DAY, name, [sale(1, 1, DAY)]).parent
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / name).write_text(json.dumps(sale(2, 1, DAY)) + "\n")
+
+    def exchanged(spark: SparkSession, layouts: Sequence[Layout], contract: Contract) -> DataFrame:
+        folder.rename(tmp_path / "meanwhile")
+        (tmp_path / "others").rename(folder)
+        return parse(spark, layouts, contract)
+
+    def put_back(point: str) -> None:
+        if point == "ingest.staged":
+            folder.rename(tmp_path / "others")
+            (tmp_path / "meanwhile").rename(folder)
+
+    monkeypatch.setattr(arrivals, "parse", exchanged)
+    monkeypatch.setattr(arrivals, "failpoint", put_back)
+    (arrival,) = taken(world).arrivals
+    assert (arrival.path, arrival.taken) == (f"transactions/{DAY}/{name}", 1)
+    assert [row["basket_id"] for row in world.rows(RAW)] == [1]
+
+
 def test_files_that_spark_cannot_read_are_refused_and_the_others_are_taken(make_world: MakeWorld) -> None:
     """Parquet whose numbers are split into streams of bytes: pyarrow writes it, Spark's reader fails in Java.
 

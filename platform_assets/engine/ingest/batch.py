@@ -119,9 +119,10 @@ def _take(
     platform, contract, snapshot = turn.platform, turn.contract, turn.snapshot
     letters, queue = refused_table(contract.name), late_table(contract.name)
     with new_stage(platform, (contract.name, letters, queue)) as (publication, folders):
-        limits, elsewhere = Limits.of(platform.settings), not computes_here(platform.settings)
+        limits = Limits.of(platform.settings)
+        of_all = platform.settings.copy_deliveries or not computes_here(platform.settings)
         try:
-            with copies_for_spark(seen, refused, folders[letters], limits, of_all=elsewhere) as copies:
+            with copies_for_spark(seen, refused, folders[letters], limits, of_all=of_all) as copies:
                 _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
         except CopyError as error:
             _raise_if_changed([error.file])

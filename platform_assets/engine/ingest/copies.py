@@ -1,7 +1,8 @@
-"""Copies of delivered files, where Spark cannot read these themselves.
+"""Copies of delivered files, where Spark cannot read these themselves, or should not.
 
-Of some text it can only read lines. And who computes elsewhere, on a cluster or behind Spark Connect, does not see the
-landing folder of this machine, but the lake; what is read there is what was looked into here, byte for byte.
+Of some text it can only read lines. Who computes elsewhere, on a cluster or behind Spark Connect, does not see the
+landing folder of this machine, but the lake. And Spark opens files by their names, behind which a deliverer can put
+others meanwhile: what is read of a copy is what was looked into here, byte for byte.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def copies_for_spark(
         refused: those of them that need no copy.
         folder: of the lake, where nothing else lies.
         limits: of what is in a file.
-        of_all: whether Spark can read none of the files where they lie.
+        of_all: whether Spark is to read none of the files where they lie.
 
     Raises:
         CopyError: a file changed since it was looked into.
