@@ -15,6 +15,7 @@ from platform_assets.errors import PlatformError
 from platform_assets.failpoints import failpoint
 from platform_assets.lakehouse.staging_folders import log_stage
 from platform_assets.lakehouse.storage.location import Location
+from platform_assets.spark.session.cluster import is_one_process
 from platform_assets.spark.session.settings import refuse_other_settings
 from platform_assets.spark.tables.added import with_columns
 from platform_assets.spark.tables.failures import full_disk_explained
@@ -55,7 +56,7 @@ def check_columns(table: str, frame: object, expected: StructType) -> None:
 def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> None:
     """Write rows as a Delta table of their own, one file per day and write.
 
-    A day that is too large for one task gets several files where Spark plans anew while it works, as on a cluster.
+    On a cluster a day that is too large for one task gets several files.
 
     Args:
         frame: rows with `event_date`.
@@ -68,7 +69,8 @@ def stage(frame: DataFrame, folder: Location, *, clustered: bool = False) -> Non
     """
     refuse_other_settings(frame.sparkSession)
     frame = _with_one_zero(frame)
-    frame = frame if clustered else frame.hint("rebalance", DAY)
+    if not clustered:
+        frame = frame.repartition(DAY) if is_one_process(frame.sparkSession) else frame.hint("rebalance", DAY)
     with full_disk_explained(str(folder)):
         frame.write.options(**_WRITER).mode("append").partitionBy(DAY).parquet(str(folder))
         failpoint("stage.written")
