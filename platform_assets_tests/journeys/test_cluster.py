@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from csv import DictReader
+from io import StringIO
 from itertools import product as product_of
 from pathlib import Path
 from uuid import uuid4
@@ -30,6 +32,7 @@ __all__ = ["state"]
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
+FIRST_BASKET = 1100
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +144,24 @@ def test_a_driver_that_is_killed_loses_nothing(
     again = run_apart("refresh", **elsewhere)
     assert again.code == 0, again.err
     assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+
+
+def test_rows_of_a_person_are_erased_and_kept_from_coming_back(
+    elsewhere: Mapping[str, str], landing: Path, state: Path, object_store: ObjectStore
+) -> None:
+    """By a function in Python, for which workers have Python and nothing of ours."""
+    assert run_apart("refresh", **elsewhere).code == 0
+    key = ("raw.transactions", "--key", f"basket_id={FIRST_BASKET}")
+    erased = run_apart("erase", *key, "--reason", "asked for", "--by", "zoe", "--yes", **elsewhere)
+    assert erased.code == 0, erased.err
+    again = json.dumps(sale(FIRST_BASKET, 1, DAYS[0], updated_at=f"{DAYS[2]}T12:00:00Z"), default=str)
+    put(landing, f"transactions/{DAYS[2]}/again.jsonl", f"{again}\n")
+    taken = run_apart("refresh", **elsewhere)
+    assert taken.code == 0, taken.err
+    shown = run_apart("read", "raw.transactions", "--format", "csv", "--limit", "100", **elsewhere)
+    baskets = {int(row["basket_id"]) for row in DictReader(StringIO(shown.out))}
+    assert FIRST_BASKET not in baskets
+    assert FIRST_BASKET + 1 in baskets
 
 
 def test_a_worker_without_room_is_told_before_any_work(

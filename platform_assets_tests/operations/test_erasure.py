@@ -78,6 +78,7 @@ def test_after_an_erasure_all_is_as_in_an_installation_that_never_had_the_rows(v
     }  # fmt: skip
     with visits.world.open() as platform:
         old = platform.current_release().number
+    (on_disk(lake.table_path("raw.visits")) / "notes.txt").write_text("of others, in no publication's folder")
     done = visits.erase()
     assert done.is_whole, (done.left, done.not_refreshed)
     assert {table: sum(days.values()) for table, days in done.found.rows.items()} == {

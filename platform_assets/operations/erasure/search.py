@@ -81,8 +81,8 @@ def search(snapshot: LakeSnapshot, places: Collection[Place], secret: bytes, pro
 
 def _data_files(lake: Lake, table: str) -> Iterator[str]:
     for name in lake.table_path(table).files():
-        publication, *_, file = name.split("/")
-        if is_publication(publication) and f"/{DAY}=" in name and file.endswith(".parquet"):
+        publication = name.partition("/")[0]  # what others have put beside publications may lie in no folder
+        if is_publication(publication) and f"/{DAY}=" in name and name.endswith(".parquet"):
             yield name
 
 
