@@ -46,14 +46,19 @@ def test_every_mistake_of_all_contracts_is_told_with_its_line(load: Load) -> Non
             )
         )
     told = {(mistake.table, mistake.field): mistake for mistake in caught.value.mistakes}
-    assert set(told) == {(None, "paid"), ("raw.sales", "ahead_days"), (None, "amounts"), (None, "window")}
+    assert set(told) == {
+        ("silver.sales", "paid"),
+        ("raw.sales", "ahead_days"),
+        (None, "amounts"),
+        ("gold.week", "window"),
+    }
     for mistake, line in zip(caught.value.mistakes, (7, 8, 14, 16), strict=True):
         assert mistake.place is not None
         assert mistake.place.startswith(str(Path("own_till", "contracts.py")), mistake.place.index("own_till"))
         assert int(mistake.place.rpartition(" ")[2]) in (line, line + 1)
         assert mistake.place in str(caught.value)
         assert mistake.todo
-    assert "span(…)" in told[None, "window"].todo
+    assert "span(…)" in told["gold.week", "window"].todo
 
 
 def test_an_input_that_names_no_table_is_told_with_the_one_that_was_meant(load: Load) -> None:
