@@ -21,6 +21,7 @@ from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.delta.log import files_of_days, table_snapshot
 from platform_assets.lakehouse.locks import ingest_lock
+from platform_assets.operations.backfill.record import ends_of
 from platform_assets.operations.stages.store import stage_names
 from platform_assets.planning.late_queue import late_table
 from platform_assets.progress import OnProgress, Progress, meanwhile, no_progress
@@ -210,7 +211,7 @@ def _planned(platform: Platform, contract: Contract, files: int) -> tuple[Reload
     if stages := stage_names(platform.lake):
         raise ReloadError(
             f"The stage {stages[0]} is open, and what lies in it was computed from {contract.name} as it is.",
-            f"Publish it or drop it first: `platform-assets stage drop {stages[0]}`.",
+            ends_of(platform.lake, stages[0]),
         )
     snapshot = LakeSnapshot.now(platform)
     derived = platform.catalogue.with_dependants([contract.name])[1:]

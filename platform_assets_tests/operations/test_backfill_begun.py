@@ -24,12 +24,16 @@ from platform_assets.operations.backfill.record import (
     write_record,
 )
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.operations.erasure.erasure import planned_erasure
+from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import (
     DAYS,
+    RAW,
     SILVER,
     STAGED,
     correct,
@@ -136,3 +140,17 @@ def test_a_pause_of_a_plan_that_is_over_does_not_stop_the_next_of_its_name(platf
     (on_disk(platform.lake.plans_path) / "mend.pause").write_text("lunch")
     with sitting_over(platform, no_session, plan(), AUTHOR) as sitting:
         sitting_module.stop_if_paused(sitting)
+
+
+def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Platform) -> None:
+    correct(platform)
+    wanted = Request(RAW, {"sensor": "a"})
+    stage(platform, "try", {SILVER: {DAYS[0]: ("asked for",)}})
+    with pytest.raises(ErasureError, match="The stage try is open") as caught:
+        planned_erasure(platform, wanted)
+    assert "`platform-assets stage publish try`, or `stage drop try`" in str(caught.value)
+    drop_stage(platform, "try")
+    begun(platform, plan())
+    with pytest.raises(ErasureError, match="The stage plan-mend is open") as caught:
+        planned_erasure(platform, wanted)
+    assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in str(caught.value)

@@ -265,6 +265,17 @@ def is_stage_of_a_plan(lake: Lake, stage: str) -> bool:
     return record is not None and record.state not in OVER
 
 
+def ends_of(lake: Lake, stage: str) -> str:
+    """What ends a stage that is in the way, as a remedy: of a plan's own, only what ends the plan.
+
+    Raises:
+        RecordError: what became of the plan cannot be read.
+    """
+    if is_stage_of_a_plan(lake, stage):
+        return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
+    return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
+
+
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
     """What a plan staged, the plan publishes: behind its gates, and with its approvals.
 

@@ -19,6 +19,7 @@ from platform_assets.lakehouse.errors import Conflict, LockLostError
 from platform_assets.lakehouse.horizon import Cut, horizon_of
 from platform_assets.lakehouse.locks import ingest_lock
 from platform_assets.lakehouse.staging_folders import private_folder
+from platform_assets.operations.backfill.record import ends_of
 from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembered, is_remembered_everywhere
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.search import Found, search
@@ -156,7 +157,7 @@ def _refuse_stages(platform: Platform) -> None:
     if stages := stage_names(platform.lake):
         raise ErasureError(
             f"The stage {stages[0]} is open, and may hold the rows, too.",
-            f"Publish it or drop it first: `platform-assets stage drop {stages[0]}`.",
+            ends_of(platform.lake, stages[0]),
         )
 
 
