@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -18,11 +19,12 @@ from pyspark.sql import functions as F
 
 from platform_assets.contracts import Contract
 from platform_assets.engine.ingest import batch as arrivals
+from platform_assets.engine.ingest import copies
 from platform_assets.engine.ingest import ingest as ingesting
 from platform_assets.engine.ingest.ingest import ingest
 from platform_assets.engine.platform import Author
 from platform_assets.engine.results import IngestResult
-from platform_assets.sources.landing import Problem
+from platform_assets.sources.landing import LandedFile, Problem
 from platform_assets.spark.raw.parsing import Layout, parse
 from platform_assets.spark.tables.failures import DiskFullError
 from platform_assets_tests.support.history import DAILY
@@ -133,6 +135,22 @@ def test_of_a_folder_that_is_exchanged_while_spark_reads_nothing_is_taken_where_
     (arrival,) = taken(world).arrivals
     assert (arrival.path, arrival.taken) == (f"transactions/{DAY}/{name}", 1)
     assert [row["basket_id"] for row in world.rows(RAW)] == [1]
+
+
+def test_no_room_for_copies_of_deliveries_is_told_as_what_it_is(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(days=1, domains=DAILY, copy_deliveries=True)
+    world.deliver_rows("transactions", DAY, "a.jsonl", [sale(1, 1, DAY)])
+
+    def no_room(file: LandedFile) -> Iterator[bytes]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "_content", no_room)
+        with pytest.raises(OSError, match="No space left on device"):
+            taken(world)
+    assert [arrival.taken for arrival in taken(world).arrivals] == [1]
 
 
 def test_files_that_spark_cannot_read_are_refused_and_the_others_are_taken(make_world: MakeWorld) -> None:

@@ -17,8 +17,6 @@ from uuid import uuid4
 
 import pytest
 
-from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets.settings import load_settings
 from platform_assets.spark.session.jars import spark_jars
 from platform_assets.spark.session.java import find_java
@@ -26,6 +24,7 @@ from platform_assets_tests.support.cli.commands import run_apart, state
 from platform_assets_tests.support.cluster import Cluster, running_cluster
 from platform_assets_tests.support.installation import JARS, OWN_PROCESS
 from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.published import Digests, digests_of
 from platform_assets_tests.support.world import product, sale
 
 __all__ = ["state"]
@@ -73,24 +72,13 @@ def put(landing: Path, path: str, text: str) -> None:
     file.write_text(text)
 
 
-def digests(place: str) -> Mapping[str, Mapping[str, str]]:
-    """Of every day, as its newest manifest says."""
-    lake, newest = Lake.at(place), dict[str, dict[str, str]]()
-    for _, publication in published(lake):
-        for change in manifest_of(lake, publication).tables:
-            newest.setdefault(change.table, {}).update(
-                {str(day): content.digest for day, content in change.days.items()}
-            )
-    return newest
-
-
 @pytest.fixture
-def alone(tmp_path: Path, landing: Path, state: Path) -> Mapping[str, Mapping[str, str]]:
+def alone(tmp_path: Path, landing: Path, state: Path) -> Digests:
     """What one machine makes of the same deliveries."""
     place = tmp_path / "alone"
     ended = run_apart("refresh", PLATFORM_STATE=str(place), PLATFORM_LAKE=str(place / "lake"))
     assert ended.code == 0, ended.err
-    return digests(str(place / "lake"))
+    return digests_of(str(place / "lake"))
 
 
 def start(*args: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -117,7 +105,7 @@ def folder_of(store: ObjectStore, settings: Mapping[str, str]) -> Path:
 def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
     cluster: Cluster,
     elsewhere: Mapping[str, str],
-    alone: Mapping[str, Mapping[str, str]],
+    alone: Digests,
     object_store: ObjectStore,
 ) -> None:
     lake = folder_of(object_store, elsewhere)
@@ -129,12 +117,12 @@ def test_executors_that_end_and_a_worker_that_is_lost_change_nothing(
     said, _ = process.communicate(timeout=400)
     cluster.start_worker("third")
     assert process.returncode == 0, said
-    assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+    assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
 
 
 def test_a_driver_that_is_killed_loses_nothing(
     elsewhere: Mapping[str, str],
-    alone: Mapping[str, Mapping[str, str]],
+    alone: Digests,
     object_store: ObjectStore,
 ) -> None:
     process = start("refresh", environment=elsewhere)
@@ -143,7 +131,7 @@ def test_a_driver_that_is_killed_loses_nothing(
     process.communicate()
     again = run_apart("refresh", **elsewhere)
     assert again.code == 0, again.err
-    assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+    assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone
 
 
 def test_rows_of_a_person_are_erased_and_kept_from_coming_back(
@@ -173,7 +161,7 @@ def test_a_worker_without_room_is_told_before_any_work(
     assert said.code == 3
     assert "gave no executor within 3 seconds" in said.err
     assert "spark.executor.memory" in said.err
-    assert digests(elsewhere["PLATFORM_LAKE"]) == {}
+    assert digests_of(elsewhere["PLATFORM_LAKE"]) == {}
 
 
 def test_a_master_that_is_not_there_is_named(elsewhere: Mapping[str, str], landing: Path, state: Path) -> None:
@@ -193,18 +181,16 @@ def behind_connect(cluster: Cluster, object_store: ObjectStore) -> Iterator[Mapp
     cluster.kill("connect")
 
 
-def test_a_spark_connect_server_computes_the_same(
-    behind_connect: Mapping[str, str], alone: Mapping[str, Mapping[str, str]]
-) -> None:
+def test_a_spark_connect_server_computes_the_same(behind_connect: Mapping[str, str], alone: Digests) -> None:
     said = run_apart("refresh", **behind_connect)
     assert said.code == 0, said.err
-    assert digests(behind_connect["PLATFORM_LAKE"]) == alone
+    assert digests_of(behind_connect["PLATFORM_LAKE"]) == alone
 
 
 def test_a_spark_connect_server_that_is_killed_loses_nothing(
     behind_connect: Mapping[str, str],
     cluster: Cluster,
-    alone: Mapping[str, Mapping[str, str]],
+    alone: Digests,
     object_store: ObjectStore,
 ) -> None:
     process = start("refresh", environment=behind_connect)
@@ -217,7 +203,7 @@ def test_a_spark_connect_server_that_is_killed_loses_nothing(
     assert "UserWarning" not in said
     again = run_apart("refresh", **{**behind_connect, "PLATFORM_SPARK_REMOTE": "", "PLATFORM_SPARK_CONF": OWN_PROCESS})
     assert again.code == 0, again.err
-    assert digests(behind_connect["PLATFORM_LAKE"]) == alone
+    assert digests_of(behind_connect["PLATFORM_LAKE"]) == alone
 
 
 def test_a_spark_connect_server_that_is_not_there_is_named(landing: Path, state: Path) -> None:
@@ -230,7 +216,7 @@ def test_a_spark_connect_server_that_is_not_there_is_named(landing: Path, state:
 def test_a_day_that_is_too_large_for_one_task_gets_several_files(
     cluster: Cluster,
     elsewhere: Mapping[str, str],
-    alone: Mapping[str, Mapping[str, str]],
+    alone: Digests,
     object_store: ObjectStore,
 ) -> None:
     tiny = cluster.conf() | {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "100b"}
@@ -238,4 +224,4 @@ def test_a_day_that_is_too_large_for_one_task_gets_several_files(
     assert said.code == 0, said.err
     raw = folder_of(object_store, elsewhere) / "raw/transactions"
     assert len([*raw.glob(f"**/event_date={DAYS[1]}/*.parquet")]) > 1
-    assert digests(elsewhere["PLATFORM_LAKE"]) == alone
+    assert digests_of(elsewhere["PLATFORM_LAKE"]) == alone

@@ -10,33 +10,20 @@ from uuid import uuid4
 
 import pytest
 
-from platform_assets.lakehouse.layout import Lake
-from platform_assets.lakehouse.releases import manifest_of, published
 from platform_assets_tests.support.cli.commands import Run, run, run_apart, state
 from platform_assets_tests.support.object_store import ObjectStore
+from platform_assets_tests.support.published import digests_of
 from platform_assets_tests.support.world import product, sale
 
 __all__ = ["run", "state"]
 
 DAYS = ("2017-01-01", "2017-01-02", "2017-01-03")
-Digests = Mapping[str, Mapping[str, str]]
 
 
 def deliver(landing: Path, folder: str, arrival: str, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     file = landing / folder / arrival / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
-
-
-def digests(place: str) -> Digests:
-    """Of every day, as its newest manifest says."""
-    lake, found = Lake.at(place), dict[str, dict[str, str]]()
-    for _, publication in published(lake):
-        for change in manifest_of(lake, publication).tables:
-            found.setdefault(change.table, {}).update(
-                {str(day): content.digest for day, content in change.days.items()}
-            )
-    return found
 
 
 @pytest.mark.proof
@@ -61,15 +48,15 @@ def test_a_lake_in_a_bucket_holds_what_one_on_a_disk_does(
         )
     loaded = run_apart("refresh")
     assert loaded.code == 0, loaded.err
-    first = digests(bucket)
+    first = digests_of(bucket)
 
     corrected = sale(20, 1, DAYS[1], sales_value="99.00", updated_at=f"{DAYS[2]}T12:00:00Z")
     deliver(landing, "transactions", DAYS[2], "late.jsonl", [corrected])
     mended = run_apart("refresh")
     assert mended.code == 0, mended.err
     assert run_apart("refresh", **disk).code == 0
-    second = digests(bucket)
-    assert second == digests(str(tmp_path / "lake")), "a bucket holds what a disk does"
+    second = digests_of(bucket)
+    assert second == digests_of(str(tmp_path / "lake")), "a bucket holds what a disk does"
     changed = {table: {day for day in days if days[day] != first[table][day]} for table, days in second.items()}
     assert changed["silver.transactions"] == {DAYS[1]}
 

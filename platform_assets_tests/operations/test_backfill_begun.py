@@ -15,7 +15,7 @@ from platform_assets.operations.backfill import sitting as sitting_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
-from platform_assets.operations.backfill.pausing import pause, unpause
+from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
 from platform_assets.operations.backfill.record import (
     BackfillRecord,
     RecordError,
@@ -140,6 +140,8 @@ def test_a_pause_of_a_plan_that_is_over_does_not_stop_the_next_of_its_name(platf
     (on_disk(platform.lake.plans_path) / "mend.pause").write_text("lunch")
     with sitting_over(platform, no_session, plan(), AUTHOR) as sitting:
         sitting_module.stop_if_paused(sitting)
+        assert sitting.record.state == "staging"
+    assert not is_paused(platform.lake, "mend")
 
 
 def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Platform) -> None:

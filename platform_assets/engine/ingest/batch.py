@@ -16,7 +16,7 @@ from platform_assets.contracts import Contract
 from platform_assets.contracts.dead_letters import refused_table
 from platform_assets.contracts.landing import Format
 from platform_assets.engine.day_contents import appended_change
-from platform_assets.engine.ingest.copies import CopyError, copies_for_spark
+from platform_assets.engine.ingest.copies import copies_for_spark
 from platform_assets.engine.ingest.unreadable import untakeable
 from platform_assets.engine.publishing import new_stage
 from platform_assets.engine.raw.tombstones import stage_tombstones
@@ -26,10 +26,11 @@ from platform_assets.lakehouse.staging_folders import drop_rows_without_day, has
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.planning.late_queue import late_table
 from platform_assets.records.manifest import Arrival, DayContent
+from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.described import described_by
 from platform_assets.sources.inspect import Inspection, inspect, is_readable
 from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile, Problem, not_as_listed
-from platform_assets.sources.limits import Limits
+from platform_assets.sources.limits import LimitError, Limits
 from platform_assets.sources.taking import changed_since
 from platform_assets.spark.compare.profiles import RawProfile, profile_raw
 from platform_assets.spark.raw.dead_letters import refused_rows
@@ -124,8 +125,8 @@ def _take(
         try:
             with copies_for_spark(seen, refused, folders[letters], limits, of_all=of_all) as copies:
                 _stage_rows(spark, turn, seen, refused, folders[contract.name], copies)
-        except CopyError as error:
-            _raise_if_changed([error.file])
+        except (CompressionError, LimitError, *NOT_AS_LISTED):
+            _raise_if_changed(file for file in seen if file not in refused)
             raise
         failpoint("ingest.staged")
         good = [file for file in seen if file not in refused]

@@ -13,26 +13,13 @@ from contextlib import contextmanager
 
 from platform_assets.lakehouse.storage.location import Location
 from platform_assets.records.line_copies import ENDING
-from platform_assets.sources.compressed import CompressionError
 from platform_assets.sources.content import ChangedError
 from platform_assets.sources.inspect import Inspection
-from platform_assets.sources.landing import NOT_AS_LISTED, LandedFile
-from platform_assets.sources.limits import LimitError, Limits
+from platform_assets.sources.landing import LandedFile
+from platform_assets.sources.limits import Limits
 from platform_assets.sources.lines import lines_of
 
 _CHUNK = 1 << 20
-
-
-class CopyError(Exception):
-    """A file cannot be copied, since it is not what it was when it was looked into.
-
-    Args:
-        file: which one.
-    """
-
-    def __init__(self, file: LandedFile) -> None:
-        super().__init__(file.path)
-        self.file = file
 
 
 @contextmanager
@@ -54,17 +41,15 @@ def copies_for_spark(
         of_all: whether Spark is to read none of the files where they lie.
 
     Raises:
-        CopyError: a file changed since it was looked into.
+        CompressionError, LimitError, ChangedError, LinkError: a file is not what was looked into.
+        OSError: it cannot be read, or there is no room for its copy.
     """
     copies: dict[LandedFile, Location] = {}
     try:
         for file in (file for file in seen if file not in refused and (of_all or seen[file].is_read_as_lines)):
             as_lines = seen[file].is_read_as_lines
             copies[file] = folder / f"{len(copies)}/{file.path}{ENDING if as_lines else ''}"
-            try:
-                copies[file].write_pieces(lines_of(file, limits) if as_lines else _content(file))
-            except (CompressionError, LimitError, *NOT_AS_LISTED) as error:
-                raise CopyError(file) from error
+            copies[file].write_pieces(lines_of(file, limits) if as_lines else _content(file))
         yield copies
     finally:
         if copies:
