@@ -10,7 +10,7 @@ import pytest
 from platform_assets.cli.commands.refresh_view import outcome_of
 from platform_assets.engine.refresh import RefreshResult
 from platform_assets.engine.results import IngestResult, StepResult
-from platform_assets.records.manifest import Arrival
+from platform_assets.records.manifest import Arrival, DayContent
 from platform_assets.sources.landing import Problem
 
 RAW, SILVER = "raw.sales", "silver.sales"
@@ -30,6 +30,10 @@ def arrival(name: str, refused: int = 0, reason: str | None = None) -> Arrival:
         late=0,
         reason=reason,
     )
+
+
+def day(rows: int, quarantined: int) -> DayContent:
+    return DayContent(files=(), base=(), digest="d", rows=rows, bytes=1, figures={"quarantined": quarantined})
 
 
 def refreshed(*arrivals: Arrival, growing: int = 0, left: dict[date, str] | None = None) -> RefreshResult:
@@ -66,6 +70,19 @@ def test_rows_that_wait_for_a_decision_are_told_and_are_no_mistake(capsys: pytes
     )
     assert outcome.json()["late_rows"] == {RAW: 3}
     assert not outcome.wants_a_look
+
+
+def test_rows_that_broke_a_rule_are_counted_however_few_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    days = {date(2017, 1, n): day(rows=90, quarantined=n - 1) for n in (1, 2, 3)}
+    result = RefreshResult((), (StepResult(SILVER, published=days), StepResult("gold.sales", published={})))
+    outcome = outcome_of(result, 1.0, None)
+    outcome.print()
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"quarantined {SILVER}: 3 rows of 2 days broke a rule: `platform-assets read quarantine.sales` shows" in said
+    assert outcome.json()["quarantined"] == {SILVER: {"rows": 3, "days": 2}}
+    assert not outcome.wants_a_look
+    outcome_of(result, 1.0, "s1").print()
+    assert f"quarantined {SILVER}: 3 rows of 2 days broke a rule\n" in capsys.readouterr().out
 
 
 def test_days_whose_input_is_held_are_not_said_to_have_inputs_that_came_out_as_they_were(

@@ -62,5 +62,7 @@ def test_rows_delivered_again_as_it_is_advised_repair_the_file(name: str, again:
     refused = ArrivalRecord(**vars(arrival(name, taken=1, refused=2)), publication="1")
     assert f"as {again} beside" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
     assert "(and 1 other file likewise)" in remedy([refused, arrival("other.csv", taken=3, refused=1)])
+    assert "reload" not in remedy([refused, arrival("other.csv", taken=3, refused=1)])
+    assert "correct the contract, if the files are right, and `platform-assets reload raw." in remedy([refused])
     later = ArrivalRecord(**vars(arrival(again, taken=2)), publication="2")
     assert repaired_by(refused, [later]) == (later,)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from platform_assets.cli.console import console, say
 from platform_assets.cli.files_view import refused_lines
 from platform_assets.cli.warned_view import DayWarning, print_warnings
-from platform_assets.contracts.dead_letters import refused_table
+from platform_assets.contracts.dead_letters import quarantine_table, refused_table
 from platform_assets.quality.repairs import remedy
 from platform_assets.records.manifest import Arrival
 from platform_assets.words import counted
@@ -18,6 +18,19 @@ from platform_assets.words import counted
 if TYPE_CHECKING:
     from platform_assets.engine.meanwhile import PublishedMeanwhile
     from platform_assets.engine.refresh import RefreshResult
+    from platform_assets.engine.results import StepResult
+
+
+class Quarantined(NamedTuple):
+    """What broke a rule in the days of a table that a refresh computed.
+
+    Args:
+        rows: that broke one.
+        days: which have such rows.
+    """
+
+    rows: int
+    days: int
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,7 @@ class Outcome:
         refused_in: files of which some rows were refused and others taken, by raw table.
         delivered_rows: of all files of which any were taken, by raw table.
         late_rows: that wait in a late queue since, by raw table.
+        quarantined: of the days that it computed, by silver table.
         warnings: what gates found of days that were published all the same, by table, the newest day first.
         growing: files that were changed a moment ago.
         seconds: wall time.
@@ -50,6 +64,7 @@ class Outcome:
     refused_in: dict[str, list[Arrival]]
     delivered_rows: dict[str, int]
     late_rows: dict[str, int]
+    quarantined: dict[str, Quarantined]
     warnings: tuple[DayWarning, ...]
     growing: int
     seconds: float
@@ -76,6 +91,7 @@ class Outcome:
             "refused_files": [{"path": path, "reason": reason} for path, reason in self.refused_files.items()],
             "refused_rows": self.refused_rows,
             "late_rows": self.late_rows,
+            "quarantined": {table: found._asdict() for table, found in self.quarantined.items()},
             "warnings": [warning.json() for warning in self.warnings],
             "growing_files": self.growing,
             "published_meanwhile": [
@@ -123,6 +139,11 @@ class Outcome:
         for table, rows in self.late_rows.items():
             came = f"{counted(rows, 'row')} delivered for {table} came too late, or too far ahead, and wait"
             say("[yellow]late[/]", f"{came}: `platform-assets late list`")
+        for table, found in self.quarantined.items():
+            broke = f"{counted(found.rows, 'row')} of {counted(found.days, 'day')} broke a rule"
+            # Those of a stage are nowhere yet that anybody reads.
+            shown = "" if self.stage else f": `platform-assets read {quarantine_table(table)}` shows them"
+            say("[yellow]quarantined[/]", f"{table}: {broke}{shown}")
         print_warnings(self.warnings, self.stage)
         if self.stage:
             console.print(
@@ -171,9 +192,15 @@ def outcome_of(
         refused_in=dict(refused_in),
         delivered_rows=dict(delivered_rows),
         late_rows={table: rows for table, rows in late_rows.items() if rows},
+        quarantined={done.table: found for done in result.steps if (found := _quarantined(done)).rows},
         warnings=tuple(warning for done in result.steps for warning in DayWarning.of(done.table, done.published)),
         growing=sum(len(done.growing) for done in result.ingests),
         seconds=seconds,
         stage=stage,
         others=others,
     )
+
+
+def _quarantined(done: StepResult) -> Quarantined:
+    rows = [content.figures.get("quarantined", 0) for content in done.published.values()]
+    return Quarantined(sum(rows), sum(count > 0 for count in rows))
