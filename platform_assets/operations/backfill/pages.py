@@ -139,10 +139,10 @@ def facts(backfill: Backfill) -> Iterator[str]:
 
 def standing(record: BackfillRecord) -> str:
     """Where a backfill stands, in a line."""
-    shown = f" in release {record.release}" if record.release is not None else f" at {staged_share(record)} %"
+    shown = record.came_to if record.release is not None else f"{record.state} at {staged_share(record)} %"
     left = max(record.explained_seconds - record.seconds, 0)
     time = f"{record.seconds:,.0f} s computed" + ("" if record.release is not None else f", about {left:,.0f} s left")
-    return f"{record.state}{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
+    return f"{shown}: {days_told(record)}, {size(record.bytes)}, {time}"
 
 
 def days_told(record: BackfillRecord) -> str:
