@@ -124,6 +124,9 @@ def facts(backfill: Backfill) -> Iterator[str]:
     yield from _only(backfill)
     for table, days in backfill.up_to_date.items():
         yield f"Not computed: {counted(len(days), 'day')} of {table} ({which(days)}), up to date."
+    for step in backfill.plan.waiting:
+        left = f"{counted(len(step.days), 'day')} of {step.table} ({which(step.days)})"
+        yield f"Left as they are: {left}, computed by other code or another contract, and not named by the plan."
     if backfill.exposed:
         yield f"Stale afterwards, because they read it: {', '.join(backfill.exposed)}."
     gates = [
