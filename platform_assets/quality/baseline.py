@@ -139,4 +139,6 @@ def _interval(sample: Sequence[int], of: str) -> Interval:
     noise = LEAST_NOISE * exp(-middle / 2) if len(set(sample)) > 1 else 0.0
     spread = max(seen, LEAST_SPREAD, noise)
     low, high = ceil(expm1(middle - Z * spread)) - 1, floor(expm1(middle + Z * spread)) + 1
-    return Interval(max(low, 0), high, round(expm1(middle)), len(sample), of)
+    # Where a count may vary that far down, a day without any is odd all the same, unless there were such days.
+    least = int(noise > LEAST_SPREAD and 0 not in sample)
+    return Interval(max(low, least), high, round(expm1(middle)), len(sample), of)

@@ -12,6 +12,7 @@ from platform_assets.engine.late.withdrawals import withdraw
 from platform_assets.engine.publishing import publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.compute import Computed, Work, compute
+from platform_assets.engine.step.deleted import DeletedMeanwhileError
 from platform_assets.lakehouse.errors import DamagedTableError, ErasedError
 from platform_assets.lakehouse.layout import Lake
 from platform_assets.lakehouse.publish import Conflict
@@ -339,7 +340,7 @@ def _night(guest: str) -> dict[str, object]:
     return {"guest": guest, "stay": int(guest), "night": "2017-01-01T22:00:00Z"}
 
 
-def test_days_whose_files_are_erased_while_they_are_read_are_computed_from_what_stays(
+def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_next_one_goes_on(
     visits: Visits, never: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = visit(21, 8, "2017-01-02")
@@ -353,9 +354,12 @@ def test_days_whose_files_are_erased_while_they_are_read_are_computed_from_what_
             visits.erase()
         return compute(work, *rest)
 
-    monkeypatch.setattr("platform_assets.engine.step.recompute.compute", overtaken)
+    monkeypatch.setattr("platform_assets.engine.step.stage.compute", overtaken)
+    with pytest.raises(
+        DeletedMeanwhileError, match=r"deleted meanwhile, by the erasure in publication \S+: files that"
+    ):
+        visits.refresh()
     visits.refresh()
     never.refresh()
-    assert not to_come
     assert visits.digests() == never.digests()
     assert files_with(lake_of(visits)) == set()
