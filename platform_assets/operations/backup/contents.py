@@ -93,7 +93,7 @@ def forget_deleted(copy: Lake) -> int:
     removed = 0
     for table in copy.table_names():
         path = copy.table_path(table)
-        for name in copy.table_path(table).files().keys():
+        for name in path.files():
             if not name.startswith("_delta_log/") and path / name not in kept:
                 (path / name).remove(durable=False)
                 removed += 1

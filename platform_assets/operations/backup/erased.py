@@ -14,7 +14,7 @@ from platform_assets.records.manifest import Manifest
 
 
 def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
-    """What was erased by releases after one, up to another, oldest first; that an erasure was lifted takes nothing out."""
+    """What was erased by releases after one, up to another, oldest first; one that was only lifted is not among it."""
     for after in range(number + 1, until + 1):
         made = commits.commit(lake.releases_path, after)
         if made.kind == ERASURE and made.publication:
@@ -24,7 +24,7 @@ def erasures_after(lake: Lake, number: int, until: int) -> Iterator[Manifest]:
 
 
 def erased_since(backup: BackupFolder, generation: Generation) -> tuple[Manifest, ...]:
-    """What was erased after a generation was taken, as far as newer ones of the same backup know: its rows are in it."""
+    """What was erased after a generation was taken, as far as newer ones know; its rows are in that generation."""
     newest = backup.generations()[-1]
     return tuple(erasures_after(Lake.at(newest.lake), generation.release, newest.release))
 
