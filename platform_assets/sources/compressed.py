@@ -69,8 +69,8 @@ def chunks(file: LandedFile, limits: Limits, size: int) -> Iterator[bytes]:
 def _unpacked(packed: BinaryIO, size: int) -> Iterator[bytes]:
     """What is in all members of a gzip file; nothing may lie between or behind them, where Java takes nothing either.
 
-    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member reads again what
-    it had read, so that one of 20 bytes costs as much as one of 100,000.
+    Python's own reader passes over zeros and flags that Spark fails with, and at the end of each member it reads again
+    what it had read, so that one of 20 bytes costs as much as one of 100,000.
     """
     content = packed.read(_AT_ONCE)
     for members in count(1):
