@@ -154,11 +154,12 @@ def test_a_jvm_that_takes_no_connection_any_more_is_told_though_its_process_is_t
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-    gateway.proc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    setattr(gateway, "proc", process)  # noqa: B010 - as PySpark does, of which its types know nothing
     monkeypatch.setattr(SparkContext, "_gateway", gateway)
     try:
         with pytest.raises(SparkLostError, match="JVM does not answer any more"), lost_spark_explained(SETTINGS):
             socket.create_connection(("127.0.0.1", port))
     finally:
-        gateway.proc.kill()
-        gateway.proc.wait()
+        process.kill()
+        process.wait()
