@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -29,7 +29,9 @@ from platform_assets.operations.reload import reload
 from platform_assets.operations.rollback.rollback import rollback
 from platform_assets.operations.rollback.selection import RollbackError, chosen_publications
 from platform_assets.records.digest import Digest
+from platform_assets.records.history import Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication
+from platform_assets.records.refused import Attempt
 from platform_assets.secret import secret_file
 from platform_assets_tests.support.domains.visits.transforms import gold
 from platform_assets_tests.support.jvm import Jvm
@@ -351,8 +353,15 @@ def test_a_refresh_whose_files_are_erased_while_they_are_read_says_so_and_the_ne
     def overtaken(work: Work, *rest: Any) -> Computed:
         if work.contract.layer == "gold" and to_come:
             to_come.pop()
-            visits.erase()
+            done = visits.erase()
+            assert done.is_whole, "a day that the rows do not reach counts none of them, though it is held"
         return compute(work, *rest)
+
+    with visits.world.open() as platform:
+        for number in (1, 4):
+            refused = Attempt(f"of day {number}")
+            held = Hold("gold.takings", date(2017, 1, number), refused, "volume", "odd", "r", datetime.now(UTC))
+            platform.ledger.hold([held])
 
     monkeypatch.setattr("platform_assets.engine.step.stage.compute", overtaken)
     with pytest.raises(

@@ -12,6 +12,7 @@ from platform_assets.cli.decisions import decided_by
 from platform_assets.cli.grids import new_grid
 from platform_assets.cli.options import AsJson, By, DryRun, Reason, TableName
 from platform_assets.cli.progress import telling
+from platform_assets.cli.rollback_view import ended_json, print_ended
 from platform_assets.cli.session import session_on_demand
 from platform_assets.planning.windows import which
 from platform_assets.words import counted
@@ -163,6 +164,8 @@ def _print_done(done: Erased) -> None:
     for table, days in done.refreshed.items():
         _say(f"{table}: {counted(len(days), 'day')} computed anew ({which(list(days))}).")
     _say(f"{counted(done.files, 'file')} deleted. Releases before {done.cut} cannot be read any more.")
+    for rollback in done.ended:
+        print_ended(rollback)
     for table, reasons in done.not_refreshed.items():
         for day, why in sorted(reasons.items()):
             say("[red]still counts the rows[/]", f"{table} {day}: {why}")
@@ -205,6 +208,7 @@ def _json(done: Erased, *, dry_run: bool) -> dict[str, Any]:
         "not_refreshed": {
             table: {str(day): why for day, why in reasons.items()} for table, reasons in done.not_refreshed.items()
         },
+        "rollbacks_ended": [ended_json(rollback) for rollback in done.ended],
         "cut": done.cut,
         "files": done.files,
         "left": dict(done.left),

@@ -5,13 +5,14 @@ Whatever ends the process, the rows are in all tables or in none that has their 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from platform_assets.engine.erasures import newest
+from platform_assets.engine.erasures import made, newest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.engine.publishing import new_stage, publish_changes
 from platform_assets.engine.snapshot import LakeSnapshot
@@ -24,9 +25,11 @@ from platform_assets.operations.erasure.lifting import LOCK_WAIT_S, is_remembere
 from platform_assets.operations.erasure.places import ErasureError, Reach, Request, reach, refuse_named_value
 from platform_assets.operations.erasure.search import Found, search
 from platform_assets.operations.erasure.unreached import Unreached, unreached
+from platform_assets.operations.lineage.ended_rollbacks import EndedRollback, ended_rollbacks
 from platform_assets.operations.maintenance.maintenance import delete_before
 from platform_assets.operations.pins import pinned_releases, unpin
 from platform_assets.operations.stages.store import open_stages, stage_names
+from platform_assets.planning.backfill.request import reached_days
 from platform_assets.progress import OnProgress, meanwhile, no_progress
 from platform_assets.records.manifest import Erasure
 from platform_assets.secret import installation_secret, name_of
@@ -55,6 +58,7 @@ class Erased:
         cut: the release before which nothing can be read any more.
         files: that were deleted.
         left: rows that still lie in files, by table: of stages that a process is at work on.
+        ended: rollbacks whose days were computed anew.
         unreached: copies elsewhere.
     """
 
@@ -70,6 +74,7 @@ class Erased:
     cut: int = 0
     files: int = 0
     left: Mapping[str, int] = field(default_factory=dict)
+    ended: tuple[EndedRollback, ...] = ()
     unreached: Unreached = field(default_factory=Unreached)
 
     @property
@@ -222,15 +227,36 @@ def _refresh(
     """Compute what is stale, as a schedule would; what could not be computed is told."""
     from platform_assets.engine.refresh import refresh  # and Spark, without which a dry run answers at once
 
+    stood = platform.ledger.holds()
     result = refresh(platform, spark, author, progress)
     steps = [step for step in result.steps if step.table in where.derived]
+    counting = _counting(platform, where)
     left: dict[str, dict[date, str]] = {table: _held(platform, table) for table in where.derived}
     for step in steps:
         left[step.table] |= step.not_published
+    left = {table: {day: why for day, why in days.items() if day in counting[table]} for table, days in left.items()}
     for table in set(where.derived) & set(result.by_people):
-        left[table] |= {platform.calendar.last: "it waits for a person, since its contract was changed"}
-    refreshed = {step.table: tuple(sorted(step.published)) for step in steps if step.published}
-    return replace(done, refreshed=refreshed, not_refreshed={table: days for table, days in left.items() if days})
+        if counting[table]:
+            left[table][max(counting[table])] = "it waits for a person, since its contract was changed"
+    return replace(
+        done,
+        refreshed={step.table: tuple(sorted(step.published)) for step in steps if step.published},
+        not_refreshed={table: days for table, days in left.items() if days},
+        ended=(*done.ended, *ended_rollbacks(platform, stood)),
+    )
+
+
+def _counting(platform: Platform, where: Reach) -> dict[str, Collection[date]]:
+    """Days of the tables that are made from those with the key which its rows reach, by table."""
+    secret = installation_secret(platform.settings)
+    keys = {place.table: place.hashes(secret) for place in where.places}
+    erased: defaultdict[str, set[date]] = defaultdict(set)
+    for _, erasures in made(platform):
+        for erasure in erasures:
+            if erasure.key == keys.get(erasure.table):
+                erased[erasure.table].update(erasure.rows)
+    reached = reached_days(platform.catalogue, erased, platform.calendar)
+    return {table: reached.get(table, frozenset()) for table in where.derived}
 
 
 def _held(platform: Platform, table: str) -> dict[date, str]:
