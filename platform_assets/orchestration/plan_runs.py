@@ -15,8 +15,8 @@ from platform_assets.lakehouse.errors import LockTimeoutError
 from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.operations.backfill.files import plan_at, plan_in, read_plan
 from platform_assets.operations.backfill.pages import record_markdown
-from platform_assets.operations.backfill.record import BackfillRecord, find_record, write_record
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.plan_record import BackfillRecord, find_record, write_record
 from platform_assets.orchestration.assets.checks import newest_materializations, published_events
 from platform_assets.orchestration.assets.events import Metadata, day_event
 from platform_assets.orchestration.assets.published_days import current_days, published_metadata

@@ -10,9 +10,9 @@ import pytest
 from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Author
 from platform_assets.engine.publishing import publish_changes
-from platform_assets.operations.backfill.record import BackfillRecord, RecordedStep, write_record
 from platform_assets.operations.lineage.held_days import HeldDay
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, RecordedStep, write_record
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.records.history import ROLL_BACK, Hold
 from platform_assets.records.manifest import DayContent, TableChange, new_publication

@@ -16,16 +16,16 @@ from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
+from platform_assets.operations.erasure.erasure import planned_erasure
+from platform_assets.operations.erasure.places import ErasureError, Request
+from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     find_record,
     read_record,
     write_record,
 )
-from platform_assets.operations.backfill.sitting import BackfillError, StoppedError, sitting_over
-from platform_assets.operations.erasure.erasure import planned_erasure
-from platform_assets.operations.erasure.places import ErasureError, Request
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile

@@ -17,9 +17,9 @@ from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import record_markdown, standing
-from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
+from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError

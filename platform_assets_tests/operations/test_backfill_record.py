@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from platform_assets.lakehouse.layout import Lake
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     all_records,

@@ -15,8 +15,8 @@ from platform_assets.engine.platform import Author
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.files import new_plan
 from platform_assets.operations.backfill.pausing import pause
-from platform_assets.operations.backfill.record import BackfillRecord, read_record, write_record
 from platform_assets.operations.backfill.sitting import sitting_over
+from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.orchestration import plans as steps
 from platform_assets.orchestration.assets.external_publications import Cursor, published_elsewhere
 from platform_assets.orchestration.build import build_definitions

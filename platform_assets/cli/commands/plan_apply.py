@@ -26,7 +26,7 @@ from platform_assets.operations.backfill.files import plan_at
 from platform_assets.operations.backfill.pages import record_markdown
 from platform_assets.operations.backfill.pausing import pause as pause_plan
 from platform_assets.operations.backfill.pausing import unpause
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.plan_record import (
     BackfillRecord,
     RecordError,
     all_records,

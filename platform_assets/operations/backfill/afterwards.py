@@ -11,7 +11,8 @@ from platform_assets.lakehouse.locks import plan_lock
 from platform_assets.lakehouse.staging_folders import private_folder
 from platform_assets.operations.backfill.pausing import forget_pause
 from platform_assets.operations.backfill.publishing import as_published
-from platform_assets.operations.backfill.record import (
+from platform_assets.operations.backfill.sitting import BackfillError, publication_by
+from platform_assets.operations.plan_record import (
     OVER,
     ROLLBACK_OF,
     STAGE,
@@ -19,7 +20,6 @@ from platform_assets.operations.backfill.record import (
     read_record,
     write_record,
 )
-from platform_assets.operations.backfill.sitting import BackfillError, publication_by
 from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage

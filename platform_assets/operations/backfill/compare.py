@@ -15,7 +15,7 @@ from platform_assets.lakehouse.reading import resolve
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.narrowing import scope_in
 from platform_assets.operations.backfill.plan_text import PlanFileError
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.columns import ColumnBeside, Example, Files, columns_beside
 from platform_assets.operations.stages.compare import StagedDay, compared
 from platform_assets.operations.stages.inspect import opened_stage, stage_basis

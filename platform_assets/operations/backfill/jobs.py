@@ -11,9 +11,9 @@ from platform_assets.engine.results import StepResult
 from platform_assets.errors import PlatformError
 from platform_assets.operations.backfill.explain import cores_of
 from platform_assets.operations.backfill.narrowing import scope_in
-from platform_assets.operations.backfill.record import STAGE
 from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, may_go_on, why_of
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import STAGE
 from platform_assets.operations.stages.stages import refresh_stage
 from platform_assets.planning.backfill.pace import Pace, Seen, nearly_spent
 from platform_assets.planning.backfill.request import request_for

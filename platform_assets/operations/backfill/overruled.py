@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
-from platform_assets.operations.backfill.record import BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import BackfillRecord
 from platform_assets.operations.stages.inspect import undeclared_days
 from platform_assets.planning.backfill.backfill import Obstacle
 from platform_assets.planning.protected_days import protected_in

@@ -11,10 +11,10 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.failpoints import failpoint
 from platform_assets.operations.backfill.overruled import refuse_overruled
 from platform_assets.operations.backfill.pages import days_told
-from platform_assets.operations.backfill.record import STAGE, BackfillRecord
 from platform_assets.operations.backfill.sitting import Sitting, keys_stay_apart, publication_by, why_of
 from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.staging import judge, refuse_failed
+from platform_assets.operations.plan_record import STAGE, BackfillRecord
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.records.history import PublicationRecord
 from platform_assets.words import counted

@@ -11,8 +11,8 @@ from platform_assets.lakehouse.locks import plan_holder, publish_holder
 from platform_assets.operations.backfill.explain import cores_of, explain
 from platform_assets.operations.backfill.overruled import overruled
 from platform_assets.operations.backfill.pausing import is_paused
-from platform_assets.operations.backfill.record import OVER, BackfillRecord
 from platform_assets.operations.backfill.staged import stage_of
+from platform_assets.operations.plan_record import OVER, BackfillRecord
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.pace import may_compute, spent
 from platform_assets.planning.backfill.standing import Standing

@@ -1,4 +1,7 @@
-"""What became of backfills: `<lake>/_plans/<name>.json`, replaced whole after every step of one."""
+"""What became of backfills: `<lake>/_plans/<name>.json`, replaced whole after every step of one.
+
+Beneath stages, so that whoever tells of a stage knows whether it is a plan's, and how that is ended.
+"""
 
 from __future__ import annotations
 
@@ -274,6 +277,34 @@ def ends_of(lake: Lake, stage: str) -> str:
     if is_stage_of_a_plan(lake, stage):
         return f"End its plan first: `platform-assets plan apply FILE`, or `plan cancel {stage.removeprefix(STAGE)}`."
     return f"Publish it or drop it first: `platform-assets stage publish {stage}`, or `stage drop {stage}`."
+
+
+def dropped_by(lake: Lake, stage: str) -> str:
+    """The command by which somebody gives a stage up: of a plan's own, that which gives up the plan."""
+    if _is_surely_of_a_plan(lake, stage):
+        return f"`platform-assets plan cancel {stage.removeprefix(STAGE)}`"
+    return f"`platform-assets stage drop {stage}`"
+
+
+def made_anew_by(lake: Lake, stage: str) -> str:
+    """How a stage with which nobody can go on is dropped and made again, to be read after `with`."""
+    again = "apply the plan again" if _is_surely_of_a_plan(lake, stage) else "compute it again"
+    return f"{dropped_by(lake, stage)} and {again}"
+
+
+def filled_by(lake: Lake, stage: str) -> str:
+    """The command that computes days into a stage."""
+    if _is_surely_of_a_plan(lake, stage):
+        return "`platform-assets plan apply FILE`"
+    return f"`platform-assets refresh --stage {stage}`"
+
+
+def _is_surely_of_a_plan(lake: Lake, stage: str) -> bool:
+    """For what is said of something else: a record that cannot be read asks for the stage to be dropped itself."""
+    try:
+        return is_stage_of_a_plan(lake, stage)
+    except RecordError:
+        return False
 
 
 def refuse_stage_of_a_plan(lake: Lake, stage: str) -> None:
