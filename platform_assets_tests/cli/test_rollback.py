@@ -145,7 +145,7 @@ def test_where_some_days_are_rolled_back_already_the_others_can_be_still(run: Ru
     assert run("rollback", "--run", "wrong", "--days", str(DAY), "--reason", "misread", "--by", "zoe").code == 0
     said = run("rollback", "--run", "wrong", "--dry-run").err
     assert f"{SILVER} {DAY} is rolled back already, by zoe in release" in said
-    assert "Leave what is rolled back out with --days, or let it be put back with the others: --cascade." in said
+    assert "Let it be put back with the others: --cascade; or leave it out with --days" in said
     assert run("rollback", "--run", "wrong", "--cascade", "--reason", "misread").code == 0
     with open_platform(products) as platform:
         assert {record.digest for record in platform.ledger.current_days(SILVER).values()} == {"0-0-0-0-0"}

@@ -26,12 +26,15 @@ from platform_assets.operations.plan_record import (
     read_record,
     write_record,
 )
+from platform_assets.operations.rollback.selection import RollbackError
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.planning.backfill.backfill import Backfill
 from platform_assets.planning.backfill.plan_file import PlanFile
+from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import (
+    DAY,
     DAYS,
     RAW,
     SILVER,
@@ -156,3 +159,27 @@ def test_an_erasure_that_a_stage_is_in_the_way_of_says_what_ends_it(platform: Pl
     with pytest.raises(ErasureError, match="The stage plan-mend is open") as caught:
         planned_erasure(platform, wanted)
     assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in str(caught.value)
+
+
+def test_a_record_of_a_lake_that_was_newer_is_begun_anew_over_the_one_that_is_there(platform: Platform) -> None:
+    """A lake was restored from an older backup, and the record of a plan that was not over put beside it."""
+    correct(platform)
+    begun(platform, plan())
+    record = read_record(platform.lake, "mend")
+    write_record(platform.lake, record.model_copy(update={"looked_at": platform.current_release().number + 40}))
+    applied = apply(platform, no_session, plan(), AUTHOR)
+    assert (applied.state, digest(platform)) == ("published", STAGED)
+    assert roll_back(platform, "mend", BOB)[0].state == "rolled back"
+
+
+def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platform: Platform) -> None:
+    correct(platform)
+    before = digest(platform)
+    begun(platform, plan())
+    apply(platform, no_session, plan(), AUTHOR)
+    publish(platform, SILVER, [DAY], 7, filed=True)
+    with pytest.raises(RollbackError, match=f"{SILVER} {DAY} was published again since") as refused:
+        roll_back(platform, "mend", BOB)
+    assert "--cascade" in refused.value.todo
+    record, _ = roll_back(platform, "mend", BOB, cascade=True)
+    assert (record.state, digest(platform)) == ("rolled back", before)

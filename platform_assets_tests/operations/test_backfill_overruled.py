@@ -20,6 +20,7 @@ from platform_assets.operations.backfill.pages import record_markdown, standing
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
+from platform_assets.operations.opening import open_platform
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError
@@ -40,6 +41,7 @@ from platform_assets_tests.support.readings import (
     plan,
     publish_all,
     put_back,
+    settings_in,
     stage,
 )
 
@@ -212,3 +214,20 @@ def test_a_day_that_a_person_put_back_since_is_not_brought_forward_again(platfor
     assert not found.blocking
     begun(platform, plan())
     assert apply(platform, no_session, plan(), AUTHOR).state == "published"
+
+
+@pytest.mark.parametrize("staged", [2, 1], ids=["all staged", "some staged"])
+def test_days_that_the_calendar_has_no_more_are_not_published_nor_left_out_silently(
+    platform: Platform, tmp_path: Path, staged: int
+) -> None:
+    file = plan(days={"list": [str(DAY), str(DAYS[8])]})
+    correct(platform)
+    write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
+    stage(platform, "plan-mend", {SILVER: dict.fromkeys([DAY, DAYS[8]][:staged], ())})
+    shorter = settings_in(tmp_path / "state").model_copy(update={"calendar_last": DAY, "today": DAY})
+    with open_platform(shorter) as cut:
+        said = stopped(cut, file)
+        assert f"1 day of {SILVER} lies outside the calendar by now ({DAYS[8]})" in said.what
+        assert "plan cancel mend" in said.todo
+        stage(cut, "plan-mend", {SILVER: {DAY: ()}})
+        assert apply(cut, no_session, plan(), AUTHOR).published_days == 1, "the file leaves it out"

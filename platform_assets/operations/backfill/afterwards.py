@@ -107,9 +107,16 @@ def prove_sample(
 
 
 def roll_back(
-    platform: Platform, name: str, author: Author, progress: OnProgress = no_progress
+    platform: Platform, name: str, author: Author, progress: OnProgress = no_progress, *, cascade: bool = False
 ) -> tuple[BackfillRecord, Rollback | None]:
     """Put exactly the days of a backfill back as they were before it.
+
+    Args:
+        platform: as it is now.
+        name: of the plan.
+        author: who rolls back, and why.
+        progress: told of each table.
+        cascade: also undo what later publications made of the same days.
 
     Returns:
         What became of it; and the rollback, None where somebody did it who died before saying so.
@@ -132,7 +139,8 @@ def roll_back(
             release: int | None = before.release
         else:
             chosen = chosen_publications(platform, record.publication, None, None)
-            done = rollback(platform, chosen, replace(author, run=_undoing(record)), progress=progress)
+            undoing = replace(author, run=_undoing(record))
+            done = rollback(platform, chosen, undoing, cascade=cascade, progress=progress)
             release = done.release
         record = record.told(f"rolled back in release {release}: {author.why}", author.who, state="rolled back")
         write_record(platform.lake, record)

@@ -148,7 +148,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
             + (f" in release {before.release}." if before.release is not None else "."),
             "Give another plan another name.",
         )
-    if before and before.state != "cancelled":
+    is_of_this_lake = before is None or (before.looked_at or 0) <= platform.current_release().number
+    if before and before.state != "cancelled" and is_of_this_lake:
         if before.file == file and before.versions_hold(platform.versions):
             return before
         if before.state == "publishing" and publication_by(platform, before):
@@ -166,7 +167,8 @@ def _begun(platform: Platform, file: PlanFile, author: Author) -> BackfillRecord
         if before:
             kept = {name: getattr(before, name) for name in ("events", "seconds", "starts", "runs")}
             if before.state != "cancelled":
-                kept["looked_at"] = before.looked_at
+                # Of a release that the lake does not have, nobody can tell what came after it.
+                kept["looked_at"] = before.looked_at if is_of_this_lake else record.looked_at
                 keep_what_is_asked_for(platform, before, record)
             record = record.model_copy(update=kept)
         if before is None or before.state == "cancelled":
