@@ -12,7 +12,7 @@ import pytest
 
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.operations.backfill import sitting as sitting_module
-from platform_assets.operations.backfill.afterwards import cancel, roll_back
+from platform_assets.operations.backfill.afterwards import cancel, note_proof, prove, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pausing import is_paused, pause, unpause
@@ -44,6 +44,7 @@ from platform_assets_tests.support.readings import (
     opened,
     plan,
     publish_all,
+    put_back,
     stage,
 )
 
@@ -183,3 +184,19 @@ def test_a_plan_that_others_built_upon_is_rolled_back_with_what_they_made(platfo
     assert "--cascade" in refused.value.todo
     record, _ = roll_back(platform, "mend", BOB, cascade=True)
     assert (record.state, digest(platform)) == ("rolled back", before)
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["put back by hand", "published again"])
+def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Platform, *, undone: bool) -> None:
+    correct(platform)
+    begun(platform, plan())
+    record = apply(platform, no_session, plan(), AUTHOR)
+    if undone:
+        put_back(platform, record.publication)
+    else:
+        publish(platform, SILVER, [DAY], 7, filed=True)
+    proved = prove(platform, no_session, record)
+    [told] = [day for table in proved for day in table.of("not verifiable")]
+    assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
+    what = note_proof(platform, record, proved).events[-1].what
+    assert what.startswith("0 days computed once more and equal; 1 cannot be: ")

@@ -19,8 +19,8 @@ from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import record_markdown, standing
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
 from platform_assets.operations.backfill.waiting import waits_for
-from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.operations.opening import open_platform
+from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
 from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -24,12 +24,13 @@ from platform_assets.operations.rollback.rollback import Rollback, rollback
 from platform_assets.operations.rollback.selection import chosen_publications, rolled_back_already
 from platform_assets.operations.stages.stages import drop_stage
 from platform_assets.operations.stages.store import stage_names
-from platform_assets.operations.verify.verdicts import TableVerified
+from platform_assets.operations.verify.verdicts import TableVerified, Verified
 from platform_assets.operations.verify.verify import verify
 from platform_assets.planning.sampling import Draw
 from platform_assets.planning.selection import Selection
 from platform_assets.progress import OnProgress, no_progress
-from platform_assets.records.history import PublicationRecord
+from platform_assets.records.digest import Digest
+from platform_assets.records.history import DayRecord, PublicationRecord
 from platform_assets.spark.session.on_demand import SparkOnDemand
 
 
@@ -41,6 +42,8 @@ def prove(
     progress: OnProgress = no_progress,
 ) -> tuple[TableVerified, ...]:
     """Compute published days of a backfill once more, from what they were made from.
+
+    Of days that somebody has made something else of since, that would prove somebody else's work: they are named so.
 
     Args:
         platform: as it is now.
@@ -56,10 +59,27 @@ def prove(
     proved: list[TableVerified] = []
     with private_folder(platform.lake) as folder:
         for table, of_table in days.items():
-            selection = Selection(frozenset({table}), frozenset(of_table))
-            draw = None if most is None else Draw(most, seed=int(record.hash, 16))
-            proved += verify(platform, spark, selection, folder, progress, draw)
+            replaced = _replaced(platform, table, of_table)
+            if own := frozenset(of_table.keys() - {day.day for day in replaced}):
+                draw = None if most is None else Draw(most, seed=int(record.hash, 16))
+                proved += verify(platform, spark, Selection(frozenset({table}), own), folder, progress, draw)
+            if replaced:
+                proved.append(TableVerified(table, replaced))
     return tuple(proved)
+
+
+def _replaced(platform: Platform, table: str, published: Mapping[date, DayRecord]) -> tuple[Verified, ...]:
+    """The days of which readers see something else than a backfill published, each with what made it of them."""
+    now = platform.ledger.current_days(table, among=published)
+    replaced: list[Verified] = []
+    for day, record in sorted(published.items()):
+        current = now.get(day)
+        if current is None or current.digest != record.digest:
+            head = platform.ledger.head(current.publication) if current else None
+            by = f", by {head.who} in release {head.release} ({head.kind})" if head else ""
+            reason = f"{table} {day} was made another one since{by}"
+            replaced.append(Verified(day, "not verifiable", reason, Digest.parse(record.digest)))
+    return tuple(replaced)
 
 
 def note_proof(
@@ -183,15 +203,15 @@ def _undoing(record: BackfillRecord) -> str:
     return f"{ROLLBACK_OF}{record.run}"
 
 
-def _published(platform: Platform, record: BackfillRecord) -> dict[str, list[date]]:
+def _published(platform: Platform, record: BackfillRecord) -> dict[str, dict[date, DayRecord]]:
     if record.state != "published":
         raise BackfillError(
             f"The plan {record.name} is {record.state}, not published.",
             "`platform-assets plan status` shows all plans.",
         )
     published = platform.ledger.publication(record.publication)
-    days: dict[str, list[date]] = {}
+    days: dict[str, dict[date, DayRecord]] = {}
     for day in published.days if published else ():
         if day.table in platform.catalogue.names:
-            days.setdefault(day.table, []).append(day.day)
+            days.setdefault(day.table, {})[day.day] = day
     return days

@@ -1,4 +1,4 @@
-"""What was decided since a backfill began and it would overrule: tables or days dropped, days protected, days put back."""
+"""What was decided since a backfill began and it would overrule: tables and days dropped, protected, put back."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _outside(platform: Platform, record: BackfillRecord, planned: dict[str, set[
         if outside := sorted(day for day in days if day not in calendar):
             lie = "lies" if len(outside) == 1 else "lie"
             yield Obstacle(
-                f"{counted(len(outside), 'day')} of {table} {lie} outside the calendar by now ({which(outside)}), which "
-                f"goes from {calendar.first} to {calendar.last}",
-                f"Leave them out in the file and apply it again; or `platform-assets plan cancel {record.name}`; or set "
-                "`calendar_first` and `calendar_last` as they were.",
+                f"{counted(len(outside), 'day')} of {table} {lie} outside the calendar by now ({which(outside)}), from "
+                f"{calendar.first} to {calendar.last}",
+                "Leave them out in the file and apply it again, or set `calendar_first` and `calendar_last` as they "
+                f"were; or `platform-assets plan cancel {record.name}`.",
             )
 
 
