@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,9 @@ from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.backfill.pages import record_markdown, standing
+from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
+from platform_assets.operations.backfill.staged import stage_of
 from platform_assets.operations.backfill.waiting import waits_for
 from platform_assets.operations.opening import open_platform
 from platform_assets.operations.plan_record import BackfillRecord, read_record, write_record
@@ -46,6 +50,8 @@ from platform_assets_tests.support.readings import (
 )
 
 AUTHOR = Author("apply", "a plan", "ada")
+LATER = f"{datetime.now(UTC) + timedelta(hours=8):%H:00-%H:59}"
+"""Hours that do not come while a test runs."""
 
 
 @pytest.fixture
@@ -231,3 +237,35 @@ def test_days_that_the_calendar_has_no_more_are_not_published_nor_left_out_silen
         assert "plan cancel mend" in said.todo
         stage(cut, "plan-mend", {SILVER: {DAY: ()}})
         assert apply(cut, no_session, plan(), AUTHOR).published_days == 1, "the file leaves it out"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "somebody paused it"),
+        ({"service": {"hours": LATER}}, f"it may only compute within {LATER} UTC"),
+        ({"budget": {"minutes": 1}}, "the budget of 1 minutes is used up"),
+    ],
+    ids=["paused", "out of hours", "budget"],
+)
+def test_what_is_computed_again_before_it_is_published_is_within_hours_and_budget_and_can_be_paused(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], says: str
+) -> None:
+    correct(platform)
+    file = plan(**fields)
+    begun(platform, file)
+    write_record(platform.lake, read_record(platform.lake, "mend").model_copy(update={"seconds": 61.0}))
+    before = digest(platform)
+
+    def others_correct_what_it_reads() -> None:
+        publish(platform, RAW, [DAY], 3)
+        if not fields:
+            pause(platform.lake, "mend", "lunch")
+
+    once_at(monkeypatch, stage_module, "stage.before_publish", others_correct_what_it_reads)
+    with pytest.raises(StoppedError, match=says):
+        apply(platform, no_session, file, AUTHOR)
+    assert digest(platform) == before
+    staged = stage_of(platform, "mend")
+    assert staged is not None
+    assert staged.staged.days == {SILVER: (DAY,)}, "it goes on with what it had"
