@@ -11,6 +11,7 @@ import pytest
 from platform_assets.engine.platform import Author, Platform
 from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import StillNeededError, UnknownStageError
+from platform_assets.lakehouse.horizon import Cut, Horizon, write_horizon
 from platform_assets.operations.backfill.afterwards import cancel
 from platform_assets.operations.backfill.explain import explain
 from platform_assets.operations.maintenance.deletion import deletions_asked_for
@@ -45,6 +46,14 @@ def over_another_release(platform: Platform, name: str) -> None:
     opened_stage(platform, name)
 
 
+def over_what_was_erased(platform: Platform, name: str) -> None:
+    after = platform.current_release().number + 1
+    write_horizon(
+        platform.lake, Horizon(before=after, cut=Cut(before=after, publication="of an erasure")), lambda: None
+    )
+    opened_stage(platform, name)
+
+
 def of_no_domain(platform: Platform, name: str) -> None:
     found = read_stage(platform.lake, name)
     change = found.staged.tables[SILVER].model_copy(update={"table": GONE})
@@ -62,7 +71,7 @@ def torn(platform: Platform, name: str) -> None:
     read_stage(platform.lake, name)
 
 
-@pytest.mark.parametrize("refuses", [over_another_release, of_no_domain, of_other_code, torn])
+@pytest.mark.parametrize("refuses", [over_another_release, over_what_was_erased, of_no_domain, of_other_code, torn])
 def test_what_a_stage_is_refused_for_says_how_it_is_given_up(platform: Platform, refuses: Refused) -> None:
     with pytest.raises(PlatformError) as of_a_person:
         refuses(platform, "try")

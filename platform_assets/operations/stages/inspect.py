@@ -9,7 +9,8 @@ from platform_assets.contracts.dead_letters import quarantine_table
 from platform_assets.engine.platform import Platform
 from platform_assets.engine.snapshot import LakeSnapshot
 from platform_assets.engine.step.open_stage import OpenStage
-from platform_assets.lakehouse.errors import DamagedStageError, StageError
+from platform_assets.lakehouse.errors import BeyondWindowError, DamagedStageError, ErasedError, StageError
+from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.releases import publication_of, release
 from platform_assets.operations.plan_record import dropped_by, filled_by, made_anew_by
 from platform_assets.operations.stages.store import read_stage
@@ -26,7 +27,7 @@ def opened_stage(platform: Platform, name: str) -> OpenStage:
     Raises:
         UnknownStageError: there is none of this name.
         DamagedStageError: what is written of it cannot be read, or files of it are gone.
-        StageError: the release that it lies over is not in this lake.
+        StageError: the release that it lies over is not in this lake, or not any more.
     """
     stage = read_stage(platform.lake, name)
     refuse_damaged(platform, stage)
@@ -38,7 +39,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
 
     Raises:
         DamagedStageError: files of it are gone.
-        StageError: the release that it lies over is not in this lake.
+        StageError: the release that it lies over is not in this lake, or not any more.
     """
     name = stage.name
     if publication_of(platform.lake, stage.release) != stage.publication:
@@ -47,6 +48,13 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
             "does not have: it was restored from an older backup, or is another one.",
             f"Drop it with {made_anew_by(platform.lake, name)}.",
         )
+    try:
+        require_whole(platform.lake, stage.release)
+    except (BeyondWindowError, ErasedError) as error:  # it was opened while somebody looked for the rows to erase
+        raise StageError(
+            f"The stage {name} lies over a release that is gone. {error.what}",
+            f"Drop it with {made_anew_by(platform.lake, name)}.",
+        ) from error
     for change in stage.staged.tables.values():
         folder = platform.lake.table_path(change.table)
         for day, content in change.days.items():
