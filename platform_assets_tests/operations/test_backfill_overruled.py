@@ -18,6 +18,7 @@ from platform_assets.operations.backfill import publishing as publishing_module
 from platform_assets.operations.backfill.afterwards import cancel, roll_back
 from platform_assets.operations.backfill.apply import apply
 from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.jobs import wants_more
 from platform_assets.operations.backfill.pages import record_markdown, standing
 from platform_assets.operations.backfill.pausing import pause
 from platform_assets.operations.backfill.sitting import BackfillError, StoppedError
@@ -29,6 +30,7 @@ from platform_assets.operations.stages.stages import publish_stage
 from platform_assets.planning.backfill.plan_file import PlanFile
 from platform_assets.planning.protected_days import ProtectedDaysError
 from platform_assets.planning.reasons import Reasons
+from platform_assets.progress import Progress
 from platform_assets_tests.support.days_on_paper import publish
 from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.meanwhile import once_at
@@ -269,3 +271,21 @@ def test_what_is_computed_again_before_it_is_published_is_within_hours_and_budge
     staged = stage_of(platform, "mend")
     assert staged is not None
     assert staged.staged.days == {SILVER: (DAY,)}, "it goes on with what it had"
+
+
+def test_a_plan_that_has_computed_all_of_its_days_waits_for_no_budget_and_no_hours(platform: Platform) -> None:
+    """Used up by its very last batch, a budget is no reason to stop: what is left costs nothing."""
+    now = Progress("computing", SILVER, 0, 8, batch=8)
+    assert wants_more(now)
+    assert wants_more(replace(now, done=7))
+    assert not wants_more(replace(now, done=8))
+    assert not wants_more(replace(now, done=8, finished=True))
+    correct(platform)
+    file = plan(budget={"minutes": 1}, service={"hours": LATER})
+    begun(platform, file)
+    record = read_record(platform.lake, "mend").model_copy(update={"seconds": 61.0})
+    assert any("It waits for more of a budget" in one for one in waits_for(platform, record))
+    done = record.model_copy(update={"done": 1})
+    write_record(platform.lake, done)
+    assert waits_for(platform, done) == ("Nobody applies it now: `platform-assets plan apply FILE` goes on.",)
+    assert apply(platform, no_session, file, AUTHOR).state == "published"

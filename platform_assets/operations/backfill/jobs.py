@@ -76,7 +76,7 @@ class Jobs:
         def told(now: Progress) -> None:
             self._note(seconds + time.monotonic() - began)
             sitting.progress(now)
-            if not now.finished:
+            if wants_more(now):
                 may_go_on(sitting)
 
         try:
@@ -143,6 +143,11 @@ class Jobs:
             what = f"a job of {counted(seen.days, 'day')} was too much at once, since {why}: {now} at most from now on"
             self._report(f"{what[0].upper()}{what[1:]}.")
             self._sitting.keep(self._sitting.record.told(what))
+
+
+def wants_more(now: Progress) -> bool:
+    """Whether work goes on computing: what is done already costs nothing more, whatever its budget and its hours."""
+    return not now.finished and not (now.total and now.done >= now.total)
 
 
 def _next(left: Days, most: int) -> Days:
