@@ -136,7 +136,7 @@ def publish(
     Days that others have published meanwhile, and those that read them, are computed again first.
     """
     from platform_assets.engine.state.planner import plan_steps
-    from platform_assets.operations.plan_record import refuse_stage_of_a_plan
+    from platform_assets.operations.plan_stages import refuse_stage_of_a_plan
     from platform_assets.operations.stages.stages import publish_stage
     from platform_assets.planning.selection import BY_PERSON
 

@@ -24,7 +24,7 @@ from platform_assets.lakehouse.locks import publish_lock
 from platform_assets.lakehouse.recovery import finish_pending
 from platform_assets.lakehouse.releases import manifest_file, manifest_of, release
 from platform_assets.operations.maintenance.usage import Pins, Usage, released_at
-from platform_assets.operations.plan_record import ends_of
+from platform_assets.operations.plan_stages import ends_of
 from platform_assets.operations.stages.store import open_stages
 from platform_assets.planning.retention import Deletion, RetainedReleases, StagingFolder, deletion_of, needed_of
 

@@ -12,7 +12,7 @@ from platform_assets.engine.step.open_stage import OpenStage
 from platform_assets.lakehouse.errors import BeyondWindowError, DamagedStageError, ErasedError, StageError
 from platform_assets.lakehouse.horizon import require_whole
 from platform_assets.lakehouse.releases import publication_of, release
-from platform_assets.operations.plan_record import dropped_by, filled_by, made_anew_by
+from platform_assets.operations.plan_stages import dropped_by, filled_by, made_anew_by
 from platform_assets.operations.stages.store import read_stage
 from platform_assets.planning.protected_days import ProtectedDaysError, protected_without_data
 from platform_assets.planning.windows import which

@@ -13,7 +13,7 @@ from platform_assets.errors import did_you_mean
 from platform_assets.lakehouse.errors import DamagedStageError, LakeError, UnknownStageError
 from platform_assets.lakehouse.layout import GIVEN_NAME, Lake
 from platform_assets.lakehouse.storage.location import Location
-from platform_assets.operations.plan_record import filled_by, made_anew_by
+from platform_assets.operations.plan_stages import filled_by, made_anew_by
 
 
 def stage_names(lake: Lake) -> tuple[str, ...]:
