@@ -13,7 +13,9 @@ from platform_assets.errors import PlatformError
 from platform_assets.lakehouse.errors import StillNeededError, UnknownStageError
 from platform_assets.lakehouse.horizon import Cut, Horizon, write_horizon
 from platform_assets.operations.backfill.afterwards import cancel
+from platform_assets.operations.backfill.compare import compare_plan
 from platform_assets.operations.backfill.explain import explain
+from platform_assets.operations.backfill.plan_text import PlanFileError
 from platform_assets.operations.maintenance.deletion import deletions_asked_for
 from platform_assets.operations.maintenance.usage import usage
 from platform_assets.operations.plan_record import BackfillRecord, write_record
@@ -21,6 +23,7 @@ from platform_assets.operations.stages.inspect import opened_stage, refuse_other
 from platform_assets.operations.stages.store import open_stages, read_stage, write_stage
 from platform_assets.records.staged_days import StagedDays
 from platform_assets_tests.support.days_on_paper import publish
+from platform_assets_tests.support.history import no_session
 from platform_assets_tests.support.places import on_disk
 from platform_assets_tests.support.readings import DAY, SILVER, correct, opened, plan, publish_all, put_back, stage
 
@@ -103,3 +106,13 @@ def test_a_deletion_that_a_stage_is_in_the_way_of_names_it_and_what_ends_it(tmp_
         with pytest.raises(StillNeededError, match="which lies under the open stage plan-mend, needs 1") as caught:
             deletions_asked_for(platform.lake, found, made, none, none)
         assert "End its plan first: `platform-assets plan apply FILE`, or `plan cancel mend`." in caught.value.todo
+
+
+def test_a_comparison_drops_no_stage_of_a_person(platform: Platform) -> None:
+    stage(platform, "compare-other", {SILVER: {DAY: ("asked for",)}})
+    (platform.lake.open_stages_path / "plan-mend.json").remove()
+    cancel(platform, "mend", Author("", "another one is compared", "bob"))
+    with pytest.raises(PlanFileError, match="The stage compare-other is there already") as caught:
+        compare_plan(platform, no_session, plan(name="other"), Author("", "a look", "bob"), 1, 1)
+    assert "stage drop compare-other" in caught.value.todo
+    assert read_stage(platform.lake, "compare-other").staged.days == {SILVER: (DAY,)}
