@@ -289,3 +289,16 @@ def test_a_plan_that_has_computed_all_of_its_days_waits_for_no_budget_and_no_hou
     write_record(platform.lake, done)
     assert waits_for(platform, done) == ("Nobody applies it now: `platform-assets plan apply FILE` goes on.",)
     assert apply(platform, no_session, file, AUTHOR).state == "published"
+
+
+def test_a_plan_of_which_nothing_is_staged_any_more_says_that_there_is_nothing_to_publish(platform: Platform) -> None:
+    """What was stale when it was explained, somebody else computed before it did."""
+    correct(platform)
+    file = plan(policy="stale", days={"list": [str(DAY)]})
+    publish(platform, RAW, [DAY], 3)
+    write_record(platform.lake, BackfillRecord.new(explain(platform, file)))
+    publish(platform, SILVER, [DAY], 3, filed=True)
+    stage(platform, "plan-mend", {})
+    with pytest.raises(StoppedError, match="there is nothing to publish") as error:
+        apply(platform, no_session, file, AUTHOR)
+    assert "plan cancel mend" in error.value.todo

@@ -53,7 +53,8 @@ def publish(sitting: Sitting, report: Callable[[str], None]) -> None:
     if sitting.record.state != "publishing":
         sitting.keep(sitting.record.told("publishing", state="publishing"))
     failpoint("plan.publishing")
-    if opened := stage_of(platform, file.name):
+    opened = stage_of(platform, file.name)
+    if opened and (opened.staged.days or opened.staged.holds):
         if publication_by(platform, sitting.record) is None:
             _refuse_strangers(sitting, opened)
             refuse_overruled(sitting)
