@@ -200,3 +200,14 @@ def test_what_others_made_of_the_days_of_a_plan_is_no_proof_of_it(platform: Plat
     assert told.reason.startswith(f"{SILVER} {DAY} was made another one since, by ")
     what = note_proof(platform, record, proved).events[-1].what
     assert what.startswith("0 days computed once more and equal; 1 cannot be: ")
+
+
+def test_what_a_plan_published_in_another_lake_is_neither_proved_nor_rolled_back(platform: Platform) -> None:
+    correct(platform)
+    begun(platform, plan())
+    elsewhere = apply(platform, no_session, plan(), AUTHOR).model_copy(update={"publication": "of another lake"})
+    write_record(platform.lake, elsewhere)
+    for refused in (lambda: prove(platform, no_session, elsewhere), lambda: roll_back(platform, "mend", BOB)):
+        with pytest.raises(BackfillError, match="of another lake, which this lake does not have") as caught:
+            refused()
+        assert str(platform.lake.plans_path / "mend.json") in caught.value.todo

@@ -53,7 +53,7 @@ def prove(
         progress: told after every batch.
 
     Raises:
-        BackfillError: it was not published.
+        BackfillError: it was not published, or not in this lake.
     """
     days = _published(platform, record)
     proved: list[TableVerified] = []
@@ -210,8 +210,14 @@ def _published(platform: Platform, record: BackfillRecord) -> dict[str, dict[dat
             "`platform-assets plan status` shows all plans.",
         )
     published = platform.ledger.publication(record.publication)
+    if published is None:
+        raise BackfillError(
+            f"The plan {record.name} was published by {record.publication}, which this lake does not have: it was "
+            "restored from an older backup, or the record is of another one.",
+            f"Remove {platform.lake.plans_path / record.name}.json to apply the plan again.",
+        )
     days: dict[str, dict[date, DayRecord]] = {}
-    for day in published.days if published else ():
+    for day in published.days:
         if day.table in platform.catalogue.names:
             days.setdefault(day.table, {})[day.day] = day
     return days
