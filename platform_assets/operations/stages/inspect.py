@@ -54,7 +54,7 @@ def refuse_damaged(platform: Platform, stage: OpenStage) -> None:
         raise StageError(
             f"The stage {name} lies over a release that is gone. {error.what}",
             f"Drop it with {made_anew_by(platform.lake, name)}.",
-        ) from error
+        ) from None
     for change in stage.staged.tables.values():
         folder = platform.lake.table_path(change.table)
         for day, content in change.days.items():

@@ -58,7 +58,7 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
         raise DamagedStageError(
             f"The stage {name} cannot be read: {_file(lake, name)}: {error.strerror or error}.",
             f"Make it readable to this user, or drop it with {made_anew_by(lake, name)}; nothing of it was published.",
-        ) from error
+        ) from None  # said in full: a trace in Dagster would hide it
     if content is None:
         raise unknown_stage(lake, name)
     try:
@@ -69,7 +69,7 @@ def read_stage(lake: Lake, name: str) -> OpenStage:
         raise DamagedStageError(
             f"The stage {name} is damaged: {_file(lake, name)}, {where}: {first['msg']}.",
             f"Drop it with {made_anew_by(lake, name)}; nothing of it was published.",
-        ) from error
+        ) from None  # said in full: a trace in Dagster would hide it
 
 
 def write_stage(lake: Lake, stage: OpenStage) -> None:
